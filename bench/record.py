@@ -65,7 +65,7 @@ def measure(name: str, make: Callable[[], Tensor], fields: bool) -> int:
     took = " ".join(
         f"{1e3 * (b - a):6.0f} ms" for a, b in zip(times, times[1:], strict=False)
     )
-    nodes = len(recorder.record["nodes"].op)
+    nodes = len(recorder.record.nodes.op)
     page_bytes = len(page.export_html(recorder.record).encode())
     file = f"{page_bytes / 1e3:,.0f} kB"
     print(

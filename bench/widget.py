@@ -63,8 +63,8 @@ _WAIT = """async ([source, at, most]) => {
   return (performance.now() - start) / 1e3;
 }"""
 LARGEST = """[
-  max((ex.display.session.record["passes"][p] for p in v["passes"]), key=lambda p: len(p.rewrites)).name
-  for v in ex.display.session.record["variants"][:1]][0]"""
+  max((ex.display.session.record.passes[p] for p in v.passes), key=lambda p: len(p.rewrites)).name
+  for v in ex.display.session.record.variants[:1]][0]"""
 
 
 def main() -> int:

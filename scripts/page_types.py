@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import inspect
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import msgspec
 from msgspec import inspect as types
@@ -22,12 +22,13 @@ from workbench.viz.schema import (
     reading,
     recipe,
     record,
+    replies,
     requests,
     variant,
 )
 
 FILE = Path(__file__).parents[1] / "workbench/viz/page/record.d.ts"
-SUBJECTS = (variant, plan, reading, recipe, record, messages, requests)
+SUBJECTS = (variant, plan, reading, recipe, record, replies, messages, requests)
 HEAD = """\
 // The types of what Python and the page tell each other. scripts/page_types.py writes this file
 // from workbench/viz/schema; change it there.
@@ -47,11 +48,27 @@ def declarations() -> str:
     parts = [HEAD]
     for subject in (*SUBJECTS, *modules().values()):
         parts += [_declared(struct) for struct in _structs(subject)]
-    request_types = "".join(f"\n  | {struct.__name__}" for struct in _structs(requests))
+    parts.append(_union("AnyRequest", "Whatever a page may ask.", _structs(requests)))
     parts.append(
-        f"/** Whatever a page may ask. */\nexport type AnyRequest ={request_types};"
+        _union("Message", "Whatever Python may say.", get_args(messages.Message))
     )
+    parts.append(_results())
     return "\n\n".join(parts) + "\n"
+
+
+def _union(name: str, doc: str, structs: Iterable[type[msgspec.Struct]]) -> str:
+    parts = "".join(f"\n  | {struct.__name__}" for struct in structs)
+    return f"/** {doc} */\nexport type {name} ={parts};"
+
+
+def _results() -> str:
+    """Return the interface that says what each request gets in reply."""
+    asked = [kind for kind in _structs(requests) if issubclass(kind, requests.Request)]
+    lines = [
+        f"  {kind.__struct_config__.tag}: {kind.reply.__name__};" for kind in asked
+    ]
+    head = "/** What is replied to a request, by what it asks to do. */"
+    return "\n".join([head, "export interface Results {", *lines, "}"])
 
 
 def _structs(subject: Any) -> Iterator[type[msgspec.Struct]]:

@@ -62,15 +62,15 @@ def made_page() -> str:
     session = Session(explore(shell.user_ns["y"]))
     for _ in session.recorder.rest():
         pass
-    for kernel in range(len(session.record["kernels"])):
+    for kernel in range(len(session.record.kernels)):
         here = [
-            place for place, row in enumerate(session.record["variants"])
-            if row["kernel"] == kernel
+            place for place, row in enumerate(session.record.variants)
+            if row.kernel == kernel
         ]  # fmt: skip
         reply = session.handle(
             {"id": kernel, "do": "measure", "variants": here, "cold": False}
         )
-        assert reply["ok"], reply["error"]
+        assert reply.ok, reply.error
     return export_html(session.record)
 
 

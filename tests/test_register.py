@@ -161,14 +161,14 @@ def test_an_opt_is_in_the_record_and_in_a_session() -> None:
     with session_of(explore(a @ b)) as session:
         for _ in session.recorder.rest():
             pass
-        rows = session.record["variants"][0]
+        rows = plain(session.record)["variants"][0]
         offers = [row for row in rows["offers"] if row["op"] == "HALVE"]
         assert offers and offers[0]["does"] == "the loop as two loops"
         assert {*offers[0]["axes"], *offers[1]["axes"]} == {"g0", "g1"}
         variant = done(session, "paste", variant=0, text='Opt("HALVE", "g0", 2)')[
             "variant"
         ]
-        row = session.record["variants"][variant]
+        row = plain(session.record)["variants"][variant]
         bars = [[row["axes"][place]["name"] for place in bar] for bar in row["bars"]]
         assert row["opts"] == ['HALVE("g0", 2)'] and ["g0", "g2"] in bars
         unregister("HALVE")
@@ -317,9 +317,9 @@ def test_a_session_times_and_checks_with_registered_rules() -> None:
     in_one_cell([HELPERS, RULES.format(into="decompose")], Path())
     with session_of(explore(Tensor(np.arange(8, dtype=np.float32)) * 2)) as session:
         done(session, "check", variant=0)
-        assert session.record["variants"][0]["check"]["ok"]
+        assert plain(session.record)["variants"][0]["check"]["ok"]
         done(session, "measure", variants=[0])
-        assert session.record["variants"][0]["timing"]["samples"]
+        assert plain(session.record)["variants"][0]["timing"]["samples"]
 
 
 def test_a_page_of_before_runs_nothing_else_than_it_shows() -> None:
@@ -329,7 +329,7 @@ def test_a_page_of_before_runs_nothing_else_than_it_shows() -> None:
         assert not reply["ok"] and reply["error"]["try"] == "run the cell again"
         unregister("mine")
         done(session, "check", variant=0)
-        assert session.record["variants"][0]["check"]["ok"]
+        assert plain(session.record)["variants"][0]["check"]["ok"]
 
 
 # devices
@@ -358,7 +358,7 @@ def test_a_device_is_in_the_menu_and_runs() -> None:
         done(
             session, "check", variant=0
         )  # in this process: another one does not know it
-        assert session.record["variants"][0]["check"]["ok"]
+        assert plain(session.record)["variants"][0]["check"]["ok"]
     unregister("MINE")
     with pytest.raises(DeviceError, match="there is no device"):
         kernel.check("MINE")

@@ -15,6 +15,7 @@ import pytest
 from tests.agreement.expressions import case
 from tests.agreement.hunt import attempts, report
 from tests.backends.shelf import NAME, STEP_S, Copies, Shelf
+from tests.viz.record.support import plain
 from tests.viz.session.support import done, session_of
 from workbench import Context, GlobalCounters, Tensor, TinyJit, explore
 from workbench.backends.buffer import Buffer
@@ -295,28 +296,30 @@ def test_pickling(shelf: Shelf) -> None:
 def test_it_is_in_the_page(shelf: Shelf) -> None:
     x, _ = held(5, 6)
     with session_of(explore((x @ x.T).relu())) as session:
-        record = session.record
+        record = plain(session.record)
         (row,) = [d for d in record["devices"] if d["name"] == NAME]
         assert row["available"] and not row["emulator"]
         spoken = {row["name"]: row["device"] for row in record["languages"]}
         assert spoken["shelf IR"] == NAME and spoken["C"] == "C"
         assert record["device"] == NAME
         done(session, "code", variant=0, language="shelf IR")
-        languages = {code["language"] for code in session.row(0)["code"]}
+        languages = {code["language"] for code in plain(session.row(0))["code"]}
         assert languages == {"C", "shelf IR", "IR"}
         auto = done(session, "auto", kernel=0)["variant"]
         done(session, "check", variant=auto)
-        assert session.row(auto)["check"]["ok"]
+        assert plain(session.row(auto))["check"]["ok"]
         done(session, "measure", variants=[0, auto])
         for variant in (0, auto):
-            timing = session.row(variant)["timing"]
+            timing = plain(session.row(variant))["timing"]
             assert timing["median_s"] > 0 and timing["device"] == NAME
             # the machine's peak is the processor's
-            assert timing["kind"] is None and session.row(variant)["cost"] is None
+            assert (
+                timing["kind"] is None and plain(session.row(variant))["cost"] is None
+            )
         done(session, "device", name="PYTHON")
         done(session, "code", variant=0, language="IR")
         done(session, "device", name=NAME.lower())
-        assert session.row(auto)["timing"]["device"] == NAME
+        assert plain(session.row(auto))["timing"]["device"] == NAME
 
 
 @pytest.mark.skipif(not Device.available("C"), reason="needs a C compiler")
@@ -326,18 +329,21 @@ def test_source_of_another_device_runs_beside_it(shelf: Shelf) -> None:
     x, _ = held(5, 6)
     with session_of(explore((x @ x.T).relu())) as session:
         done(session, "measure", variants=[0])
-        before = session.row(0)["timing"]
+        before = plain(session.row(0))["timing"]
         done(session, "code", variant=0, language="C")
-        (code,) = [c for c in session.row(0)["code"] if c["language"] == "C"]
+        (code,) = [c for c in plain(session.row(0))["code"] if c["language"] == "C"]
         text = "\n".join(code["lines"]) + "\n"
         made = done(session, "edit", variant=0, language="C", text=text)["variant"]
-        assert session.row(made)["check"]["ok"], session.row(made)
-        assert session.row(made)["timing"]["device"] == "C"
-        assert session.row(0)["error"] is None and session.row(0)["timing"] == before
+        assert plain(session.row(made))["check"]["ok"], plain(session.row(made))
+        assert plain(session.row(made))["timing"]["device"] == "C"
+        assert (
+            plain(session.row(0))["error"] is None
+            and plain(session.row(0))["timing"] == before
+        )
         own = done(session, "edit", variant=0, language="shelf IR", text="anything")[
             "variant"
         ]
-        assert session.row(own)["timing"]["device"] == NAME
+        assert plain(session.row(own))["timing"]["device"] == NAME
 
 
 # registering

@@ -41,12 +41,22 @@ def test_the_text_of_a_renderer_is_beside_that_of_devices() -> None:
     assert code["C"]["lines"] and record["variants"][0]["error"] is None
 
 
+def test_what_a_renderer_raises_stands_where_its_code_would() -> None:
+    """The page had left the language out without a word."""
+    register(a_renderer(fails))
+    record = plain(build(explore(Tensor([1.0, 2.0]) * 3)))
+    code = {row["language"]: row for row in record["variants"][0]["code"]}
+    assert "no such op" in str(code["Shader"]["error"])
+    assert code["Shader"]["lines"] == [] and "error" not in code["C"]
+    assert code["C"]["lines"] and record["variants"][0]["error"] is None
+
+
 def test_a_page_asks_a_renderer_for_any_variant() -> None:
     register(a_renderer(shader))
     with session_of(explore(Tensor(np.ones(64, np.float32)) * 3)) as session:
         reply = done(session, "apply", variant=0, opt='UPCAST("g0", 4)')
         done(session, "code", variant=reply["variant"], language="Shader")
-        rows = session.record["variants"][reply["variant"]]["code"]
+        rows = plain(session.record)["variants"][reply["variant"]]["code"]
         assert [row["language"] for row in rows].count("Shader") == 1
         assert ask(session, "device", name="SHADER")["error"]["because"]
         # another one of that name, which fails: the page says so, and the rest stays
@@ -54,7 +64,7 @@ def test_a_page_asks_a_renderer_for_any_variant() -> None:
         done(session, "apply", variant=0, opt='UPCAST("g0", 8)')
         reply = ask(session, "code", variant=2, language="Shader")
         assert not reply["ok"] and "no such op" in str(reply["error"])
-        assert session.record["variants"][2]["error"] is None
+        assert plain(session.record)["variants"][2]["error"] is None
         done(session, "check", variant=2)
 
 

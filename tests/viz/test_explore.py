@@ -15,6 +15,7 @@ from workbench.base.trace import observer
 from workbench.ir.node.ops import OPS
 from workbench.tensor.tensor import Tensor
 from workbench.viz import Exploration, explore
+from workbench.viz.schema.messages import ViewState
 
 
 def test_kernels_in_execution_order_with_titles_and_lines() -> None:
@@ -146,9 +147,7 @@ def test_a_lowered_node_says_where_its_value_is() -> None:
 def test_select_names_kernels_by_number() -> None:
     ex = softmax()
     ex.select(kernel=ex.kernels[1].optimized(), mode="rewrites", axis="g0", node=None)
-    assert ex.display.view == {
-        "kernel": 1, "mode": "rewrites", "axis": "g0", "node": None,
-    }  # fmt: skip
+    assert ex.display.view == ViewState(kernel=1, mode="rewrites", axis="g0", node=None)
 
 
 def test_networkx() -> None:

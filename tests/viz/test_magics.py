@@ -8,8 +8,10 @@ from typing import Any
 import pytest
 
 import workbench
+from tests.viz.record.support import plain
 from workbench.base.context import Context
 from workbench.viz import Exploration
+from workbench.viz.schema.messages import ViewState
 from workbench.viz.session.jobs import jobs
 
 SETUP = """
@@ -43,8 +45,8 @@ def test_a_cell_is_explored(shell: Any) -> None:
     assert isinstance(ex, Exploration)
     assert ex.kernels[0].title == "matmul+relu"
     assert ex.line is not None and str(ex.line).endswith(":3"), "as the cell counts"
-    assert ex.display.session.row(1)["opts"] == ['UPCAST("g1", 4)']
-    assert ex.display.view == {"variant": 1}
+    assert plain(ex.display.session.row(1))["opts"] == ['UPCAST("g1", 4)']
+    assert ex.display.view == ViewState(variant=1)
     assert "b" in shell.user_ns, "the cell ran as any other"
 
 

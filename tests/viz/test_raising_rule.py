@@ -55,7 +55,7 @@ def test_a_rule_of_scheduling(
         assert broken(plain(session.record)) == []
         assert message in plain(session.record)["passes"][-1]["error"]
         assert plain(session.record)["nodes"]["op"], "what there was before it"
-        assert session.handle({"do": "ping", "have": None})["ok"]
+        assert plain(session.handle({"do": "ping", "have": None}))["ok"]
 
 
 def test_what_cannot_be_asked_for_is_still_an_error() -> None:
@@ -78,7 +78,7 @@ def test_a_rule_of_compiling(spoil: Spoil) -> None:
     with session_of(ex) as session:
         session.complete()
         assert broken(plain(session.record)) == []
-        row = session.row(0)
+        row = plain(session.row(0))
         assert "no such luck" in row["error"]["because"] and row["loops"]
         failed = [
             p for p in row["passes"] if plain(session.record)["passes"][p]["error"]
@@ -87,9 +87,11 @@ def test_a_rule_of_compiling(spoil: Spoil) -> None:
         assert plain(session.record)["passes"][failed[0]]["before"], (
             "the last good state"
         )
-        reply = session.handle({"do": "apply", "variant": 0, "opt": 'UPCAST("g1", 4)'})
-        assert reply["ok"] and session.row(reply["result"]["variant"])["loops"]
-        reply = session.handle({"do": "measure", "variants": [0]})
+        reply = plain(
+            session.handle({"do": "apply", "variant": 0, "opt": 'UPCAST("g1", 4)'})
+        )
+        assert reply["ok"] and plain(session.row(reply["result"]["variant"]))["loops"]
+        reply = plain(session.handle({"do": "measure", "variants": [0]}))
         assert reply["ok"], "the worker process has rules of its own"
 
 

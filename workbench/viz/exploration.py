@@ -21,6 +21,7 @@ from workbench.viz.pane import Pane
 from workbench.viz.planned import planned
 from workbench.viz.record.variants import kernel_row, where
 from workbench.viz.scheduled_tensors import ScheduledTensors
+from workbench.viz.schema.messages import ViewState
 from workbench.viz.tables import Decisions, PassTable
 from workbench.viz.text.kernels import kernel_heading, work_text
 from workbench.viz.view import checked_view
@@ -36,7 +37,7 @@ class Page(Protocol):
     def baseline(self, ex: Exploration, name: str, run: Callable[[], object]) -> None:
         """Add a row to compare with."""
 
-    def select(self, ex: Exploration, view: dict[str, Any]) -> None:
+    def select(self, ex: Exploration, view: ViewState) -> None:
         """Show something in the widgets of an exploration."""
 
     def to_html(self, ex: Exploration) -> str:

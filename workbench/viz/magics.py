@@ -11,6 +11,8 @@ import ast
 import shlex
 from typing import Any
 
+from msgspec.structs import astuple
+
 from workbench.backends.device import Device
 from workbench.base.context import Context
 from workbench.base.errors import WorkbenchError
@@ -18,6 +20,7 @@ from workbench.tensor.tensor import Tensor
 from workbench.viz.exploration import Exploration
 from workbench.viz.explore import explore
 from workbench.viz.page.panel import panes
+from workbench.viz.schema.messages import ViewState
 from workbench.viz.session.show import session_of
 
 
@@ -46,10 +49,10 @@ def kernel_magic(shell: Any) -> Any:
             return ex
         for opts in options.opt:
             reply = session_of(ex).handle({"do": "paste", "variant": 0, "text": opts})
-            if reply["error"] is not None:
-                print(WorkbenchError(*reply["error"].values()))
+            if reply.error is not None:
+                print(WorkbenchError(*astuple(reply.error)))
             else:
-                ex.display.view = reply["result"]
+                ex.display.view = ViewState(variant=reply.result.variant)
         return ex
 
     kernel.__doc__ = "Run the cell and show the workbench of its last value.\n\n"

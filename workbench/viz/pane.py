@@ -6,12 +6,14 @@ How it prints, its panel says (`workbench/viz/page/panel.py`).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+
+from msgspec import UNSET
 
 from workbench.base.display import Printed
 from workbench.kernel.kernel import Kernel
 from workbench.viz.page.panel import panes
 from workbench.viz.scheduled_tensors import ScheduledTensors
+from workbench.viz.schema.messages import ViewState
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -24,10 +26,10 @@ class Pane(Printed):
     variant: tuple[int, Kernel] | None = None
 
     @property
-    def view(self) -> dict[str, Any]:
+    def view(self) -> ViewState:
         """What of a page is looked at."""
-        only = {"only": self.name, "mode": panes()[self.name].mode}
-        return only if self.variant is None else {**only, "kernel": self.variant[0]}
+        kernel = UNSET if self.variant is None else self.variant[0]
+        return ViewState(mode=panes()[self.name].mode, kernel=kernel, only=self.name)
 
     def __str__(self) -> str:
         ex = self.exploration

@@ -27,6 +27,7 @@ from workbench.viz.model.words import (
     error_text,
     plural,
 )
+from workbench.viz.schema.messages import ViewState
 from workbench.viz.tables import Decisions, PassTable
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ class Display:
     with, by name."""
 
     session: Any = None
-    view: dict[str, Any] = field(default_factory=dict)
+    view: ViewState = field(default_factory=ViewState)
     baselines: dict[str, Callable[[], object]] = field(default_factory=dict)
 
 

@@ -3,57 +3,55 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+
+from msgspec import inspect as types
+from msgspec.structs import fields
 
 from workbench.base.errors import WorkbenchError
+from workbench.base.typed import typed
 from workbench.viz.page.document import modes
 from workbench.viz.record.about import language_rows
 from workbench.viz.scheduled_tensors import ScheduledTensors
+from workbench.viz.schema.messages import ViewState
 
-PLACES = ("variant", "node", "line")
-"""Fields whose values are places in the record."""
-FIELDS = ("mode", "kernel", *PLACES, "axis", "language")
+FIELDS = {field.name: field for field in fields(ViewState) if field.name != "only"}
+"""The fields that can be set; the one pane that is shown has a property of the exploration."""
 
 
-def checked_view(ex: ScheduledTensors, view: Mapping[str, Any]) -> dict[str, Any]:
+def checked_view(ex: ScheduledTensors, view: Mapping[str, object]) -> ViewState:
     """Return the selection for a page; a Kernel becomes its number.
 
     Errors: WorkbenchError for a name or a value that a page does not know.
     """
-    return {name: _value(ex, name, value) for name, value in view.items()}
+    choices = {"mode": modes(), "language": tuple(r.name for r in language_rows())}
+    plain = dict(view)
+    for name, value in view.items():
+        if name not in FIELDS:
+            raise _refused(name, value, f"there are {', '.join(FIELDS)}", 'mode="plan"')
+        if name == "kernel":
+            plain[name] = ex.form(value)[0]  # type: ignore[arg-type]  # it says what is wrong
+        if name in choices and not _is_one_of(choices[name], value):
+            because = f"there are {', '.join(choices[name])}"
+            raise _refused(name, value, because, f'{name}="{choices[name][0]}"')
+        try:
+            typed(plain[name], FIELDS[name].type)
+        except ValueError:
+            raise _refused(name, value, *_words(name)) from None
+    return typed(plain, ViewState)
 
 
-def _value(ex: ScheduledTensors, name: str, value: Any) -> Any:
-    if name not in FIELDS:
-        raise _refused(name, value, f"there are {', '.join(FIELDS)}", 'mode="plan"')
-    if name == "kernel":
-        return ex.form(value)[0]
-    if name == "mode":
-        return _one_of(modes(), name, value)
-    if name == "language":
-        return _one_of(tuple(r.name for r in language_rows()), name, value)
-    if name in PLACES and value is not None:
-        if type(value) is not int or value < 0:
-            because = f"a {name} is named by its place in the record, a whole number"
-            raise _refused(name, value, because, f"{name}=0")
-    if name == "axis" and not isinstance(value, str | None):
-        hint = f'axis="{ex.kernels[0].axes[0].name}"' if _has_axes(ex) else "axis=None"
-        raise _refused(name, value, "an axis is named by a text", hint)
-    return value
+def _is_one_of(choices: tuple[str, ...], value: object) -> bool:
+    return isinstance(value, str) and value in choices
 
 
-def _one_of(choices: tuple[str, ...], name: str, value: Any) -> str:
-    if isinstance(value, str) and value in choices:
-        return value
-    raise _refused(
-        name, value, f"there are {', '.join(choices)}", f'{name}="{choices[0]}"'
-    )
+def _words(name: str) -> tuple[str, str]:
+    """Return what the value of a field must be, in words, and an example of one."""
+    info = types.type_info(FIELDS[name].type)
+    assert isinstance(info, types.Metadata)
+    schema = info.extra_json_schema or {}
+    return str(schema["title"]), str(schema["examples"][0])
 
 
-def _has_axes(ex: ScheduledTensors) -> bool:
-    return bool(ex.kernels) and bool(ex.kernels[0].axes)
-
-
-def _refused(name: str, value: Any, because: str, hint: str) -> WorkbenchError:
+def _refused(name: str, value: object, because: str, hint: str) -> WorkbenchError:
     what = f"cannot select {name}={value!r:.40}"
     return WorkbenchError(what, because, f"ex.select({hint})")

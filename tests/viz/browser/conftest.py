@@ -14,7 +14,7 @@ import pytest
 
 from tests.viz.browser.browser import chromium, new_page, session_page, shown
 from tests.viz.browser.lab import PATIENT, Notebook, server
-from workbench.viz.page.document import export_html
+from tests.viz.record.support import exported
 
 Opener = Callable[[Any, Path, str], Iterator[Any]]
 
@@ -39,7 +39,7 @@ def opener() -> Opener:
 @pytest.fixture
 def page(opener: Opener, browser: Any, record: Any, tmp_path: Path) -> Iterator[Any]:
     """The exported page of the `record` that the test's file makes."""
-    yield from opener(browser, tmp_path, export_html(record))
+    yield from opener(browser, tmp_path, exported(record))
 
 
 @pytest.fixture

@@ -27,7 +27,7 @@ with Context(LIVE=1): display({})"""  # nothing is measured without being asked 
 
 COUNTS = """[...document.querySelectorAll('.wb')].map(
   (e) => e.querySelectorAll('[role=treeitem]').length).sort()"""
-RECORDS = """[(len(ex.display.session.record["variants"]), ex.display.session.record["n"],
+RECORDS = """[(len(ex.display.session.record.variants), ex.display.session.record.n,
   len(ex.display.session.listeners())) for ex in shown]"""
 """Of each session its variants, its patches and its pages."""
 

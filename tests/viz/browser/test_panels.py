@@ -16,7 +16,7 @@ import pytest
 
 from tests.support import ROOT
 from tests.viz.browser.browser import opened
-from tests.viz.record.support import plain
+from tests.viz.record.support import exported, plain
 from tests.viz.session.support import Page, done, session_of, unpacked
 from tests.viz.support import matmul
 from workbench import explore
@@ -120,13 +120,13 @@ def test_a_folder_is_a_panel(with_panel: None, browser: Any, tmp_path: Path) -> 
     shown.context.close()
     assert page.modes() == ("tune", "rewrites", "plan", "ops")
     asked = {"mode": "ops"}
-    assert checked_view(ex, asked) == asked
+    assert plain(checked_view(ex, asked)) == asked
 
 
 def test_it_stands_alone(with_panel: None, browser: Any, tmp_path: Path) -> None:
     ex = matmul()
     path = ex.to_html(tmp_path / "page.html")
-    view = f"view: {json.dumps(ex.pane('ops').view)}"
+    view = f"view: {json.dumps(plain(ex.pane('ops').view))}"
     path.write_text(path.read_text("utf-8").replace("view: {}", view), "utf-8")
     shown = opened(browser, path)
     assert shown.is_visible(".wb-ops") and shown.faults == []
@@ -162,7 +162,7 @@ def test_it_prints(with_panel: None) -> None:
     text = str(ex.pane("ops"))
     assert "kernel 1: " in text and "\n  REDUCE: 1" in text
     assert str(ex.pane("ops", 0)) == text
-    assert ex.pane("ops", 0).view == {"only": "ops", "mode": "ops", "kernel": 0}
+    assert plain(ex.pane("ops", 0).view) == {"only": "ops", "mode": "ops", "kernel": 0}
     alone = explore(*ex.tensors, show="ops")
     assert str(alone).split("\n")[1:] == text.split("\n")[1:]
 
@@ -195,7 +195,7 @@ def test_an_error_in_a_section_is_one_of_the_panel(
     assert row["data"] is None and row["error"]["what"]
     assert record["variants"][0]["offers"], "all else is there"
     path = tmp_path / "page.html"
-    path.write_text(page.export_html(record), encoding="utf-8")
+    path.write_text(exported(record), encoding="utf-8")
     shown = opened(browser, path)
     shown.click(".wb-modes >> text=Ops")
     assert row["error"]["what"] in shown.inner_text(".wb-middle [role=alert]")

@@ -11,12 +11,12 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.viz.browser.browser import COPIED, drawn, new_page, shown
-from tests.viz.record.support import plain
+from tests.viz.record.support import exported, plain
 from tests.viz.support import array, softmax
 from workbench.tensor.tensor import Tensor
 from workbench.viz import Exploration, explore
 from workbench.viz.formatters import exploration_bundle
-from workbench.viz.page.document import export_html, packed
+from workbench.viz.page.document import packed
 from workbench.viz.record.record import build
 
 Record = dict[str, Any]
@@ -334,7 +334,7 @@ def test_a_large_plan_is_painted_and_can_be_searched(
 ) -> None:
     record = plain(build(large()))
     assert len(record["plan"]["nodes"]) > 200
-    for page in plan_page(browser, tmp_path, export_html(record)):
+    for page in plan_page(browser, tmp_path, exported(record)):
         assert page.locator(".wb-plan .wb-g-canvas").count() == 1
         page.wait_for_function("!document.querySelector('.wb-g-map').hidden")
         spot = page.evaluate(CUT_SPOT)

@@ -11,14 +11,13 @@ import pytest
 
 from tests.viz.browser.browser import shown
 from tests.viz.browser.page.support import MACHINE
-from tests.viz.record.support import plain
+from tests.viz.record.support import exported, plain
 from tests.viz.support import matmul
-from workbench.viz.page.document import export_html
 from workbench.viz.record.record import build
 
 Record = dict[str, Any]
 COST = {
-    "kind": "f32", "threads": 2, "flops": 2_000_000, "limit": "L2", "predicted_s": 2.15e-4,
+    "kind": "f32", "threads": 2, "flops": 2_000_000, "limit": "L2", "predicted_s": 2.15e-4, "launch_s": 0.0,
     "bytes": {"L1": 2048, "L2": 3 << 20, "memory": 0},
     "seconds": {"core": 1e-4, "L2": 2e-4, "memory": 0.0}, "roofs": {"peak": 2e11},
 }  # fmt: skip
@@ -43,7 +42,7 @@ def record() -> Record:
 
 @pytest.fixture(params=[1400, 800])
 def page(browser: Any, record: Record, tmp_path: Path, request: Any) -> Iterator[Any]:
-    html = export_html(record)
+    html = exported(record)
     for tab in shown(browser, tmp_path, html, width=request.param):
         if request.param == 800:
             tab.get_by_role("tab", name="Results").click()
@@ -91,7 +90,7 @@ def test_an_estimate_stands_beside_what_was_measured(page: Any) -> None:
 
 def test_roofs_of_reading_and_copying_with_all_threads_and_one(page: Any) -> None:
     page.click("[data-key=fold-roofline]")
-    assert rows(page, "this machine at its best") == [
+    assert rows(page, "the best speeds of this machine") == [
         ["GB/s", "read", "copy", "read, one", "copy, one"],
         ["L1", "400", "300", "200", "160"],
         ["memory", "20.0", "15.0", "12.0", "9.00"],

@@ -107,6 +107,7 @@ for cell in sys.stdin.read().split("\\n---\\n"):
 """
 TOLD = '''
 import json
+from msgspec import to_builtins
 from workbench.viz.model.provenance import links_of
 from workbench.viz.record.record import build
 
@@ -120,7 +121,7 @@ def told(ex, cell):
             if any(f" {op} " in text for op in ("fadd", "fmul", "fsub", "fdiv", "fcmp"))\\
                     or "@llvm.fmuladd" in text and "declare" not in text:
                 code.update(dict.fromkeys(map(str, links.of_line(number).lines)))
-    record = plain(build(ex, "first"))
+    record = to_builtins(build(ex, "first"))
     where = lambda row: record["lines"][row["line"]]["where"]
     return json.dumps({"cell": cell, "kernels": [str(k.line) for k in ex.kernels],
         "page": [where(k) for k in record["kernels"]], "code": list(code)})

@@ -9,12 +9,21 @@ from typing import Any
 
 from msgspec import to_builtins
 
+from workbench.base.typed import typed
+from workbench.viz.page.document import export_html
+from workbench.viz.schema.record import PageRecord
+
 Record = dict[str, Any]
 
 
 def plain(value: Any) -> Any:
     """Return a record, or a part of it, as a page gets it; fails on what JSON does not have."""
     return json.loads(json.dumps(to_builtins(value), allow_nan=False))
+
+
+def exported(page_record: Record) -> str:
+    """Return the file that shows the record that a page has."""
+    return export_html(typed(page_record, PageRecord))
 
 
 def timeless(record: Record) -> Record:

@@ -93,7 +93,7 @@ def test_the_c_of_a_variant_is_rendered_once(
     recorder = Recorder(explore((a * 2).sum(1)))
     recorder.first()
     list(recorder.rest())
-    codes = [row["code"] for row in recorder.record["variants"]]
+    codes = [row["code"] for row in plain(recorder.record)["variants"]]
     assert len(rendered) == len(codes) and all(len(code) > 1 for code in codes)
 
 
@@ -107,7 +107,7 @@ def test_two_steps_give_what_one_gives(name: str) -> None:
         page = patched(page, plain(recorder.patch()))
     assert page == plain(recorder.record)
     assert timeless(page) == timeless(plain(build(exploration)))
-    assert recorder.patch() == {"append": {}, "set": []}
+    assert plain(recorder.patch()) == {"append": {}, "set": []}
 
 
 def test_what_an_opt_changes_in_figures() -> None:
@@ -148,7 +148,7 @@ def test_equal_kernels_are_judged_once(monkeypatch: pytest.MonkeyPatch) -> None:
     kernels = [k.ast for k in recorder.exploration.kernels]
     assert len(kernels) == 8 > len(set(kernels))
     assert sorted(map(id, judged)) == sorted(map(id, set(kernels)))
-    rows = recorder.record["variants"]
+    rows = plain(recorder.record)["variants"]
     assert rows[0]["offers"] and rows[0]["offers"] == rows[1]["offers"]
     recorder.put(("variants", 0, "offers", 0, "measured"), 0.5)
     assert rows[1]["offers"][0]["measured"] is None
@@ -161,10 +161,10 @@ def test_a_variant_is_appended() -> None:
     kernel = recorder.kernels[0].apply(Opt(OptOps.UPCAST, "g1", 4))
     variant = recorder.add_variant(0, kernel, "mine 1", parent=0)
     recorder.add_compiled(variant)
-    patch = recorder.patch()
+    patch = plain(recorder.patch())
     assert len(patch["append"]["variants"]) == 1
     assert all(path[:2] == ["nodes", "made"] for path, _ in patch["set"])
-    page = patched(page, plain(patch))
+    page = patched(page, patch)
     assert broken(page) == []
     row = page["variants"][variant]
     assert (row["opts"], row["parent"]) == (['UPCAST("g1", 4)'], 0)
@@ -172,7 +172,9 @@ def test_a_variant_is_appended() -> None:
     assert page["passes"][row["passes"][0]]["unit"] == "opt"
     assert row["python"].startswith("from workbench import Kernel")
     recorder.put(("variants", variant, "note"), "read me")
-    assert recorder.patch()["set"] == [[["variants", variant, "note"], "read me"]]
+    assert plain(recorder.patch())["set"] == [
+        [["variants", variant, "note"], "read me"]
+    ]
 
 
 def test_all_is_there_in_full() -> None:

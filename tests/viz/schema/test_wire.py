@@ -16,9 +16,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import to_builtins
 
 from tests.support import count
 from tests.viz.record.support import plain
+from tests.viz.schema import decoded
 from tests.viz.session.support import Page, session_of
 from tests.viz.session.test_persistence import KEY, SEARCH, TIMING, record
 from tests.viz.support import matmul
@@ -32,6 +34,7 @@ from workbench.search.candidate import Candidate
 from workbench.search.result import SearchResult
 from workbench.search.search import CachedSearch
 from workbench.viz.schema.saved import SavedVariants
+from workbench.viz.schema.variant import CheckRow, ErrorWords, SearchRow
 from workbench.viz.session import persistence
 from workbench.viz.session.handlers import variants as tuning
 from workbench.viz.session.live_record import Edited
@@ -143,21 +146,69 @@ def test_every_request_is_answered_and_the_session_lives(
                 refused = error
             if refused is None and not session.is_quick(request):
                 continue  # it would be done, and take long
-            reply = session.handle(request)
+            reply = plain(session.handle(request))
             assert reply["ok"] is (reply["error"] is None), request
             if refused is not None:
                 assert reply["error"]["what"] == refused.what
-        assert session.handle({"id": 1, "do": "ping", "have": None})["ok"]
+        assert plain(session.handle({"id": 1, "do": "ping", "have": None}))["ok"]
         session.tell_changes()
         assert page.record == plain(session.record)
+
+
+SAID = ("apply", "paste", "auto", "code", "offers", "pin", "note", "values", "ping",
+        "measure", "check", "replan", "stop")  # fmt: skip
+"""Requests that are answered, so that something is said of each kind."""
+
+
+def said() -> list[tuple[str, Any]]:
+    """Return what a live session says: messages, and the results of replies by what was asked."""
+    with session_of(matmul()) as session:
+        page = Page(session)
+        for request in (r for r in REQUESTS if r["do"] in SAID):
+            session.handle({"id": 1, **request}, page)
+    replies = [m["result"] for m in page.messages if m.get("ok") is not None]
+    oks = [m["ok"] for m in page.messages if m.get("ok") is not None]
+    asked = [r["do"] for r in REQUESTS if r["do"] in SAID]
+    results = [
+        (do, result) for do, result, ok in zip(asked, replies, oks, strict=True) if ok
+    ]
+    assert len(results) > len(SAID) // 2
+    return [*(("", message) for message in page.messages), *results]
+
+
+def test_what_a_session_says_is_of_its_type_and_nothing_else_is(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Every message, patch and reply decodes as what the schema says; a spoiled one is refused,
+    unless it says something else that is right."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    draw, refusals = random.Random(SEED + "said"), 0
+    whole = said()
+    for do, data in whole:
+        assert plain(_decoded(do, data)) == data
+    small = [(do, data) for do, data in whole if len(json.dumps(data)) < 50_000]
+    for _ in range(count(3000)):
+        do, data = draw.choice(small)
+        wrong = spoiled(data, draw)
+        try:
+            read = to_builtins(_decoded(do, wrong))
+        except ValueError:
+            refusals += 1
+        else:
+            assert repr(to_builtins(_decoded(do, read))) == repr(read)
+    assert refusals > count(3000) // 2, "most of it is refused"
+
+
+def _decoded(do: str, data: Any) -> Any:
+    return decoded.result(do, data) if do else decoded.message(data)
 
 
 def files(folder: Path) -> dict[str, Path]:
     """Write one file of each kind; return where they are."""
     rows = record("A", "A", note="mine")
-    rows["variants"][0]["search"] = SEARCH
-    rows["variants"][1]["check"] = {"ok": True, "text": "right"}
-    rows["variants"][1]["error"] = {"what": "a", "because": "b", "try": "c"}
+    rows.variants[0].search = typed(SEARCH, SearchRow)
+    rows.variants[1].check = CheckRow(True, "right")
+    rows.variants[1].error = ErrorWords("a", "b", "c")
     persistence.store(rows, {(0, "LLVM"): TIMING}, {1: Edited("C", "int f;")})
     rates = {"L1": Rate(2.0, 4.0), "memory": Rate(1.0, 1.5)}
     machine = Speeds(rates, rates, rates, 1e-9, 1e-9, 1e-6, 0.0)
@@ -234,7 +285,7 @@ def test_a_session_begins_with_whatever_it_kept(
             page = Page(session)
             for _ in tuning.restored(session):
                 session.tell_changes()
-            assert session.handle({"do": "ping"})["ok"]
+            assert plain(session.handle({"do": "ping"}))["ok"]
             session.tell_changes()
             assert page.record == plain(session.record)
 

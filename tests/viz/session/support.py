@@ -12,13 +12,8 @@ from typing import Any
 import msgspec
 
 from tests.viz.record.support import patched, plain
+from tests.viz.schema import decoded
 from workbench.viz import Exploration
-from workbench.viz.schema.messages import (
-    PatchMessage,
-    RenewedMessage,
-    ReplyMessage,
-    StatusMessage,
-)
 from workbench.viz.schema.record import PageRecord
 from workbench.viz.session.jobs import Jobs
 from workbench.viz.session.session import Session
@@ -35,7 +30,7 @@ class Page:
 
     def tell(self, message: Any) -> None:
         message = plain(message)
-        msgspec.convert(message, _kind(message))
+        decoded.message(message)
         self.messages.append(message)
         patch, whole = message.get("patch"), (message.get("result") or {}).get("record")
         if whole:
@@ -48,15 +43,7 @@ class Page:
         self.renewed.append(record)
 
     def look(self, view: Any) -> None:
-        self.messages.append({"view": view})
-
-
-def _kind(message: Any) -> type:
-    if "ok" in message:
-        return ReplyMessage
-    if "status" in message:
-        return StatusMessage
-    return RenewedMessage if "result" in message else PatchMessage
+        self.messages.append({"view": plain(view)})
 
 
 def unpacked(record: str) -> Any:
@@ -77,8 +64,10 @@ def session_of(ex: Exploration, **options: Any) -> Iterator[Session]:
 
 
 def ask(session: Session, do: str, **fields: Any) -> Any:
-    reply = session.handle({"id": 7, "do": do, **fields})
+    reply = plain(session.handle({"id": 7, "do": do, **fields}))
     assert set(reply) == {"id", "ok", "error", "result", "patch"}
+    if reply["ok"]:
+        decoded.result(do, reply["result"])
     assert reply["id"] == 7 and reply["ok"] is (reply["error"] is None)
     return reply
 

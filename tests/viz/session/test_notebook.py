@@ -21,11 +21,11 @@ ex = explore((Tensor(a) @ Tensor(a)).relu()).baseline("numpy", lambda: a @ a)
 ex""",
     """session = ex.display.session
 while not all(  # a cell that runs does not keep the background from working
-    [v["timing"] for v in session.record["variants"]]
-    + [b["timing"] for b in session.record["baselines"]]
-    + [any(o["measured"] for o in session.record["variants"][0]["offers"])]
+    [v.timing for v in session.record.variants]
+    + [b.timing for b in session.record.baselines]
+    + [any(o.measured for o in session.record.variants[0].offers)]
 ): time.sleep(0.05)
-len(session.record["variants"]), [b["error"] for b in session.record["baselines"]]""",
+len(session.record.variants), [b.error for b in session.record.baselines]""",
     "with __import__('workbench').Context(LIVE=0): display(ex)",
 ]
 VIEW = "application/vnd.jupyter.widget-view+json"

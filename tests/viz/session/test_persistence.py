@@ -11,10 +11,16 @@ from typing import Any
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from tests.support import ROOT
+from tests.viz.support import matmul
 from workbench.backends.native.private_files import MOST_BYTES
+from workbench.base.typed import typed
 from workbench.ir.nest.estimates import Estimates
+from workbench.viz.record.record import build
+from workbench.viz.schema.record import PageRecord
+from workbench.viz.schema.variant import CheckRow, ErrorWords, SearchRow
 from workbench.viz.session import persistence
 from workbench.viz.session.live_record import Edited
 from workbench.viz.session.timing_rows import timing_row
@@ -30,13 +36,12 @@ def folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     return tmp_path / "workbench" / "variants"
 
 
-def record(*opts: str, key: str = KEY, note: str = "") -> dict[str, Any]:
-    same = {
-        "kernel": 0, "name": "mine 1", "note": note, "rules_off": [], "check": None,
-        "error": None, "search": None,
-    }  # fmt: skip
-    rows = [{**same, "opts": [o]} for o in opts]
-    return {"key": key, "pinned": 0, "variants": rows}
+def record(*opts: str, key: str = KEY, note: str = "") -> PageRecord:
+    """A record of variants, each with one opt."""
+    page_record = build(matmul(), "first")
+    (plain_row,) = page_record.variants
+    rows = [replace(plain_row, name="mine 1", note=note, opts=[o]) for o in opts]
+    return replace(page_record, key=key, pinned=0, variants=rows)
 
 
 def test_what_is_stored_is_loaded(folder: Path) -> None:
@@ -46,15 +51,15 @@ def test_what_is_stored_is_loaded(folder: Path) -> None:
     entry = persistence.load(KEY)[A]
     assert entry.name == "mine 1" and entry.note == "\u00e9<" and entry.pinned
     assert set(entry.timings) == {"LLVM", "C"}
-    assert msgspec.to_builtins(entry.timings["LLVM"]) == TIMING | {"earlier": True}
+    assert entry.timings["LLVM"] == replace(TIMING, earlier=True)
     assert persistence.load("other") == {}
     assert oct(folder.stat().st_mode)[-3:] == "700"
 
 
 def test_edited_source_is_kept_beside_what_it_was_made_from() -> None:
     rows = record("A", "A", "A")
-    rows["variants"][1] |= {"check": {"ok": False, "text": "WRONG"}}
-    rows["variants"][2] |= {"error": {"what": "crashed", "because": "", "try": ""}}
+    rows.variants[1].check = CheckRow(False, "WRONG")
+    rows.variants[2].error = ErrorWords("crashed", "", "")
     texts = {1: Edited("C", "int f;"), 2: Edited("LLVM", "\ud800\0<script>")}
     persistence.store(rows, {(1, "C"): TIMING}, texts)
     entries = persistence.load(KEY)
@@ -114,11 +119,10 @@ SEARCH = {
 
 def test_what_a_search_tried_is_kept_of_the_youngest() -> None:
     rows = record(*[f"o{n}" for n in range(persistence.MOST_SEARCHES + 3)], "long")
-    for row in rows["variants"]:
-        row["search"] = SEARCH
-    rows["variants"][-1]["search"] = SEARCH | {
-        "ended": "x" * persistence.MOST_SEARCH_BYTES
-    }
+    for row in rows.variants:
+        row.search = typed(SEARCH, SearchRow)
+    long = SEARCH | {"ended": "x" * persistence.MOST_SEARCH_BYTES}
+    rows.variants[-1].search = typed(long, SearchRow)
     persistence.store(rows, {}, {})
     entries = persistence.load(KEY).values()
     searches = [msgspec.to_builtins(entry.search) for entry in entries]
@@ -139,7 +143,7 @@ def test_what_a_search_tried_is_kept_of_the_youngest() -> None:
 )  # fmt: skip
 def test_a_damaged_search_is_as_good_as_absent(folder: Path, broken: Any) -> None:
     rows = record("A")
-    rows["variants"][0]["search"] = SEARCH
+    rows.variants[0].search = typed(SEARCH, SearchRow)
     persistence.store(rows, {}, {})
     (path,) = folder.glob("*.json")
     data = json.loads(path.read_text())
@@ -168,7 +172,7 @@ def test_sessions_are_merged() -> None:
         '{"v": 1, "variants": 1e999}', "[" * 100_000,
         json.dumps({"v": 1, "variants": [{
             "kernel": 0, "opts": [], "name": "", "note": "", "pinned": 1, "when": 0,
-            "timings": {"LLVM": {**TIMING, "median_s": "nan"}}}]}),
+            "timings": {"LLVM": {**msgspec.to_builtins(TIMING), "median_s": "nan"}}}]}),
         " " * (MOST_BYTES + 1),
     ],
 )  # fmt: skip
@@ -224,6 +228,9 @@ def test_it_is_bounded() -> None:
 
 WRITER = """
 import sys
+from workbench.viz.record.record import build
+from workbench.viz.schema.record import PageRecord
+from workbench.viz.schema.variant import CheckRow, ErrorWords, SearchRow
 from workbench.viz.session import persistence
 from tests.viz.session.test_persistence import record
 for number in range(60):

@@ -21,14 +21,16 @@ def apart(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
 
 
 def done(session: Session, do: str, **fields: Any) -> Any:
-    reply = session.handle({"id": 1, "do": do, **fields})
+    reply = plain(session.handle({"id": 1, "do": do, **fields}))
     assert reply["ok"], reply["error"]
     return reply["result"]
 
 
 def edited(session: Session, variant: int, old: str, new: str) -> int:
     done(session, "code", variant=variant, language="LLVM")
-    code = next(c for c in session.row(variant)["code"] if c["language"] == "LLVM")
+    code = next(
+        c for c in plain(session.row(variant))["code"] if c["language"] == "LLVM"
+    )
     text = "\n".join(code["lines"])
     assert old in text
     number: int = done(
@@ -46,7 +48,8 @@ def test_edited_source_comes_back() -> None:
         done(session, "note", variant=good, text="mine")
         done(session, "pin", variant=good)
         before = {
-            session.row(v)["name"]: plain(session.row(v)) for v in (good, wrong, gone)
+            plain(session.row(v))["name"]: plain(session.row(v))
+            for v in (good, wrong, gone)
         }
         assert before["edited 1"]["timing"] and before["edited 1"]["check"]["ok"]
         assert before["edited 2"]["check"]["ok"] is False
@@ -66,9 +69,9 @@ def test_edited_source_comes_back() -> None:
         assert page.record["variants"][after["edited 1"]["parent"]]["opts"]
         assert place in session.edited, "it runs in a process of its own"
         done(session, "check", variant=place)
-        assert session.row(place)["check"]["ok"]
+        assert plain(session.row(place))["check"]["ok"]
         again = edited(session, 0, "entry:", "entry: ; another")
-        assert session.row(again)["name"] == "edited 4"
+        assert plain(session.row(again))["name"] == "edited 4"
 
 
 def test_variants_of_a_session_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -77,7 +80,7 @@ def test_variants_of_a_session_are_bounded(monkeypatch: pytest.MonkeyPatch) -> N
         source = Edited("C", "int f;")
         tuning.edited_variant(session, source, 0)
         request = {"do": "edit", "variant": 0, "language": "LLVM", "text": "x"}
-        assert session.handle(request)["error"]["what"] == "no more variants"
+        assert plain(session.handle(request))["error"]["what"] == "no more variants"
 
 
 def test_what_was_made_by_hand_comes_back_first() -> None:
@@ -89,13 +92,13 @@ def test_what_was_made_by_hand_comes_back_first() -> None:
     with session_of(matmul()) as session:
         steps = session._prefetch()
         next(steps)
-        names = [row["name"] for row in session.record["variants"]]
+        names = [row["name"] for row in plain(session.record)["variants"]]
         if "mine 1" not in names:  # the plain one was kept, too
             next(steps)
-            names = [row["name"] for row in session.record["variants"]]
+            names = [row["name"] for row in plain(session.record)["variants"]]
         assert names == ["plain", "mine 1"]
-        assert not any(row["passes"] for row in session.record["variants"])
+        assert not any(row["passes"] for row in plain(session.record)["variants"])
         for _ in steps:
             pass
-        names = sorted(row["name"] for row in session.record["variants"])
+        names = sorted(row["name"] for row in plain(session.record)["variants"])
         assert names == ["auto", "edited 1", "mine 1", "plain"], "each once"

@@ -134,11 +134,11 @@ def test_a_search_that_is_stopped_before_anything_was_timed(
 ) -> None:
     with session_of(matmul()) as session:
         done(session, "search", variant=0, budget_s=0.5)
-        searches = [v["search"] for v in session.record["variants"]]
+        searches = [v["search"] for v in plain(session.record)["variants"]]
         monkeypatch.setattr(session.jobs, "is_stopped", lambda: True)
         message = {"do": "search", "variant": 0, "budget_s": 5.0}
-        assert session.handle(message)["error"]["what"] == "stopped"
-        assert [v["search"] for v in session.record["variants"]] == searches
+        assert plain(session.handle(message))["error"]["what"] == "stopped"
+        assert [v["search"] for v in plain(session.record)["variants"]] == searches
 
 
 def test_a_search_stays_though_its_last_measurement_is_stopped(
@@ -150,7 +150,7 @@ def test_a_search_stays_though_its_last_measurement_is_stopped(
     monkeypatch.setattr(measurement, "time_group", stopped)
     with session_of(matmul()) as session:
         number = done(session, "search", variant=0, budget_s=0.5)["variant"]
-        assert session.row(number)["search"]
+        assert plain(session.row(number))["search"]
 
 
 # pages
@@ -166,11 +166,13 @@ def test_a_page_that_opens_between_a_change_and_its_patch() -> None:
         with session.lock:
             kernel = session.kernels[0].apply(parse_opt('UPCAST("g1", 2)'))
             tuning.variant_of(session, kernel, 0)
-        reply = session.handle({"do": "ping", "have": -1}, second)
-        assert reply["result"]["n"] == session.record["n"]
+        reply = plain(session.handle({"do": "ping", "have": -1}, second))
+        assert reply["result"]["n"] == plain(session.record)["n"]
         session.tell_changes()
         assert first.record == second.record == plain(session.record)
-        assert len(second.record["variants"]) == 3 and broken(second.record) == []
+        assert (
+            len(plain(second.record)["variants"]) == 3 and broken(second.record) == []
+        )
 
 
 # what changes while something is measured
@@ -216,7 +218,7 @@ def test_baselines_change_while_they_are_timed(monkeypatch: pytest.MonkeyPatch) 
     with session_of(ex) as session:
 
         def change() -> None:
-            if session.record["pinned"] is not None:
+            if plain(session.record)["pinned"] is not None:
                 ex.display.baselines["another"] = lambda: None
                 done(session, "device", name="PYTHON")
                 done(session, "pin", variant=None)
@@ -230,7 +232,7 @@ def test_baselines_change_while_they_are_timed(monkeypatch: pytest.MonkeyPatch) 
             ("mine", None),
             ("next", None),
         ]
-        run = session.timings[0, "LLVM"]["run"]
+        run = session.timings[0, "LLVM"].run
         assert rows[0]["timing"]["run"] == run, "as it began"
         assert set(session.timings) == {(0, "LLVM")}
         assert page.record["variants"][0]["timing"] is None
@@ -249,7 +251,9 @@ def test_offers_change_while_they_are_measured(monkeypatch: pytest.MonkeyPatch) 
         meanwhile(monkeypatch, measurement, "times", away_and_back)
         done(session, "offers", variant=0)
         all_done(session.jobs)
-        offers = session.row(0)["offers"]  # of this device, they came back with it
+        offers = plain(session.row(0))[
+            "offers"
+        ]  # of this device, they came back with it
         assert 0 < len([o for o in offers if o["measured"]]) <= 4, "and no more"
 
 
@@ -259,7 +263,7 @@ def test_nothing_ahead_is_done_for_a_plan_that_is_gone() -> None:
         number = done(session, "apply", variant=0, opt='UPCAST("g0", 2)')["variant"]
         busy = Busy(session.jobs)
         done(session, "offers", variant=number)
-        rows = session.record["plan"]["decisions"]
+        rows = plain(session.record)["plan"]["decisions"]
         done(session, "replan", node=rows[-1]["node"], store=None)
         assert len(session.kernels) <= number
         busy.let_go()
@@ -276,7 +280,7 @@ def test_what_was_asked_of_a_plan_that_is_gone_is_not_done() -> None:
         for number, message in enumerate([edit, {"do": "baseline"}]):
             job = session.job({"id": number, **message}, page)
             session.jobs.submit(session, job, REQUESTED)
-        rows = session.record["plan"]["decisions"]
+        rows = plain(session.record)["plan"]["decisions"]
         done(session, "replan", node=rows[-1]["node"], store=None)
         busy.let_go()
         all_done(session.jobs)
@@ -291,7 +295,7 @@ def test_baselines_are_not_timed_ahead_on_an_emulator() -> None:
     with session_of(ex, measures_ahead=True) as session:
         done(session, "device", name="PYTHON")
         assert session.jobs.submit(session, session._prefetch(), PREFETCH).wait(60)
-        assert session.record["baselines"][0]["timing"] is None
+        assert plain(session.record)["baselines"][0]["timing"] is None
 
 
 # two sessions
@@ -308,18 +312,18 @@ def test_a_session_leaves_what_another_one_said_of_the_same_expression() -> None
     with session_of(matmul()) as third:
         done(third, "note", variant=0, text="of the third")  # the pin is not back yet
     with session_of(matmul()) as fourth:
-        assert fourth.row(0)["note"] == "of the third"
+        assert plain(fourth.row(0))["note"] == "of the third"
         number = done(fourth, "apply", variant=0, opt=text)["variant"]
-        assert fourth.record["pinned"] == number
+        assert plain(fourth.record)["pinned"] == number
         done(fourth, "pin", variant=None)
     with session_of(matmul()) as fifth:
         other = done(fifth, "apply", variant=0, opt=text)["variant"]
-        assert fifth.record["pinned"] is None
+        assert plain(fifth.record)["pinned"] is None
         done(fifth, "pin", variant=other)
     with session_of(matmul()) as sixth:
         done(sixth, "pin", variant=0)
         done(sixth, "apply", variant=0, opt=text)  # was pinned, and comes back later
-        assert sixth.record["pinned"] == 0
+        assert plain(sixth.record)["pinned"] == 0
 
 
 # Ctrl-C
@@ -346,8 +350,8 @@ def test_ctrl_c_leaves_a_record_that_is_completed(
             session.complete()
         patched.undo()
         session.complete()
-        names = [v["name"] for v in session.record["variants"]]
-        assert names == ["plain", "auto"] and session.row(1)["passes"]
+        names = [v["name"] for v in plain(session.record)["variants"]]
+        assert names == ["plain", "auto"] and plain(session.row(1))["passes"]
 
 
 def test_ctrl_c_leaves_no_request_without_an_answer(

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests.viz.record.support import plain
 from tests.viz.session.support import ask
 from tests.viz.support import check_golden
 from workbench.viz.session.requests import KINDS
@@ -86,7 +87,7 @@ def shown(session: Session, request: Any) -> Iterator[str]:
     label = request
     if isinstance(request, dict):
         label = " ".join(str(v) for v in request.values())
-    reply = session.handle(request)
+    reply = plain(session.handle(request))
     if reply["ok"]:
         result = dict(reply["result"])
         if result.get("record"):

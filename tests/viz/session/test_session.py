@@ -59,7 +59,7 @@ def test_what_fails_is_no_longer_under_way(do: str) -> None:
         page = Page(session)
         message = {"id": 7, "do": do}
         if do == "replan":
-            rows = session.record["plan"]["decisions"]
+            rows = plain(session.record)["plan"]["decisions"]
             copy = next(d for d in rows if d["asked"])
             message |= {"node": copy["node"], "store": False}
         job = session.job(message, page)
@@ -85,7 +85,7 @@ def test_variants_come_back() -> None:
         done(session, "note", variant=number, text="good")
         done(session, "pin", variant=number)
         done(session, "measure", variants=[number])
-        timing = session.row(number)["timing"]
+        timing = plain(session.row(number))["timing"]
     with session_of(matmul()) as session:
         page = Page(session)
         assert session.jobs.submit(session, session._prefetch(), PREFETCH).wait(60)
@@ -96,12 +96,12 @@ def test_variants_come_back() -> None:
         assert row["timing"]["median_s"] == timing["median_s"]
         assert row["timing"]["earlier"]
         other = done(session, "apply", variant=0, opt='UPCAST("g1", 2)')["variant"]
-        assert session.row(other)["name"] == "mine 2"
+        assert plain(session.row(other))["name"] == "mine 2"
 
 
 def test_a_late_page_gets_the_whole_record(session: Session) -> None:
     done(session, "note", variant=0, text="x")
-    number = session.record["n"]
+    number = plain(session.record)["n"]
     assert done(session, "ping", have=number) == {"n": number, "record": None}
     whole = done(session, "ping", have=number - 1)["record"]
     assert unpacked(whole) == plain(session.record)
@@ -121,7 +121,7 @@ def test_replan(monkeypatch: pytest.MonkeyPatch) -> None:
     with session_of(explore((x.exp() * 2).sum(axis=1)), measures_ahead=True) as session:
         page = Page(session)
         done(session, "apply", variant=0, opt='UPCAST("g0", 2)')
-        rows = session.record["plan"]["decisions"]
+        rows = plain(session.record)["plan"]["decisions"]
         node = next(d["node"] for d in rows if not d["stored"] and "exp" in d["name"])
         number = done(session, "replan", node=node, store=True)["n"]
         assert session.jobs.submit(page, iter(()), 9).wait(60)
@@ -130,4 +130,4 @@ def test_replan(monkeypatch: pytest.MonkeyPatch) -> None:
         assert all(v["timing"] for v in page.record["variants"])
         forced = [d for d in page.record["plan"]["decisions"] if d["forced"]]
         done(session, "replan", node=forced[0]["node"], store=None)
-        assert len(session.record["kernels"]) == 1
+        assert len(plain(session.record)["kernels"]) == 1

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.viz.record.support import plain
 from tests.viz.session.support import session_of
 from workbench import Tensor, explore
 from workbench.base.errors import WorkbenchError
@@ -17,6 +18,7 @@ from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 from workbench.viz.exploration import Exploration
 from workbench.viz.page.panel import panes
+from workbench.viz.schema.messages import ViewState
 from workbench.viz.session import show
 
 WITHOUT_LINE = re.compile(r"  (test_pane\.py|<string>):\d+|\d+ \w?s\b")
@@ -67,7 +69,7 @@ def test_results_are_those_of_the_workbench(
     with session_of(ex) as session, monkeypatch.context() as patch:
         patch.setattr(ex.display, "session", session)
         opt = str(ex.kernels[0].legal_opts()[0])
-        reply = session.handle({"do": "apply", "variant": 0, "opt": opt})
+        reply = plain(session.handle({"do": "apply", "variant": 0, "opt": opt}))
         variant = reply["result"]["variant"]
         session.handle({"do": "note", "variant": variant, "text": "a note"})
         session.handle({"do": "check", "variant": variant})
@@ -109,13 +111,13 @@ def test_a_form_with_opts_has_its_own(ex: Exploration) -> None:
 def test_a_notebook_shows_the_one_pane(
     ex: Exploration, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    views = []
+    views: list[ViewState] = []
 
     class Widget:
         def _repr_mimebundle_(self) -> tuple[dict[str, str], dict[str, str]]:
             return {show.WIDGET: "view"}, {}
 
-    def widget(page: show.LivePage, ex: Exploration, view: dict[str, object]) -> Widget:
+    def widget(page: show.LivePage, ex: Exploration, view: ViewState) -> Widget:
         views.append(view)
         return Widget()
 
@@ -128,9 +130,9 @@ def test_a_notebook_shows_the_one_pane(
         mime_bundle = pane._repr_mimebundle_()
         assert mime_bundle is not None and mime_bundle[show.WIDGET] == "view"
         assert mime_bundle["text/plain"] == str(pane)
-    assert [v["only"] for v in views] == ["loops", "plan", "rewrites", "code"]
-    assert [v["mode"] for v in views] == ["tune", "plan", "rewrites", "tune"]
-    assert views[-1]["kernel"] == 0
+    assert [v.only for v in views] == ["loops", "plan", "rewrites", "code"]
+    assert [v.mode for v in views] == ["tune", "plan", "rewrites", "tune"]
+    assert views[-1].kernel == 0
 
 
 def test_why_a_rule_of_a_pass_did_not_fire(ex: Exploration) -> None:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from workbench.ir.node.ops import MOVEMENT, Ops
+from workbench.viz.schema.reading import FamilyRow, Shape
 
 
 class Family(NamedTuple):
@@ -12,7 +13,7 @@ class Family(NamedTuple):
 
     letter: str
     name: str
-    shape: str
+    shape: Shape
     ops: frozenset[Ops]
 
 
@@ -42,6 +43,6 @@ def family_of(op: Ops) -> Family:
     return _FAMILY_OF.get(op, ARITHMETIC)
 
 
-def family_rows() -> dict[str, dict[str, Any]]:
+def family_rows() -> dict[str, FamilyRow]:
     """Return a row for every family, by its letter."""
-    return {f.letter: {"name": f.name, "shape": f.shape} for f in FAMILIES}
+    return {f.letter: FamilyRow(f.name, f.shape) for f in FAMILIES}

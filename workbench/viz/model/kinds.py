@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from workbench.ir.node.axis import AxisType
+from workbench.viz.schema.record import KindRow
 
 # fmt: off
 PATTERNS = {
@@ -79,9 +80,9 @@ def style_rules() -> str:
     return "\n".join(rules)
 
 
-def kind_rows() -> dict[str, dict[str, str]]:
+def kind_rows() -> dict[str, KindRow]:
     """Return a row for every kind, by name."""
     return {
-        name: {"letter": look.letter, "name": look.name, "caption": look.caption}
+        name: KindRow(look.letter, look.name, look.caption)
         for name, look in KIND_LOOKS.items()
     }

@@ -13,16 +13,15 @@ import base64
 import json
 import re
 import zlib
-from collections.abc import Mapping
 from functools import cache
 from html import escape
 from pathlib import Path
-from typing import Any
 
 from msgspec import to_builtins
 
 from workbench.viz.model.kinds import style_rules
 from workbench.viz.page.bundle import Module, joined, modules_of, variable
+from workbench.viz.schema.record import PageRecord
 
 FOLDER = Path(__file__).parent
 _COMMENTS = re.compile(
@@ -118,7 +117,7 @@ def css() -> str:
     return "\n".join([*texts, style_rules()])
 
 
-def packed(record: Mapping[str, Any]) -> str:
+def packed(record: PageRecord) -> str:
     """Return a record as the page reads it: base64 of zlib-compressed JSON.
 
     Errors: ValueError where a number is not finite, which JSON lacks.
@@ -127,9 +126,9 @@ def packed(record: Mapping[str, Any]) -> str:
     return _compressed(json.dumps(plain, separators=(",", ":"), allow_nan=False))
 
 
-def export_html(record: Mapping[str, Any]) -> str:
+def export_html(record: PageRecord) -> str:
     """Return one HTML file that shows a record offline: the same page, no Python session."""
-    title = f"{record['expr']['text'][:80]} - workbench"
+    title = f"{record.expr.text[:80]} - workbench"
     return _PAGE.format(
         title=escape(title),
         css=css(),

@@ -20,7 +20,8 @@ import { paneOf } from "./app/sections.js";
 import { App } from "./app/store.js";
 import { debounced, h } from "./base/elements.js";
 
-/** @import { Changes, Message, Middle, Mode, Model, Pane, Panel, View } from "./types.d.ts" */
+/** @import { Message } from "./record.d.ts" */
+/** @import { Changes, Middle, Mode, Model, Pane, Panel, View } from "./types.d.ts" */
 
 /** Return what a host calls: `render({model, el})` shows the panels in an element.
  * @param {Panel[]} panels */

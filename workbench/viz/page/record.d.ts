@@ -94,13 +94,15 @@ export interface CodeLink {
 }
 
 /**
- * A program in one language, a link or null for each of its lines.
+ * A program in one language, a link or null for each of its lines; or the error that its
+ * renderer ends with.
  */
 export interface CodeRow {
   language: string;
   device: string;
   lines: Array<string>;
   links: Array<CodeLink | null>;
+  error?: ErrorWords | null;
 }
 
 /**
@@ -617,6 +619,87 @@ export interface PageRecord {
 }
 
 /**
+ * Nothing: what changed comes as a patch.
+ */
+export interface NoResult {
+}
+
+/**
+ * The variant that a request made, or led to.
+ */
+export interface VariantReply {
+  variant: number;
+}
+
+/**
+ * The variant without a rule; where everything began anew, the number of patches.
+ */
+export interface RuleReply {
+  variant?: number | null;
+  n?: number | null;
+}
+
+/**
+ * The variants that were timed because somebody asked.
+ */
+export interface TimedVariants {
+  variants: Array<number>;
+}
+
+/**
+ * Everything began anew: the number of patches.
+ */
+export interface PatchCount {
+  n: number;
+}
+
+/**
+ * How many jobs were dropped.
+ */
+export interface StoppedJobs {
+  stopped: number;
+}
+
+/**
+ * The number of patches that there were, and the packed record (null: the page has it).
+ */
+export interface WholeRecord {
+  n: number;
+  record: string | null;
+}
+
+/**
+ * The value of a node at a position, or the first of several, and what all are like.
+ */
+export interface NodeValue {
+  value: boolean | number | string | Array<boolean | number | string>;
+  min: boolean | number | string | null;
+  max: boolean | number | string | null;
+  nan: number;
+  shape: Array<number>;
+}
+
+/**
+ * Why a rule does not fire: the places in its text where the part begins and ends that
+ * failed.
+ */
+export interface WhyNotReply {
+  text: string;
+  caret_start: number;
+  caret_end: number;
+  because: string;
+}
+
+/**
+ * The first wrong rewrite in words, and where it stands; no pass where there is none.
+ */
+export interface BisectReply {
+  text: string;
+  pass: number | null;
+  step: number;
+}
+
+/**
  * The new rows of the tables that grew; of `nodes` the new part of every column.
  */
 export interface AppendedRows {
@@ -639,7 +722,8 @@ export interface RecordPatch {
 }
 
 /**
- * The reply to the request of the same `id`.
+ * The reply to the request of the same `id`; `result` is of the type that the request says,
+ * null where there is an error.
  */
 export interface ReplyMessage {
   id: number | null;
@@ -674,14 +758,6 @@ export interface PatchMessage {
 }
 
 /**
- * The number of patches that there were, and the packed record (null: the page has it).
- */
-export interface WholeRecord {
-  n: number;
-  record: string | null;
-}
-
-/**
  * All began anew: the record as it is now.
  */
 export interface RenewedMessage {
@@ -689,16 +765,18 @@ export interface RenewedMessage {
 }
 
 /**
- * What of a record a page looks at; nodes, lines, kernels and variants are places.
+ * What of a record a page looks at; nodes, lines, kernels and variants are places; `only` is
+ * the one pane that is shown. What is not set stays as it is.
  */
 export interface ViewState {
-  mode?: string | null;
-  kernel?: number | null;
+  mode?: string;
+  kernel?: number;
   variant?: number | null;
   node?: number | null;
   line?: number | null;
   axis?: string | null;
-  language?: string | null;
+  language?: string;
+  only?: string;
 }
 
 /**
@@ -929,3 +1007,35 @@ export type AnyRequest =
   | SearchRequest
   | StopJobs
   | PingRequest;
+
+/** Whatever Python may say. */
+export type Message =
+  | ReplyMessage
+  | StatusMessage
+  | PatchMessage
+  | RenewedMessage;
+
+/** What is replied to a request, by what it asks to do. */
+export interface Results {
+  apply: VariantReply;
+  paste: VariantReply;
+  auto: VariantReply;
+  code: VariantReply;
+  offers: NoResult;
+  pin: NoResult;
+  note: NoResult;
+  device: NoResult;
+  measure: TimedVariants;
+  check: NoResult;
+  edit: VariantReply;
+  baseline: NoResult;
+  values: NodeValue;
+  why_not: WhyNotReply;
+  rule_off: RuleReply;
+  bisect: BisectReply;
+  replan: PatchCount;
+  plans: NoResult;
+  search: VariantReply;
+  stop: StoppedJobs;
+  ping: WholeRecord;
+}

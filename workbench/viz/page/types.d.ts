@@ -2,13 +2,7 @@
 // is asked stand in record.d.ts.
 
 import type { App } from "./app/store.js";
-import type {
-  AnyRequest,
-  PatchMessage,
-  RenewedMessage,
-  ReplyMessage,
-  StatusMessage,
-} from "./record.d.ts";
+import type { AnyRequest, Message, ReplyMessage, Results } from "./record.d.ts";
 
 /** What belongs together: axes by name, nodes and lines by their places. */
 export interface Link {
@@ -56,45 +50,10 @@ export interface Host {
   keep?: (view: View) => void;
 }
 
-/** Whatever Python may say. */
-export type Message = ReplyMessage | StatusMessage | PatchMessage | RenewedMessage;
-
-/** What is answered to a request, by what it asks. */
-interface Results {
-  apply: NewVariant;
-  paste: NewVariant;
-  auto: NewVariant;
-  edit: NewVariant;
-  rule_off: NewVariant;
-  bisect: { pass: number | null; step: number; text: string };
-  values: NodeValue;
-  why_not: WhyNotAnswer;
-}
+/** The reply to a request: what Python says of it, null where there is an error. */
 export type ReplyTo<R extends AnyRequest> = Omit<ReplyMessage, "result"> & {
-  result: R["do"] extends keyof Results ? Results[R["do"]] | null : unknown;
+  result: Results[R["do"]] | null;
 };
-
-/** The variant that a request made, or led to; none where everything began anew. */
-export interface NewVariant {
-  variant?: number;
-}
-
-/** The value of a node at a place, and what all of its values are like. */
-export interface NodeValue {
-  value: unknown;
-  min?: number | null;
-  max?: number | null;
-  nan?: number;
-  shape?: number[];
-}
-
-/** Why a rule does not fire: the places in its text where the part begins and ends that failed. */
-export interface WhyNotAnswer {
-  text: string;
-  caret_start: number;
-  caret_end: number;
-  because: string;
-}
 
 /** What a panel shows. */
 export interface Pane {

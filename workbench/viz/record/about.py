@@ -1,18 +1,29 @@
-"""Rows of a record about the expression, the devices and the languages."""
+"""Rows of a record about the expression, the devices, the languages and this machine."""
 
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Sequence
 from dataclasses import asdict
+from typing import NamedTuple
 
 from workbench.backends.device import Device
+from workbench.backends.native import machine as system
 from workbench.backends.program.language import Language
 from workbench.ir.node import construct
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 from workbench.ir.text.printer import to_text
-from workbench.viz.schema.record import DeviceRow, LanguageRow
+from workbench.measure.speeds import Speeds
+from workbench.viz.schema.record import (
+    CacheSize,
+    DeviceRow,
+    LanguageRow,
+    LevelSpeed,
+    MachineRow,
+    OneThread,
+)
 
 ASSEMBLY = Language("asm", "machine code", "[#;].*$", r"^\s*\.?[\w$.]+:")
 STATEMENTS = Language(
@@ -54,3 +65,38 @@ def device_rows() -> list[DeviceRow]:
         )
         for name in Device.names()
     ]
+
+
+def machine(speeds: Speeds | None = None) -> MachineRow:
+    """Return the machine. Speeds are those of all cores together, and None where
+    they are not known."""
+    levels = [CacheSize(*level) for level in system.caches()]
+    return MachineRow(system.cpu(), os.cpu_count() or 1, levels, *speed_rows(speeds))
+
+
+class SpeedRows(NamedTuple):
+    """The fields of a machine's speeds; None where they are not known.
+
+    Units: peak in operations per second, bandwidth (of reading) and copy in bytes per second.
+    """
+
+    peak: dict[str, float] | None = None
+    bandwidth: list[LevelSpeed] | None = None
+    copy: list[LevelSpeed] | None = None
+    one_thread: OneThread | None = None
+
+
+def speed_rows(speeds: Speeds | None) -> SpeedRows:
+    """Return the fields of a machine's speeds."""
+    if speeds is None:
+        return SpeedRows()
+    return SpeedRows(
+        {kind: rate.together for kind, rate in speeds.peak.items()},
+        [LevelSpeed(level, rate.together) for level, rate in speeds.read.items()],
+        [LevelSpeed(level, rate.together) for level, rate in speeds.copy.items()],
+        OneThread(
+            {kind: rate.one for kind, rate in speeds.peak.items()},
+            [LevelSpeed(level, rate.one) for level, rate in speeds.read.items()],
+            [LevelSpeed(level, rate.one) for level, rate in speeds.copy.items()],
+        ),
+    )

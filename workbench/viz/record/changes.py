@@ -4,20 +4,22 @@ from __future__ import annotations
 
 from typing import Any
 
-from workbench.viz.schema.record import NodeColumns
+from workbench.viz.schema.messages import AppendedRows, RecordPatch
+from workbench.viz.schema.record import NodeColumns, PageRecord
 
-APPENDED = ("nodes", "readings", "texts", "rules", "passes", "lines", "variants")
-"""The tables of a record that grow: lists, but for "nodes", which has a list for each column."""
-Patch = dict[str, Any]
 Path = tuple[str | int, ...]
+"""The way to a value: fields by name, rows by place."""
+GROWING = AppendedRows.__struct_fields__
+"""The tables of a record that grow: lists, but for "nodes", which has a list for each column."""
+_COLUMNS = NodeColumns.__struct_fields__
 
 
 class Changes:
     """The changes of a record since the last patch."""
 
-    def __init__(self, record: dict[str, Any]):
+    def __init__(self, record: PageRecord):
         self._record = record
-        self._sizes: dict[str, int] = dict.fromkeys(APPENDED, 0)
+        self._sizes: dict[str, int] = dict.fromkeys(GROWING, 0)
         self._set: dict[Path, Any] = {}
 
     def put(self, path: Path, value: Any) -> None:
@@ -32,35 +34,35 @@ class Changes:
             setattr(at, last, value)
         self._set[path] = value
 
-    def patch(self) -> Patch:
+    def patch(self) -> RecordPatch:
         """Return the rows added and the values set since the last call."""
-        append: dict[str, Any] = {}
-        begins = dict(self._sizes)
-        for name, start in self._sizes.items():
-            table = self._record[name]
-            if name == "nodes":
-                fields = (
-                    getattr(table, name) for name in NodeColumns.__struct_fields__
-                )
-                new: Any = NodeColumns(*(column[start:] for column in fields))
-                size = len(table.op)
-            else:
-                new, size = table[start:], len(table)
+        append, begins = AppendedRows(), dict(self._sizes)
+        for name, start in begins.items():
+            table = getattr(self._record, name)
+            size = len(table.op if isinstance(table, NodeColumns) else table)
             if size > start:
-                append[name], self._sizes[name] = new, size
+                setattr(append, name, _after(table, start))
+                self._sizes[name] = size
         updates = [
-            [list(path), value]
+            (list(path), value)
             for path, value in self._set.items()
             if not _is_new(path, begins)
         ]
         self._set.clear()
-        return {"append": append, "set": updates}
+        return RecordPatch(append, updates)
 
 
 def _at(value: Any, step: str | int) -> Any:
     """Return a field of a row, or what a list or a dict has at a place."""
     is_inside = isinstance(step, int) or isinstance(value, dict)
     return value[step] if is_inside else getattr(value, str(step))
+
+
+def _after(table: Any, start: int) -> Any:
+    """Return the rows of a table from a place on."""
+    if isinstance(table, NodeColumns):
+        return NodeColumns(*(getattr(table, name)[start:] for name in _COLUMNS))
+    return table[start:]
 
 
 def _is_new(path: Path, begins: dict[str, int]) -> bool:

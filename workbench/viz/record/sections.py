@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 
-from msgspec import convert, to_builtins
+from msgspec import to_builtins
 
 from workbench.viz.page.panel import Section
 from workbench.viz.record.nodes import Nodes
 from workbench.viz.record.variants import error_row
 from workbench.viz.scheduled_tensors import ScheduledTensors
 from workbench.viz.schema.record import PanelSection
-from workbench.viz.schema.variant import ErrorWords
 
 
 def section_row(section: Section, ex: ScheduledTensors, nodes: Nodes) -> PanelSection:
@@ -21,4 +20,4 @@ def section_row(section: Section, ex: ScheduledTensors, nodes: Nodes) -> PanelSe
         data = to_builtins(section(ex, nodes), str_keys=True)
         return PanelSection(json.loads(json.dumps(data, allow_nan=False)), None)
     except Exception as error:
-        return PanelSection(None, convert(error_row(error), ErrorWords))
+        return PanelSection(None, error_row(error))

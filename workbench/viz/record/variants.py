@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from itertools import starmap
 
@@ -33,6 +33,7 @@ from workbench.viz.schema.variant import (
     CodeLink,
     CodeRow,
     CostRow,
+    ErrorWords,
     Nest,
     NestRow,
     StepRow,
@@ -125,13 +126,13 @@ def bar_rows(kernel: Kernel) -> list[list[int]]:
     return [[places[name] for name in names] for names in axis_families]
 
 
-def error_row(error: Exception) -> dict[str, str]:
+def error_row(error: Exception) -> ErrorWords:
     """Return an error as what, because, try."""
     if isinstance(error, WorkbenchError):
         what, because, hint = error.what, error.because, error.hint
     else:
         what, because, hint = type(error).__name__, str(error), ""
-    return {"what": bounded(what), "because": bounded(because), "try": bounded(hint)}
+    return ErrorWords(bounded(what), bounded(because), bounded(hint))
 
 
 # loops
@@ -202,9 +203,10 @@ def code_row(
     lines: Sequence[str],
     links: Sequence[CodeLink | None] = (),
     language: Language | None = None,
+    error: ErrorWords | None = None,
 ) -> CodeRow:
-    """Return a program for a device as lines, each with its link or None; in the device's own
-    language where `language` is None."""
+    """Return a program for a device as lines, each with its link or None, or the `error` that
+    there is instead; in the device's own language where `language` is None."""
     written = language or device.language
     assert written is not None, f"{device.name} has no language"
     page_lines = [line.expandtabs(8) for line in lines[:MOST_LINES]]
@@ -214,7 +216,7 @@ def code_row(
     if len(lines) > MOST_LINES:
         page_lines.append(f"... and {len(lines) - MOST_LINES:,} more lines")
         linked.append(None)
-    return CodeRow(written.name, device.name, page_lines, linked)
+    return CodeRow(written.name, device.name, page_lines, linked, error)
 
 
 def cost_rows(
@@ -247,6 +249,6 @@ def cost_rows(
     return str(bottleneck(cost, kernel.target, measured_s)), row
 
 
-def counts_row(compiled: Compiled) -> Mapping[str, int]:
+def counts_row(compiled: Compiled) -> dict[str, int]:
     """Return the counts of one run of the program."""
     return asdict(compiled.counts)

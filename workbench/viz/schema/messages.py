@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
-from msgspec import Struct
+from msgspec import UNSET, Meta, Struct, UnsetType
+from msgspec.structs import replace
 
 from workbench.viz.schema.reading import Reading
 from workbench.viz.schema.record import (
@@ -13,6 +14,7 @@ from workbench.viz.schema.record import (
     RecordedPass,
     RuleRow,
 )
+from workbench.viz.schema.replies import WholeRecord
 from workbench.viz.schema.variant import ErrorWords, VariantRow
 
 
@@ -35,9 +37,15 @@ class RecordPatch(Struct, forbid_unknown_fields=True):
     append: AppendedRows
     set: list[tuple[list[str | int], Any]]
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing changed."""
+        return not self.set and self.append == AppendedRows()
+
 
 class ReplyMessage(Struct, forbid_unknown_fields=True):
-    """The reply to the request of the same `id`."""
+    """The reply to the request of the same `id`; `result` is of the type that the request says,
+    null where there is an error."""
 
     id: int | None
     ok: bool
@@ -67,26 +75,46 @@ class PatchMessage(Struct, forbid_unknown_fields=True):
     patch: RecordPatch
 
 
-class WholeRecord(Struct, forbid_unknown_fields=True):
-    """The number of patches that there were, and the packed record (null: the page has it)."""
-
-    n: int
-    record: str | None
-
-
 class RenewedMessage(Struct, forbid_unknown_fields=True):
     """All began anew: the record as it is now."""
 
     result: WholeRecord
 
 
-class ViewState(Struct, forbid_unknown_fields=True, omit_defaults=True):
-    """What of a record a page looks at; nodes, lines, kernels and variants are places."""
+Message = ReplyMessage | StatusMessage | PatchMessage | RenewedMessage
+"""Whatever Python may say."""
 
-    mode: str | None = None
-    kernel: int | None = None
-    variant: int | None = None
-    node: int | None = None
-    line: int | None = None
-    axis: str | None = None
-    language: str | None = None
+
+Place = Annotated[int, Meta(ge=0)]
+
+
+def _meaning(words: str, example: str) -> Meta:
+    """Return what a value must be, in words, and an example of one."""
+    return Meta(title=words, examples=[example])
+
+
+def _place(name: str) -> Meta:
+    words = f"a {name} is named by its place in the record, a whole number"
+    return _meaning(words, f"{name}=0")
+
+
+_AXIS = _meaning("an axis is named by a text", "axis=None")
+
+
+class ViewState(Struct, frozen=True, forbid_unknown_fields=True):
+    """What of a record a page looks at; nodes, lines, kernels and variants are places; `only` is
+    the one pane that is shown. What is not set stays as it is."""
+
+    mode: str | UnsetType = UNSET
+    kernel: Annotated[Place, _place("kernel")] | UnsetType = UNSET
+    variant: Annotated[Place | None, _place("variant")] | UnsetType = UNSET
+    node: Annotated[Place | None, _place("node")] | UnsetType = UNSET
+    line: Annotated[Place | None, _place("line")] | UnsetType = UNSET
+    axis: Annotated[str | None, _AXIS] | UnsetType = UNSET
+    language: str | UnsetType = UNSET
+    only: str | UnsetType = UNSET
+
+    def then(self, later: ViewState) -> ViewState:
+        """Return the view with what a later one sets."""
+        names = (n for n in self.__struct_fields__ if getattr(later, n) is not UNSET)
+        return replace(self, **{name: getattr(later, name) for name in names})

@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from workbench.ir.text.phrases import OwnLine
 
+Shape = Literal["cut", "slant", "six", "pill", "box", "round"]
 Role = Literal["", "constant", "join", "loop", "axis", "access", "place"]
 
 
@@ -15,7 +16,7 @@ class FamilyRow(Struct, forbid_unknown_fields=True):
     """A family of ops: its name, and the shape of its boxes."""
 
     name: str
-    shape: Literal["cut", "slant", "six", "pill", "box", "round"]
+    shape: Shape
 
 
 class SlotRow(Struct, array_like=True, forbid_unknown_fields=True):

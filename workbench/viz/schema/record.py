@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from msgspec import Struct
+from msgspec import UNSET, Struct, UnsetType
 
 from workbench.viz.schema.plan import PlanPicture
 from workbench.viz.schema.reading import FamilyRow, Reading
@@ -243,4 +243,4 @@ class PageRecord(Struct, forbid_unknown_fields=True, omit_defaults=True):
     pinned: int | None
     baselines: list[BaselineRow]
     panels: dict[str, PanelSection | None]
-    n: int = 0
+    n: int | UnsetType = UNSET

@@ -2,9 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 from msgspec import Meta, Struct, field
+
+from workbench.viz.schema.replies import (
+    BisectReply,
+    NodeValue,
+    NoResult,
+    PatchCount,
+    RuleReply,
+    StoppedJobs,
+    TimedVariants,
+    VariantReply,
+    WholeRecord,
+    WhyNotReply,
+)
 
 MOST_TEXT = 400_000
 MOST_AT_ONCE = 16
@@ -51,14 +64,17 @@ Positions = Annotated[
 
 
 class Request(Struct, tag_field="do", kw_only=True, forbid_unknown_fields=True):
-    """What every request has: the number that its reply carries."""
+    """What every request has: the number that its reply carries, and the type of what it gets in
+    reply."""
 
     id: int | None = None
+    reply: ClassVar[type[Struct]] = NoResult
 
 
 class ApplyRequest(Request, tag="apply"):
     """Apply an opt to a variant."""
 
+    reply: ClassVar[type[Struct]] = VariantReply
     variant: Variant
     opt: Text
 
@@ -66,6 +82,7 @@ class ApplyRequest(Request, tag="apply"):
 class PasteRequest(Request, tag="paste"):
     """Apply a list of opts to the un-optimised kernel of a variant."""
 
+    reply: ClassVar[type[Struct]] = VariantReply
     variant: Variant
     text: Text
 
@@ -73,12 +90,14 @@ class PasteRequest(Request, tag="paste"):
 class AutoRequest(Request, tag="auto"):
     """Apply the default opts to a kernel."""
 
+    reply: ClassVar[type[Struct]] = VariantReply
     kernel: Kernel
 
 
 class CodeRequest(Request, tag="code"):
     """Write a variant in a language."""
 
+    reply: ClassVar[type[Struct]] = VariantReply
     variant: Variant
     language: Text
 
@@ -111,6 +130,7 @@ class DeviceRequest(Request, tag="device"):
 class MeasureRequest(Request, tag="measure"):
     """Time variants in turns, with cold caches where that is asked."""
 
+    reply: ClassVar[type[Struct]] = TimedVariants
     variants: Variants
     cold: bool | None = None
 
@@ -124,6 +144,7 @@ class CheckRequest(Request, tag="check"):
 class EditRequest(Request, tag="edit"):
     """Run source that was edited by hand."""
 
+    reply: ClassVar[type[Struct]] = VariantReply
     variant: Variant
     language: Text
     text: Text
@@ -136,6 +157,7 @@ class BaselineRequest(Request, tag="baseline"):
 class ValuesRequest(Request, tag="values"):
     """Compute the value of a node at positions of its axes, at a step of a pass."""
 
+    reply: ClassVar[type[Struct]] = NodeValue
     variant: Variant | None
     place: Pass = field(name="pass")
     step: int
@@ -146,6 +168,7 @@ class ValuesRequest(Request, tag="values"):
 class WhyNotRequest(Request, tag="why_not"):
     """Say why a rule does not fire at a node."""
 
+    reply: ClassVar[type[Struct]] = WhyNotReply
     place: Pass = field(name="pass")
     step: int
     node: Node
@@ -155,6 +178,7 @@ class WhyNotRequest(Request, tag="why_not"):
 class RuleOffRequest(Request, tag="rule_off"):
     """Switch a rule off, or on again, for a variant `of` a kernel; by place, or by name."""
 
+    reply: ClassVar[type[Struct]] = RuleReply
     kernel: Kernel | None
     rule: Rule | Name
     on: bool | None
@@ -164,12 +188,14 @@ class RuleOffRequest(Request, tag="rule_off"):
 class BisectRequest(Request, tag="bisect"):
     """Find the first rewrite after which a variant is wrong."""
 
+    reply: ClassVar[type[Struct]] = BisectReply
     variant: Variant
 
 
 class ReplanRequest(Request, tag="replan"):
     """Plan again with a value stored, fused, or left to the scheduler (null)."""
 
+    reply: ClassVar[type[Struct]] = PatchCount
     node: Node
     store: bool | None
 
@@ -181,6 +207,7 @@ class PlansRequest(Request, tag="plans"):
 class SearchRequest(Request, tag="search"):
     """Search for faster opts for that number of seconds."""
 
+    reply: ClassVar[type[Struct]] = VariantReply
     variant: Variant
     budget_s: Seconds
 
@@ -188,10 +215,13 @@ class SearchRequest(Request, tag="search"):
 class StopJobs(Request, tag="stop"):
     """Drop what is under way."""
 
+    reply: ClassVar[type[Struct]] = StoppedJobs
+
 
 class PingRequest(Request, tag="ping"):
     """Say how many patches there were; the whole record where the page does not `have` all."""
 
+    reply: ClassVar[type[Struct]] = WholeRecord
     have: int | None = None
 
 

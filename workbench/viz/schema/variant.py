@@ -94,13 +94,15 @@ class CodeLink(Struct, forbid_unknown_fields=True):
     source: list[int]
 
 
-class CodeRow(Struct, forbid_unknown_fields=True):
-    """A program in one language, a link or null for each of its lines."""
+class CodeRow(Struct, forbid_unknown_fields=True, omit_defaults=True):
+    """A program in one language, a link or null for each of its lines; or the error that its
+    renderer ends with."""
 
     language: str
     device: str
     lines: list[str]
     links: list[CodeLink | None]
+    error: ErrorWords | None = None
 
 
 class OfferRow(Struct, forbid_unknown_fields=True):

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 from weakref import WeakSet
 
+from msgspec.structs import replace
+
 from workbench.base.forking import free_rlock
 from workbench.ir.node.uop import UOp
 from workbench.ir.opt.opt import OptOps
@@ -20,11 +22,20 @@ from workbench.measure.speeds import Speeds
 from workbench.viz.exploration import Exploration
 from workbench.viz.page.document import packed
 from workbench.viz.record.record import Recorder
+from workbench.viz.schema.messages import (
+    Message,
+    PatchMessage,
+    ProgressRow,
+    RecordPatch,
+    ReplyMessage,
+    StatusMessage,
+    ViewState,
+)
+from workbench.viz.schema.record import PageRecord
 from workbench.viz.schema.saved import SavedVariant
+from workbench.viz.schema.variant import CheckRow, TimingRow, VariantRow
 from workbench.viz.session import persistence
 from workbench.viz.session.jobs import PREFETCH, Jobs, jobs
-
-Message = dict[str, Any]
 
 _NUMBERS = itertools.count()
 """Numbers of plans, unique in the process: keys of the worker's data."""
@@ -40,7 +51,7 @@ class Listener(Protocol):
     def renew(self, record: str) -> None:
         """Store the whole record, packed, for pages that open later."""
 
-    def look(self, view: Message) -> None:
+    def look(self, view: ViewState) -> None:
         """Set the selection of the page."""
 
 
@@ -64,7 +75,7 @@ class Before:
 
 class LiveRecord:
     """The live record of an exploration. `recorder` has the record and the Kernel of every variant;
-    `timings`, `checks` and `elsewhere` (fields of other devices) are by variant and device;
+    `timings`, `checks` and `elsewhere` (rows of other devices) are by variant and device;
     `edited` is source that a user edited."""
 
     def __init__(self, queue: Jobs | None = None, measures_ahead: bool = False):
@@ -82,22 +93,22 @@ class LiveRecord:
         self.recorder = Recorder(exploration, speeds)
         self.number = next(_NUMBERS)
         self.recorder.first()
-        self.device: str = self.recorder.record["device"]
+        self.device: str = self.recorder.record.device
         self.edited: dict[int, Edited] = {}
-        self.timings: dict[tuple[int, str], Any] = {}
-        self.checks: dict[tuple[int, str], Any] = {}
-        self.elsewhere: dict[tuple[int, str], Message] = {}
+        self.timings: dict[tuple[int, str], TimingRow] = {}
+        self.checks: dict[tuple[int, str], CheckRow] = {}
+        self.elsewhere: dict[tuple[int, str], VariantRow] = {}
         self.watched: int | None = None
         self.before: Before | None = None
         # saved variants are of the scheduler's own plan
         is_own = not exploration.forced and not exploration.rules_off
-        self.earlier = persistence.load(self.record["key"]) if is_own else {}
+        self.earlier = persistence.load(self.record.key) if is_own else {}
         self._stored: Mapping[persistence.Key, SavedVariant] = self.earlier
 
     # reading and setting
 
     @property
-    def record(self) -> dict[str, Any]:
+    def record(self) -> PageRecord:
         """The present record; `n` counts its patches."""
         return self.recorder.record
 
@@ -106,10 +117,9 @@ class LiveRecord:
         """The Kernel of every variant."""
         return self.recorder.kernels
 
-    def row(self, variant: int) -> dict[str, Any]:
+    def row(self, variant: int) -> VariantRow:
         """Return a variant's row of the record."""
-        variant_row: dict[str, Any] = self.record["variants"][variant]
-        return variant_row
+        return self.record.variants[variant]
 
     def set(self, variant: int, name: str, value: Any) -> None:
         """Set a field of a variant."""
@@ -138,17 +148,17 @@ class LiveRecord:
         with self.lock:
             return list(self._listeners)
 
-    def send(self, reply: Message, asker: Listener | None = None) -> Message:
+    def send(self, reply: ReplyMessage, asker: Listener | None = None) -> ReplyMessage:
         """Send a reply to `asker`, and the changes to all listeners; return the reply with the
         patch."""
         with self.lock:
             patch = self._take_patch()
-            whole = reply | {"patch": patch}
+            whole = replace(reply, patch=patch)
             for listener in list(self._listeners):
                 if listener is asker:
                     listener.tell(whole)
                 elif patch is not None:
-                    listener.tell({"patch": patch})
+                    listener.tell(PatchMessage(patch))
         return whole
 
     def tell_changes(self) -> None:
@@ -156,25 +166,24 @@ class LiveRecord:
         with self.lock:
             patch = self._take_patch()
             if patch is not None:
-                self.tell({"patch": patch})
+                self.tell(PatchMessage(patch))
 
     def status(
         self, task: str | None, step: int = 0, total: int = 0, text: str = ""
     ) -> None:
         """Send the progress of a task; None where no task runs."""
-        message = {"task": task, "done": step, "total": total, "text": text}
-        self.tell({"status": message})
+        self.tell(StatusMessage(ProgressRow(task, step, total, text)))
 
     def tell(self, message: Message) -> None:
         """Pass on a reply, a patch or progress."""
 
-    def _take_patch(self) -> dict[str, Any] | None:
+    def _take_patch(self) -> RecordPatch | None:
         patch = self.recorder.patch()
-        if not patch["append"] and not patch["set"]:
+        if patch.is_empty:
             return None
         self._patches += 1
-        self.record["n"] = self._patches
-        patch["set"].append([["n"], self._patches])
+        self.record.n = self._patches
+        patch.set.append((["n"], self._patches))
         if self._listeners and not self._is_renewing:
             self._is_renewing = True
             self.jobs.submit(self.recorder, self._renewing(), PREFETCH)

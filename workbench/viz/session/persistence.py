@@ -12,7 +12,7 @@ import json
 import time
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 from msgspec.structs import replace
 
@@ -20,10 +20,12 @@ from workbench.backends.device import Device
 from workbench.backends.native.object_cache import key_of
 from workbench.backends.native.private_files import read_json, update_json, warn
 from workbench.base.forking import free_lock
-from workbench.base.typed import to_json, typed
+from workbench.base.typed import to_json
 from workbench.measure.speeds import FLOATS
-from workbench.viz.record.machine import machine
-from workbench.viz.schema.saved import SavedVariant, SavedVariants
+from workbench.viz.record.about import machine
+from workbench.viz.schema.record import PageRecord
+from workbench.viz.schema.saved import SavedEdit, SavedVariant, SavedVariants
+from workbench.viz.schema.variant import SearchRow, TimingRow, VariantRow
 
 FOLDER = "variants"
 MOST_ENTRIES = 60
@@ -56,7 +58,7 @@ class SourceText(Protocol):
     def text(self) -> str: ...
 
 
-Timings = Mapping[tuple[int, str], Any]
+Timings = Mapping[tuple[int, str], TimingRow]
 """By variant and device."""
 UNKNOWN = SavedVariant(0, [])
 """The saved data of an unknown variant."""
@@ -72,7 +74,7 @@ def load(key: str) -> dict[Key, SavedVariant]:
 
 
 def store(
-    record: Mapping[str, Any],
+    record: PageRecord,
     timings: Timings,
     edited: Mapping[int, SourceText],
     before: Mapping[Key, SavedVariant] = NOTHING,
@@ -83,7 +85,7 @@ def store(
     `before` is the data that this session last read or stored: a note or pin that it has not
     changed since may be changed by others. Return `before` for the next call.
     """
-    fresh, name = _entries(record, timings, edited), _name(record["key"])
+    fresh, name = _entries(record, timings, edited), _name(record.key)
 
     def merged(on_disk: SavedVariants | None) -> SavedVariants:
         entries = _merged(_keyed(on_disk, name), fresh, before)
@@ -94,10 +96,10 @@ def store(
     return {**before, **fresh}
 
 
-def key_for(row: Mapping[str, Any], source: SourceText | None) -> Key:
+def key_for(row: VariantRow, source: SourceText | None) -> Key:
     """Return the key of a variant, given its row in the record."""
     digest = "" if source is None else _digest(source.device, source.text)
-    return Key(row["kernel"], tuple(row["opts"]), digest)
+    return Key(row.kernel, tuple(row.opts), digest)
 
 
 def _digest(device: str, text: str) -> str:
@@ -105,27 +107,27 @@ def _digest(device: str, text: str) -> str:
 
 
 def _entries(
-    record: Mapping[str, Any], timings: Timings, edited: Mapping[int, SourceText]
+    record: PageRecord, timings: Timings, edited: Mapping[int, SourceText]
 ) -> dict[Key, SavedVariant]:
     entries: dict[Key, SavedVariant] = {}
-    for place, row in enumerate(record["variants"]):
+    for place, row in enumerate(record.variants):
         source = edited.get(place)
-        if row["rules_off"] or not _is_short(source):
+        if row.rules_off or not _is_short(source):
             continue
-        entry = {
-            "kernel": row["kernel"],
-            "opts": row["opts"],
-            "name": row["name"],
-            "note": row["note"],
-            "search": _short(row["search"]),
-            "pinned": record["pinned"] == place,
-            "timings": {d: t for (v, d), t in timings.items() if v == place},
-            "when": int(time.time()),
-        }
+        entry = SavedVariant(
+            kernel=row.kernel,
+            opts=row.opts,
+            name=row.name,
+            note=row.note,
+            search=_short(row.search),
+            pinned=record.pinned == place,
+            timings={d: t for (v, d), t in timings.items() if v == place},
+            when=int(time.time()),
+        )
         if source is not None:
-            outcome = {"check": row["check"], "error": row["error"]}
-            entry["edited"] = {"device": source.device, "text": source.text} | outcome
-        entries[key_for(row, source)] = typed(entry, SavedVariant)
+            edit = SavedEdit(source.device, source.text, row.check, row.error)
+            entry = replace(entry, edited=edit)
+        entries[key_for(row, source)] = entry
     return entries
 
 
@@ -133,7 +135,7 @@ def _is_short(source: SourceText | None) -> bool:
     return source is None or len(json.dumps(source.text)) <= MOST_SOURCE_BYTES
 
 
-def _short(search: Any) -> Any:
+def _short(search: SearchRow | None) -> SearchRow | None:
     return search if len(to_json(search)) <= MOST_SEARCH_BYTES else None
 
 

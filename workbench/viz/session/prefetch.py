@@ -5,14 +5,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import suppress
-from typing import Any
-
-from msgspec import to_builtins
 
 from workbench.base.errors import WorkbenchError
 from workbench.ir.opt.opt import OptOps
 from workbench.measure.timing import Samples
 from workbench.viz.record.about import device_rows, language_rows
+from workbench.viz.schema.replies import NoResult
+from workbench.viz.schema.variant import OfferRow
 from workbench.viz.session.handlers import baselines, measurement, plan_comparison
 from workbench.viz.session.jobs import PREFETCH
 from workbench.viz.session.live_record import LiveRecord
@@ -37,8 +36,8 @@ SLOW_S = 0.1
 def times(session: LiveRecord) -> Iterator[None]:
     """Time the first kernels plain and with the default opts, then both plans, where there
     was another, then baselines, then offers."""
-    for number, kernel in enumerate(session.record["kernels"][:KERNELS]):
-        if kernel["flops"] <= FLOPS:
+    for number, kernel in enumerate(session.record.kernels[:KERNELS]):
+        if kernel.flops <= FLOPS:
             _time_kernel(session, number)
             yield
     if session.before is not None and plan_comparison.is_small(session, FLOPS):
@@ -49,32 +48,32 @@ def times(session: LiveRecord) -> Iterator[None]:
         with suppress(WorkbenchError):  # there, too
             baselines.measure_all(session)
         yield
-    first = [k["root"] for k in session.record["kernels"][:1]]
+    first = [k.root for k in session.record.kernels[:1]]
     for variant in first:
         if session.watched in (None, variant):  # else another is selected
             session.watched = variant
             yield from _offers(session, variant)
 
 
-def offers(session: LiveRecord, variant: int) -> dict[str, Any]:
+def offers(session: LiveRecord, variant: int) -> NoResult:
     """List the offers of the selected variant. In the background its code gets links and its
     passes, and, if LIVE says so, the offers are measured."""
-    if not session.row(variant)["offers"]:
+    if not session.row(variant).offers:
         session.recorder.add_offers(variant)
     is_new = session.watched != variant
     session.watched = variant
     if is_new:
         steps = session.in_this_plan(_looked_at(session, variant))
         session.jobs.submit(session, steps, PREFETCH)
-    return {}
+    return NoResult()
 
 
 def registered(session: LiveRecord) -> None:
     """Add devices and languages that were registered since. In the background offers are listed
     again, where opts were registered."""
     rows = {"devices": device_rows(), "languages": language_rows()}
-    for name, listed in to_builtins(rows).items():
-        if session.record[name] != listed:
+    for name, listed in rows.items():
+        if getattr(session.record, name) != listed:
             session.put((name,), listed)
     if session.opts != OptOps.registered:
         session.opts = OptOps.registered
@@ -83,8 +82,8 @@ def registered(session: LiveRecord) -> None:
 
 
 def _offers_again(session: LiveRecord) -> Iterator[None]:
-    for variant, row in enumerate(session.record["variants"]):
-        if row["offers"] or row["refused"]:
+    for variant, row in enumerate(session.record.variants):
+        if row.offers or row.refused:
             with session.lock:
                 session.recorder.add_offers(variant)
                 session.tell_changes()
@@ -94,7 +93,7 @@ def _offers_again(session: LiveRecord) -> Iterator[None]:
 def _looked_at(session: LiveRecord, variant: int) -> Iterator[None]:
     with session.lock:
         row = session.row(variant)
-        if not row["passes"] and row["error"] is None and variant not in session.edited:
+        if not row.passes and row.error is None and variant not in session.edited:
             session.recorder.add_compiled(variant)
             session.tell_changes()
     yield
@@ -103,11 +102,11 @@ def _looked_at(session: LiveRecord, variant: int) -> Iterator[None]:
 
 
 def _time_kernel(session: LiveRecord, number: int) -> None:
-    rows = session.record["variants"]
+    rows = session.record.variants
     group = [
         v for v, row in enumerate(rows)
-        if row["kernel"] == number and row["name"] in ("plain", "auto")
-        and row["error"] is None
+        if row.kernel == number and row.name in ("plain", "auto")
+        and row.error is None
     ]  # fmt: skip
     if group:
         _quietly(session, group)
@@ -125,21 +124,21 @@ def _quietly(session: LiveRecord, group: list[int]) -> None:
 
 def _offers(session: LiveRecord, variant: int) -> Iterator[None]:
     """Measure a variant's offers, those first that are predicted to gain most."""
-    timing = session.row(variant)["timing"]
+    timing = session.row(variant).timing
     if (
         timing is None
-        and session.record["kernels"][_kernel(session, variant)]["flops"] <= FLOPS
+        and session.record.kernels[_kernel(session, variant)].flops <= FLOPS
     ):
         beside = measurement.headline(session, _kernel(session, variant))
         _quietly(session, [variant, *(v for v in beside if v != variant)])
         yield
-        timing = session.row(variant)["timing"]
-    if timing is None or timing["median_s"] > SLOW_S or variant in session.edited:
+        timing = session.row(variant).timing
+    if timing is None or timing.median_s > SLOW_S or variant in session.edited:
         return
-    listed = session.row(variant)["offers"]
+    listed = session.row(variant).offers
     order = [
         place for place in by_promise(listed)[:MOST_OFFERS]
-        if listed[place]["measured"] is None
+        if listed[place].measured is None
     ]  # fmt: skip
     for begin in range(0, len(order), AT_ONCE):
         if session.watched != variant:
@@ -149,17 +148,17 @@ def _offers(session: LiveRecord, variant: int) -> Iterator[None]:
 
 
 def _measure_offers(
-    session: LiveRecord, variant: int, listed: list[dict[str, Any]], places: list[int]
+    session: LiveRecord, variant: int, listed: list[OfferRow], places: list[int]
 ) -> None:
     with session.lock:
-        if session.row(variant)["offers"] is not listed:
+        if session.row(variant).offers is not listed:
             return  # on another device there are others
         kernel = session.kernels[variant]
     try:
         with session.lock:
             candidates = [measurement.worker_row(session, variant)]
         for place in places:
-            candidate = kernel.apply(parse_opt(listed[place]["opt"]))
+            candidate = kernel.apply(parse_opt(listed[place].opt))
             candidates.append(measurement.kernel_row(candidate))
         with session.jobs.use_worker(session.device) as worker:
             rows = measurement.times(
@@ -168,11 +167,11 @@ def _measure_offers(
     except WorkbenchError:
         return
     with session.lock:
-        if session.row(variant)["offers"] is not listed:
+        if session.row(variant).offers is not listed:
             return
         for place, result in zip(places, rows[1:], strict=True):
-            if result.get("samples"):
-                samples = Samples(tuple(result["samples"]))
+            if result.samples:
+                samples = Samples(tuple(result.samples))
                 median_s, is_one_run = samples.median_s, len(samples.samples_s) < 2
                 spread = None if is_one_run else samples.spread_s / median_s
                 offer = "variants", variant, "offers", place
@@ -181,18 +180,17 @@ def _measure_offers(
         session.tell_changes()
 
 
-def by_promise(listed: list[dict[str, Any]]) -> list[int]:
+def by_promise(listed: list[OfferRow]) -> list[int]:
     """Return the places of offers: those predicted to gain most, then one of each kind and axis
     in turn, because amounts differ less than kinds."""
     turns: dict[tuple[str, str], int] = {}
     keys: list[tuple[float, int, int]] = []
     for place, offer in enumerate(listed):
-        kind = offer["op"], offer["opt"].partition(",")[0]
+        kind = offer.op, offer.opt.partition(",")[0]
         turns[kind] = turns.get(kind, 0) + 1
-        keys.append((-(offer["predicted"] or 0.0), turns[kind], place))
+        keys.append((-(offer.predicted or 0.0), turns[kind], place))
     return [place for _, _, place in sorted(keys)]
 
 
 def _kernel(session: LiveRecord, variant: int) -> int:
-    number: int = session.row(variant)["kernel"]
-    return number
+    return session.row(variant).kernel

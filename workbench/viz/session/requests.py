@@ -12,6 +12,7 @@ from msgspec.structs import FieldInfo, fields
 from workbench.base.errors import WorkbenchError
 from workbench.base.typed import typed
 from workbench.base.words import cut
+from workbench.viz.schema.record import PageRecord
 from workbench.viz.schema.requests import AnyRequest, Request
 
 KINDS: Mapping[str, type[Request]] = {
@@ -25,7 +26,7 @@ _NAMES: Mapping[type, str] = {
 }
 
 
-def checked(request: Any, record: Mapping[str, Any]) -> Request:
+def checked(request: object, record: PageRecord) -> Request:
     """Return a request about `record`, as its type.
 
     Errors: WorkbenchError for a message that is not a request, and for one that names a missing
@@ -43,7 +44,7 @@ def checked(request: Any, record: Mapping[str, Any]) -> Request:
     return message
 
 
-def arguments(message: Request) -> dict[str, Any]:
+def arguments(message: Request) -> Mapping[str, Any]:
     """Return the arguments of a request, by name."""
     return {f: getattr(message, f) for f in message.__struct_fields__ if f != "id"}
 
@@ -69,19 +70,19 @@ _TABLES = {
 }
 
 
-def _size(record: Mapping[str, Any], table: tuple[str, ...]) -> int:
+def _size(record: PageRecord, table: tuple[str, ...]) -> int:
     rows: Any = record
     for name in table:
-        rows = rows[name] if isinstance(rows, Mapping) else getattr(rows, name)
+        rows = getattr(rows, name)
     return len(rows)
 
 
 # the words of refusals
 
 
-def _refusal(request: Any, because: str) -> WorkbenchError:
+def _refusal(request: object, because: str) -> WorkbenchError:
     do = request.get("do") if isinstance(request, dict) else None
-    if not isinstance(do, str):
+    if not isinstance(request, dict) or not isinstance(do, str):
         return WorkbenchError(
             "this is not a request", 'it has no "do"', '{"do": "ping"}'
         )

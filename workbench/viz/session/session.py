@@ -1,15 +1,17 @@
 """A session: an exploration, its record for pages, and the requests that change it.
 
-`handle(request)` answers every request of a page with a plain dict and raises nothing. A session
+`handle(request)` answers every request of a page with a ReplyMessage and raises nothing. A session
 does not depend on Jupyter: a widget is a Listener.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from threading import Timer
 from typing import Any
 from weakref import ref
+
+from msgspec import Struct
 
 from workbench.base.errors import WorkbenchError
 from workbench.ir.node.uop import UOp
@@ -17,6 +19,14 @@ from workbench.measure.speeds import Speeds
 from workbench.viz.exploration import Exploration
 from workbench.viz.record.record import Recorder
 from workbench.viz.record.variants import error_row
+from workbench.viz.schema.messages import Message, RenewedMessage, ReplyMessage
+from workbench.viz.schema.replies import (
+    PatchCount,
+    RuleReply,
+    StoppedJobs,
+    WholeRecord,
+)
+from workbench.viz.schema.variant import ErrorWords
 from workbench.viz.session import prefetch
 from workbench.viz.session.handlers import (
     baselines,
@@ -27,7 +37,7 @@ from workbench.viz.session.handlers import (
 )
 from workbench.viz.session.handlers import variants as tuning
 from workbench.viz.session.jobs import PREFETCH, Jobs
-from workbench.viz.session.live_record import Listener, LiveRecord, Message
+from workbench.viz.session.live_record import Listener, LiveRecord
 from workbench.viz.session.requests import arguments, checked
 from workbench.worker.client import TaskStopped
 from workbench.worker.time_limit import uninterrupted
@@ -90,43 +100,35 @@ class Session(LiveRecord):
         for variant in range(len(self.kernels)):
             tuning.adopt(self, variant)
         self.recorder.patch()  # it is in the whole record that the page gets
-        self.record["n"] = self._patches
+        self.record.n = self._patches
 
     # requests
 
-    def handle(self, request: Any, asker: Listener | None = None) -> Message:
+    def handle(self, request: object, asker: Listener | None = None) -> ReplyMessage:
         """Return the reply to a request, and tell the listeners; it may take long."""
         if not self.is_quick(request):
             return self._handle(request, asker)
         with self.lock:  # its changes are sent with its reply, and not with another one
             return self._handle(request, asker)
 
-    def _handle(self, request: Any, asker: Listener | None) -> Message:
+    def _handle(self, request: object, asker: Listener | None) -> ReplyMessage:
         result, error = None, None
         try:
-            message, do = checked(request, self.record), request["do"]
+            message = checked(request, self.record)
+            do = str(message.__struct_config__.tag)
             result = (QUICK.get(do) or LONG[do])(self, **arguments(message))
             if do in SAVES:
                 self.save()
         except Exception as problem:  # an internal error, too, must not end the page
             error = error_row(problem)
-        return self.send(self._reply(request, result, error), asker)
+        return self.send(reply_to(request, result, error), asker)
 
-    def _reply(self, request: Any, result: Any, error: Message | None) -> Message:
-        number = request.get("id") if isinstance(request, dict) else None
-        return {
-            "id": number if type(number) is int else None,
-            "ok": error is None,
-            "error": error,
-            "result": result,
-        }
-
-    def is_quick(self, request: Any) -> bool:
+    def is_quick(self, request: object) -> bool:
         """Whether a request is answered at once; others need a job."""
         do = request.get("do") if isinstance(request, dict) else None
         return not isinstance(do, str) or do not in LONG
 
-    def replan(self, node: int, store: bool | None) -> dict[str, Any]:
+    def replan(self, node: int, store: bool | None) -> PatchCount:
         """Plan again with one decision forced, or left to the scheduler.
 
         Errors: WorkbenchError where that is impossible.
@@ -134,7 +136,7 @@ class Session(LiveRecord):
         target = self.recorder.node(node)
         return self.reopen(self.recorder.exploration.replan({target: store}), target)
 
-    def reopen(self, planned: Exploration, target: UOp | None = None) -> dict[str, Any]:
+    def reopen(self, planned: Exploration, target: UOp | None = None) -> PatchCount:
         """Start again with another exploration of the same tensors, compared with the one before;
         `target` is the value whose decision changed."""
         with self.lock:
@@ -147,18 +149,21 @@ class Session(LiveRecord):
             rule_toggles.compare(self, was)
             self.recorder.patch()  # it is in the record, here as well
             # now, because patches of the new record come before the reply
-            self.tell({"result": {"n": self._patches, "record": self.packed()}})
+            whole = WholeRecord(self._patches, self.packed())
+            self.tell(RenewedMessage(whole))
         self.begin()
-        return {"n": self._patches}
+        return PatchCount(self._patches)
 
     def rule_off(
         self, kernel: int | None, rule: int | str, on: bool | None, of: int | None
-    ) -> dict[str, Any]:
+    ) -> RuleReply:
         """Switch a rule off, or on again: see `rule_toggles.rule_off`."""
         result = rule_toggles.rule_off(self, kernel, rule, on, of)
-        return self.reopen(result) if isinstance(result, Exploration) else result
+        if isinstance(result, Exploration):
+            return RuleReply(n=self.reopen(result).n)
+        return result
 
-    def stop(self) -> dict[str, int]:
+    def stop(self) -> StoppedJobs:
         """Drop all jobs; return how many there were. Parts of the record that pages lack still
         follow."""
         self.watched = None
@@ -166,16 +171,16 @@ class Session(LiveRecord):
         if stopped and self._begun is self.recorder:
             steps = self.in_this_plan(self._prefetch(measures=False))
             self.jobs.submit(self.recorder, steps, PREFETCH)
-        return {"stopped": stopped}
+        return StoppedJobs(stopped)
 
-    def about(self, have: int | None) -> dict[str, Any]:
+    def about(self, have: int | None) -> WholeRecord:
         """Return the number of patches, and the whole record where the page lacks some. Things that
         cells have registered meanwhile come as a patch before."""
         prefetch.registered(self)
         self.tell_changes()
-        number = self.record["n"]
+        number = self._patches
         lacks = have is not None and have != number
-        return {"n": number, "record": self.packed() if lacks else None}
+        return WholeRecord(number, self.packed() if lacks else None)
 
     # messages
 
@@ -216,13 +221,17 @@ class Session(LiveRecord):
             for variant in range(len(self.kernels)):
                 self.recorder.complete(variant)
 
-    def job(self, request: Any, asker: Listener | None = None) -> Iterator[None]:
+    def job(
+        self, request: Mapping[str, object], asker: Listener | None = None
+    ) -> Iterator[None]:
         """Return the job of answering a request that takes long."""
         steps = self._answering(request, asker)
         next(steps)
         return steps
 
-    def _answering(self, request: Any, asker: Listener | None) -> Iterator[None]:
+    def _answering(
+        self, request: Mapping[str, object], asker: Listener | None
+    ) -> Iterator[None]:
         mine = self.recorder
         self.status(str(request.get("do")), 0, 1, "waiting")
         try:
@@ -230,12 +239,12 @@ class Session(LiveRecord):
         except GeneratorExit:  # dropped while it waited: the page must get a reply
             self.status(None)
             stopped = error_row(TaskStopped())
-            self.send(self._reply(request, None, stopped), asker)
+            self.send(reply_to(request, None, stopped), asker)
             return
         try:
             # Its numbers are places in the record at the time of the request.
             if self.recorder is not mine and set(request) - {"id", "do"}:
-                self.send(self._reply(request, None, error_row(_OF_ANOTHER)), asker)
+                self.send(reply_to(request, None, error_row(_OF_ANOTHER)), asker)
             else:
                 self.handle(request, asker)
         finally:
@@ -264,3 +273,12 @@ class Session(LiveRecord):
                 tuning.adopt(self, variant)
             self.tell_changes()
             return True
+
+
+def reply_to(
+    request: object, result: Struct | None, error: ErrorWords | None
+) -> ReplyMessage:
+    """Return the reply to a request, whatever that is."""
+    number = request.get("id") if isinstance(request, dict) else None
+    reply_id = number if type(number) is int else None
+    return ReplyMessage(reply_id, error is None, error, result)

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import logging
 import sys
-from collections.abc import Callable, Mapping
-from types import MappingProxyType
+from collections.abc import Callable
 from typing import Any
 
 from workbench.base.context import LIVE
@@ -21,13 +20,14 @@ from workbench.viz.formatters import exploration_bundle, pane_bundle
 from workbench.viz.page import document as page
 from workbench.viz.pane import Pane
 from workbench.viz.record.record import build
+from workbench.viz.schema.messages import ViewState
 from workbench.viz.session.jobs import REQUESTED
 from workbench.viz.session.lru_cache import SESSIONS
 from workbench.viz.session.session import Session
 
 PAGE_S = 1.0
 """Seconds for a page to open before work in the background begins."""
-NO_VIEW: Mapping[str, Any] = MappingProxyType({})
+NO_VIEW = ViewState()
 WIDGET = "application/vnd.jupyter.widget-view+json"
 _LOG = logging.getLogger("workbench")
 _lock = free_lock()
@@ -39,7 +39,7 @@ class LivePage:
     def bundle(self, ex: Exploration) -> Bundle:
         """Return the mimebundle for Jupyter: the widget in a live notebook, and always a static
         picture and text."""
-        widget = self._widget(ex, {}) if is_live() else {}
+        widget = self._widget(ex, NO_VIEW) if is_live() else {}
         return widget | exploration_bundle(ex, 0.0 if widget else None)
 
     def pane_bundle(self, pane: Pane) -> Bundle:
@@ -48,7 +48,7 @@ class LivePage:
         assert isinstance(ex, Exploration)
         return (self._widget(ex, pane.view) if is_live() else {}) | pane_bundle(pane)
 
-    def _widget(self, ex: Exploration, view: Mapping[str, Any]) -> Bundle:
+    def _widget(self, ex: Exploration, view: ViewState) -> Bundle:
         try:
             bundle = self.to_widget(ex, view)._repr_mimebundle_()
         except Exception:  # the picture does not need it
@@ -56,13 +56,13 @@ class LivePage:
             return {}
         return {WIDGET: (bundle[0] if isinstance(bundle, tuple) else bundle)[WIDGET]}
 
-    def to_widget(self, ex: Exploration, view: Mapping[str, Any] = NO_VIEW) -> Any:
+    def to_widget(self, ex: Exploration, view: ViewState = NO_VIEW) -> Any:
         """Return a widget of the exploration's session."""
         from workbench.viz.session.widget import Workbench
 
         session = session_of(ex)
-        one = Pane(ex, ex.show).view if ex.show else {}
-        return Workbench(session, {**ex.display.view, **one, **view})
+        one = Pane(ex, ex.show).view if ex.show else NO_VIEW
+        return Workbench(session, ex.display.view.then(one).then(view))
 
     def to_html(self, ex: Exploration) -> str:
         """Return the page as one file, with the session's variants, if there is a session."""
@@ -92,9 +92,9 @@ class LivePage:
         if session is not None:
             session.jobs.submit(session, session.job({"do": "baseline"}), REQUESTED)
 
-    def select(self, ex: Exploration, view: dict[str, Any]) -> None:
+    def select(self, ex: Exploration, view: ViewState) -> None:
         """Change what the widgets of an exploration show."""
-        ex.display.view = ex.display.view | view
+        ex.display.view = ex.display.view.then(view)
         session: Session | None = ex.display.session
         for listener in [] if session is None else session.listeners():
             listener.look(view)

@@ -14,18 +14,19 @@ import traitlets
 from msgspec import to_builtins
 
 from workbench.viz.page import document as page
+from workbench.viz.schema.messages import Message, ViewState
+from workbench.viz.schema.variant import ErrorWords
 from workbench.viz.session.jobs import REQUESTED
-from workbench.viz.session.live_record import Message
 from workbench.viz.session.lru_cache import SESSIONS
 from workbench.viz.session.messages import sending
-from workbench.viz.session.session import Session
+from workbench.viz.session.session import Session, reply_to
 from workbench.worker.time_limit import uninterrupted
 
-DISCONNECTED = {
-    "what": "this workbench is no longer connected",
-    "because": "its exploration was dropped, and many others were used since",
-    "try": "run the cell again",
-}
+DISCONNECTED = ErrorWords(
+    "this workbench is no longer connected",
+    "its exploration was dropped, and many others were used since",
+    "run the cell again",
+)
 
 
 class Workbench(anywidget.AnyWidget):
@@ -38,8 +39,8 @@ class Workbench(anywidget.AnyWidget):
     view = traitlets.Dict().tag(sync=True)
     live = traitlets.Bool(True).tag(sync=True)
 
-    def __init__(self, session: Session, view: dict[str, Any]):
-        super().__init__(record=session.packed(), view=view)
+    def __init__(self, session: Session, view: ViewState):
+        super().__init__(record=session.packed(), view=to_builtins(view))
         self._session = weakref.ref(session)
         self.on_msg(self._heard)
         session.listen(self)
@@ -56,11 +57,11 @@ class Workbench(anywidget.AnyWidget):
             if may:
                 self.record = record
 
-    def look(self, view: Message) -> None:
+    def look(self, view: ViewState) -> None:
         """Set the selection."""
         with sending() as may:
             if may:
-                self.view = {**self.view, **view}
+                self.view = {**self.view, **to_builtins(view)}
 
     def _heard(self, _: Any, content: Any, buffers: Any) -> None:
         with (
@@ -71,10 +72,7 @@ class Workbench(anywidget.AnyWidget):
     def _answer(self, content: Any) -> None:
         session = self._session()
         if session is None:
-            number = content.get("id") if isinstance(content, dict) else None
-            self.tell(
-                {"id": number, "ok": False, "error": DISCONNECTED, "result": None}
-            )
+            self.tell(reply_to(content, None, DISCONNECTED))
             return
         SESSIONS.use(session)
         session.begin()  # the page is open, and has drawn its record

@@ -8,7 +8,7 @@ from msgspec import to_builtins
 
 from tests.viz.browser.browser import stop_clock
 from workbench.measure.speeds import Rate, Speeds
-from workbench.viz.record.machine import speed_rows
+from workbench.viz.record.about import speed_rows
 
 Record = dict[str, Any]
 SPEEDS = Speeds(
@@ -17,7 +17,7 @@ SPEEDS = Speeds(
     copy={"L1": Rate(1.6e11, 3e11), "memory": Rate(9e9, 1.5e10)},
     fma_s=1e-9, scalar_s=1e-10, launch_s=1e-6, hand_over_s=5e-6,
 )  # fmt: skip
-MACHINE = to_builtins(speed_rows(SPEEDS))
+MACHINE = to_builtins(speed_rows(SPEEDS)._asdict())
 """A machine of two cores, as a record tells it."""
 ANSWER_WITHIN_MS = 3001
 """A page that has no answer by then says so."""

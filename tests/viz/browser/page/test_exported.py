@@ -8,7 +8,7 @@ from typing import Any
 
 from tests.viz.browser.browser import shown
 from tests.viz.browser.page.support import Record, keys, step_twice
-from workbench.viz.page.document import export_html
+from tests.viz.record.support import exported
 
 HOSTILE = (
     "</script><img src=x onerror=\"document.title='run'\">\u202e\"'`\n" + "x" * 10_000
@@ -33,7 +33,7 @@ def test_words_are_never_markup(browser: Any, record: Record, tmp_path: Path) ->
             row["text"] = HOSTILE
         for code in v["code"]:
             code["lines"][-1] = HOSTILE
-    for page in shown(browser, tmp_path, export_html(hostile), width=800):
+    for page in shown(browser, tmp_path, exported(hostile), width=800):
         for mode in "2 3 1".split():
             page.focus(".wb")
             keys(page, mode)

@@ -9,14 +9,14 @@ import pytest
 
 from tests.viz.browser.browser import FAINT, shown
 from tests.viz.browser.page.support import Record, keys, selected, step_twice
-from workbench.viz.page.document import export_html
+from tests.viz.record.support import exported
 
 
 @pytest.mark.parametrize("dark", [False, True])
 def test_text_has_contrast(
     browser: Any, record: Record, tmp_path: Path, dark: bool
 ) -> None:
-    for page in shown(browser, tmp_path, export_html(record), dark=dark):
+    for page in shown(browser, tmp_path, exported(record), dark=dark):
         page.click("[data-key=loop-0]")
         assert page.evaluate(FAINT) == []
         page.focus(".wb")
@@ -32,7 +32,7 @@ def test_text_has_contrast(
 def test_little_room_shows_one_pane(
     browser: Any, record: Record, tmp_path: Path
 ) -> None:
-    for page in shown(browser, tmp_path, export_html(record), width=800):
+    for page in shown(browser, tmp_path, exported(record), width=800):
         assert page.is_visible(".wb-tune") and not page.is_visible(".wb-code-pane")
         page.click("[data-key=pane-code]")
         assert page.is_visible(".wb-code-pane") and not page.is_visible(".wb-tune")

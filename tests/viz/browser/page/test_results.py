@@ -17,7 +17,7 @@ from tests.viz.browser.page.support import (
     texts,
     timing,
 )
-from workbench.viz.page.document import export_html
+from tests.viz.record.support import exported
 
 
 @pytest.mark.parametrize("width", [800, 1400])
@@ -92,7 +92,7 @@ def test_ratios_are_of_times_of_one_run(
     shown_as = []
     for one in (then, then | {"run": "b"}, then | {"samples": [1e-4]}):
         auto["timing"] = one
-        for page in shown(browser, tmp_path, export_html(page_record)):
+        for page in shown(browser, tmp_path, exported(page_record)):
             cells = texts(page, '.wb-variant:has-text("auto") .wb-figure')
             shown_as.append(tuple(cells[-2:]))
     assert shown_as == [
@@ -122,7 +122,7 @@ def test_the_headline_and_the_roofline_are_of_one_peak(
             }
             row["timing"] = timing(s, spread=0.02) | figures
         page_record["variants"][0]["timing"]["run"] = "a"
-        for page in shown(browser, tmp_path, export_html(page_record), width=1900):
+        for page in shown(browser, tmp_path, exported(page_record), width=1900):
             headlines.append(page.inner_text(".wb-speed").replace("\n", " "))
             page.click('.wb-variant:has-text("auto")')
             page.get_by_text("roofs as numbers").click()
@@ -149,7 +149,7 @@ def test_a_spread_that_says_nothing_is_cut_short(
 ) -> None:
     page_record = json.loads(json.dumps(record))
     page_record["variants"][0]["timing"] = timing(1e-3, spread=31.34)
-    for page in shown(browser, tmp_path, export_html(page_record)):
+    for page in shown(browser, tmp_path, exported(page_record)):
         assert "± >100%" in page.inner_text('[aria-label="variants"]')
         assert "3134" not in page.inner_text(".wb")
 
@@ -160,7 +160,7 @@ def test_emulated_times_stand_apart(
     emulated = json.loads(json.dumps(record))
     times = timing(1.5, spread=0.01, emulator=True)
     emulated["variants"][0]["timing"] = times | {"device": "PYTHON"}
-    for page in shown(browser, tmp_path, export_html(emulated)):
+    for page in shown(browser, tmp_path, exported(emulated)):
         assert "1.50 s" not in page.inner_text('[aria-label="variants"]')
         assert "1.50 s" not in page.inner_text(".wb-header")
         assert "EMULATOR (PYTHON)" in page.inner_text(".wb-results")

@@ -13,7 +13,7 @@ import pytest
 
 from tests.viz.browser.browser import shown
 from tests.viz.browser.page.support import Record, selected, timing
-from workbench.viz.page.document import export_html
+from tests.viz.record.support import exported
 
 
 def test_a_roofline_stands_beside_the_bound(
@@ -21,7 +21,7 @@ def test_a_roofline_stands_beside_the_bound(
 ) -> None:
     page_record = measured(record)
     plain, fast, _ = page_record["variants"]
-    for page in shown(browser, tmp_path, export_html(page_record)):
+    for page in shown(browser, tmp_path, exported(page_record)):
         assert plain["bound"] in page.inner_text(".wb-about")
         dots = ".wb-roof-dot"
         assert page.locator(dots).count() == 2  # an emulator's time says nothing
@@ -55,7 +55,7 @@ def test_names_of_dots_stand_apart(
     plain, fast, _ = page_record["variants"]
     fast["counts"] = plain["counts"]
     fast["timing"] = timing(2.02e-3, spread=0.01)
-    for page in shown(browser, tmp_path, export_html(page_record)):
+    for page in shown(browser, tmp_path, exported(page_record)):
         names = page.locator(".wb-roof-dot .wb-roof-name")
         assert sorted(names.all_text_contents()) == ["fast", "plain"]
         left, right = sorted(

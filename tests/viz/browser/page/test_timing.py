@@ -6,7 +6,9 @@ import pytest
 
 from tests.viz.browser.page.support import MACHINE, SPEEDS, timing
 from tests.viz.layouts import Functions
-from workbench.viz.record.machine import speed_rows
+from workbench.base.typed import typed
+from workbench.viz.record.about import speed_rows
+from workbench.viz.schema.variant import TimingRow
 from workbench.viz.session.timing_rows import timing_text
 
 SAYS = {
@@ -45,10 +47,14 @@ def test_a_timing_says_the_same_in_the_page_and_in_text(
 ) -> None:
     row = timing(13.5e-3, spread=0.012) | {"gbytes": 2.25} | SAYS[words]
     text = functions.evaluate(TEXT, [MACHINE, row])
-    assert text == timing_text(row, SPEEDS) == words
+    assert text == timing_text(typed(row, TimingRow), SPEEDS) == words
 
 
 def test_without_a_peak_no_share_is_told(functions: Functions) -> None:
     row = timing(13.5e-3, spread=0.012) | {"gbytes": 2.25, "gflops": 18.2}
-    text = functions.evaluate(TEXT, [speed_rows(None), row])
-    assert text == timing_text(row, None) == "13.5 ms ± 1.2%, 18.2 GFLOP/s, 2.25 GB/s"
+    text = functions.evaluate(TEXT, [speed_rows(None)._asdict(), row])
+    assert (
+        text
+        == timing_text(typed(row, TimingRow), None)
+        == "13.5 ms ± 1.2%, 18.2 GFLOP/s, 2.25 GB/s"
+    )

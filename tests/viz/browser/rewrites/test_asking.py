@@ -8,11 +8,11 @@ from typing import Any
 
 from tests.viz.browser.browser import session_page, shown, stop_clock
 from tests.viz.browser.rewrites.support import Record, decompose, rewrites_page
-from tests.viz.record.support import plain
+from tests.viz.record.support import exported, plain
 from tests.viz.session import support as live
 from tests.viz.support import array
 from workbench.viz import explore
-from workbench.viz.page.document import export_html, packed
+from workbench.viz.page.document import packed
 
 
 def test_offline_what_needs_python_says_so(page: Any) -> None:
@@ -128,10 +128,10 @@ def test_a_rule_of_scheduling_off_is_a_banner_until_it_is_on_again(
         python.complete()
         before = plain(python.record)
         message = {"do": "rule_off", "kernel": 0, "rule": rule, "on": False}
-        assert python.handle({"id": 1, **message})["ok"]
+        assert plain(python.handle({"id": 1, **message}))["ok"]
         anew = plain(python.record)
         python.handle({"id": 2, "do": "check", "variant": 0})
-        checked = python.record["variants"][0]["check"]
+        checked = plain(python.record)["variants"][0]["check"]
     for page in shown(browser, tmp_path, session_page(before), mode="2"):
         page.click('.wb-rw-pass:has-text("simplify-tensor")')
         page.keyboard.press("j")
@@ -159,7 +159,7 @@ def test_a_rule_of_scheduling_off_is_a_banner_until_it_is_on_again(
         assert (message["rule"], message["on"]) == (rule, True)
         page.wait_for_selector(".wb-without", state="hidden")
         assert "* 0.25f" in page.inner_text(".wb-code-pane")
-    for page in shown(browser, tmp_path, export_html(anew)):
+    for page in shown(browser, tmp_path, exported(anew)):
         assert f"without {rule}" in page.inner_text(".wb-without")
         button = page.locator(f'[data-key="rule-on-{rule}"]')
         assert button.get_attribute("aria-disabled") == "true"
@@ -174,12 +174,12 @@ def test_a_variant_without_a_rule_says_what_changed(
     variant["code"][0]["lines"][-2] += " // changed"
     page_record["variants"][0:1] = [page_record["variants"][0]]
     page_record["variants"].append(variant)
-    for page in rewrites_page(browser, tmp_path, export_html(page_record)):
+    for page in rewrites_page(browser, tmp_path, exported(page_record)):
         page.click('.wb-variant:has-text("mine 1")')
         page.click(".wb-header", position={"x": 4, "y": 4})
         assert "without form-fma" in page.inner_text(".wb-rw-banner")
         assert "1 line of C differs" in page.inner_text(".wb-rw-banner")
     del variant["code"][0]["lines"][-2]
-    for page in rewrites_page(browser, tmp_path, export_html(page_record)):
+    for page in rewrites_page(browser, tmp_path, exported(page_record)):
         page.click('.wb-variant:has-text("mine 1")')
         assert "1 line of C differs" in page.inner_text(".wb-rw-banner")

@@ -51,7 +51,7 @@ def test_values(session: Session) -> None:
     assert (reply["min"], reply["max"], reply["nan"]) == (want.min(), want.max(), 0)
     done(session, "apply", variant=0, opt='UPCAST("g1", 4)')
     done(session, "code", variant=1, language="LLVM")
-    place = session.row(1)["passes"][0]
+    place = plain(session.row(1))["passes"][0]
     here = {"variant": 1, "pass": place, "step": 0}
     node = node_of(session, "REDUCE", place)
     for g0, u0 in ((0, 0), (5, 3)):
@@ -104,10 +104,10 @@ def test_why_not_and_rules_off() -> None:
         number = done(session, "rule_off", kernel=kernel, rule=rule, on=False)[
             "variant"
         ]
-        assert session.row(number)["rules_off"] == [names[rule]]
+        assert plain(session.row(number))["rules_off"] == [names[rule]]
         again = ask(session, "code", variant=number, language="LLVM")
         assert again["error"]["what"].startswith("cannot compile"), "LLVM has no exp2"
-        root = session.record["kernels"][kernel]["root"]
+        root = plain(session.record)["kernels"][kernel]["root"]
         assert again["error"]["try"] == f"switch {names[rule]} on again"
         back = done(session, "rule_off", kernel=kernel, rule=rule, on=True, of=number)
         assert back == {"variant": root}
@@ -119,7 +119,7 @@ def test_why_not_is_asked_of_the_pass_that_is_looked_at() -> None:
     with session_of(
         explore(x.pad(((1, 1), (0, 0))).reshape(4, 16) + x.sum())
     ) as session:
-        for variant in range(len(session.record["variants"])):
+        for variant in range(len(plain(session.record)["variants"])):
             done(session, "code", variant=variant, language="LLVM")
         rules, names = plain(session.record)["rules"], set()
         for place, row in enumerate(plain(session.record)["passes"]):
@@ -154,7 +154,7 @@ def test_bisect_is_of_the_variant_that_is_shown(
             reply = done(session, "bisect", variant=wrong)
             assert done(session, "bisect", variant=0) == right
         assert steps(session, reply) == ("simplify-kernel", "bad")
-        assert reply["pass"] in session.row(wrong)["passes"]
+        assert reply["pass"] in plain(session.row(wrong))["passes"]
         edited = {"variant": 0, "language": "LLVM", "text": "nothing"}
         done(session, "edit", **edited)
         error = ask(session, "bisect", variant=len(session.kernels) - 1)["error"]
@@ -171,7 +171,7 @@ def test_bisect_finds_a_rule_of_scheduling(monkeypatch: pytest.MonkeyPatch) -> N
         with session_of(explore(matmul_of_halves())) as session:
             reply = done(session, "bisect", variant=0)
             assert steps(session, reply) == ("simplify-kernel", "bad")
-            assert reply["pass"] not in session.row(0)["passes"]
+            assert reply["pass"] not in plain(session.row(0))["passes"]
 
 
 def test_bisect_of_a_variant_that_lacks_a_rule() -> None:

@@ -24,14 +24,14 @@ def test_measure(session: Session) -> None:
     auto = done(session, "auto", kernel=0)["variant"]
     done(session, "measure", variants=[0, auto, 0], cold=True)
     for variant in (0, auto):
-        timing = session.row(variant)["timing"]
+        timing = plain(session.row(variant))["timing"]
         assert timing["min_s"] <= timing["median_s"] and timing["cold_s"] > 0
         assert timing["device"] == "LLVM" and not timing["emulator"]
         assert timing["samples"] and timing["kind"] == "f32" and timing["threads"] >= 1
-    first = session.row(0)["timing"]["run"]
-    assert session.row(auto)["timing"]["run"] == first != ""
+    first = plain(session.row(0))["timing"]["run"]
+    assert plain(session.row(auto))["timing"]["run"] == first != ""
     done(session, "measure", variants=[0], cold=False)
-    both = {session.row(v)["timing"]["run"] for v in (0, auto)}
+    both = {plain(session.row(v))["timing"]["run"] for v in (0, auto)}
     assert len(both) == 1 and first not in both, "what stands at the top is of one run"
     statuses = [m["status"] for m in page_of(session).messages if "status" in m]
     assert statuses[0]["task"] == "measure" and statuses[-1]["task"] is None
@@ -44,17 +44,16 @@ def test_shares_are_of_one_peak(session: Session) -> None:
     rows = []
     for _ in range(3):
         done(session, "measure", variants=[0], cold=False)
-        rows.append(session.row(0)["timing"])
+        rows.append(session.row(0).timing)
     speeds = session.recorder.speeds
     assert (
-        session.record["machine"]["one_thread"]["peak"]["f32"] == speeds.peak["f32"].one
+        plain(session.record)["machine"]["one_thread"]["peak"]["f32"]
+        == speeds.peak["f32"].one
     )
-    shares = [speeds.share(r["kind"], r["threads"], 1e9 * r["gflops"]) for r in rows]
+    shares = [speeds.share(r.kind, r.threads, 1e9 * r.gflops) for r in rows]
     assert None not in shares
     assert all("peak" in timing_text(row, speeds) for row in rows)
-    by_time = sorted(
-        zip(rows, shares, strict=True), key=lambda both: both[0]["median_s"]
-    )
+    by_time = sorted(zip(rows, shares, strict=True), key=lambda both: both[0].median_s)
     assert [share for _, share in by_time] == sorted(shares, reverse=True)
 
 
@@ -64,22 +63,28 @@ def page_of(session: Session) -> Any:
 
 def test_check(session: Session) -> None:
     done(session, "check", variant=0)
-    assert session.row(0)["check"]["ok"] is True
+    assert plain(session.row(0))["check"]["ok"] is True
 
 
 def test_an_emulator_stands_alone(session: Session) -> None:
     done(session, "measure", variants=[0])
-    timing = session.row(0)["timing"]
+    timing = plain(session.row(0))["timing"]
     done(session, "device", name="PYTHON")
-    assert session.record["device"] == "PYTHON"
-    assert session.row(0)["timing"] is None and session.row(0)["offers"] == []
+    assert plain(session.record)["device"] == "PYTHON"
+    assert (
+        plain(session.row(0))["timing"] is None
+        and plain(session.row(0))["offers"] == []
+    )
     done(session, "measure", variants=[0])
     done(session, "check", variant=0)
-    assert session.row(0)["timing"]["emulator"]
-    text = timing_text(session.row(0)["timing"], session.recorder.speeds)
+    assert plain(session.row(0))["timing"]["emulator"]
+    text = timing_text(session.row(0).timing, session.recorder.speeds)
     assert "EMULATOR (PYTHON)" in text and "peak" not in text
     done(session, "device", name="LLVM")
-    assert session.row(0)["timing"] == timing and session.row(0)["check"] is None
+    assert (
+        plain(session.row(0))["timing"] == timing
+        and plain(session.row(0))["check"] is None
+    )
 
 
 def test_baselines() -> None:
@@ -89,12 +94,14 @@ def test_baselines() -> None:
     with session_of(ex) as session:
         done(session, "pin", variant=0)
         done(session, "baseline")
-        mine, broken_row = session.record["baselines"]
+        mine, broken_row = plain(session.record)["baselines"]
         assert mine["name"] == "mine" and mine["timing"]["median_s"] > 0 and ran
         assert mine["error"] is None
         assert broken_row["timing"] is None
         assert broken_row["error"] == "ZeroDivisionError: division by zero"
-        assert session.row(0)["timing"], "the pinned variant was timed in turns with it"
+        assert plain(session.row(0))["timing"], (
+            "the pinned variant was timed in turns with it"
+        )
         done(session, "device", name="PYTHON")
         assert "emulator" in ask(session, "baseline")["error"]["because"]
 
@@ -106,7 +113,7 @@ def test_a_baseline_that_hangs(monkeypatch: pytest.MonkeyPatch) -> None:
     with session_of(ex) as session:
         done(session, "baseline")
         is_over.set()
-        assert "did not return" in session.record["baselines"][0]["error"]
+        assert "did not return" in plain(session.record)["baselines"][0]["error"]
 
 
 def test_what_is_done_ahead(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -133,7 +140,7 @@ def test_an_offer_that_ran_once_has_no_spread(monkeypatch: pytest.MonkeyPatch) -
     with session_of(softmax(), measures_ahead=True) as session:
         assert session.jobs.submit(session, session._prefetch(), PREFETCH).wait(60)
         assert session.jobs.submit(session, iter(()), 9).wait(60)
-        offers = session.row(0)["offers"]
+        offers = plain(session.row(0))["offers"]
         assert {o["spread"] for o in offers if o["measured"]} == {None}
         assert any(o["measured"] for o in offers)
 
@@ -155,7 +162,7 @@ def test_search(monkeypatch: pytest.MonkeyPatch) -> None:
     with session_of(explore(array(64, 64) @ array(64, 64))) as session:
         page = Page(session)
         variant_number = done(session, "search", variant=0, budget_s=5)["variant"]
-        row = session.row(variant_number)
+        row = plain(session.row(variant_number))
         assert row["timing"] and row["name"] in ("search 1", "plain", "auto")
         if variant_number:
             assert row["opts"] and row["parent"] == 0 and row["note"]
@@ -168,5 +175,5 @@ def test_search(monkeypatch: pytest.MonkeyPatch) -> None:
         assert any(seconds for _, _, _, seconds, _ in tried["trials"])
     with session_of(explore(array(64, 64) @ array(64, 64))) as session:
         assert session.jobs.submit(session, session._prefetch(), PREFETCH).wait(60)
-        again = [v["search"] for v in session.record["variants"] if v["search"]]
+        again = [v["search"] for v in plain(session.record)["variants"] if v["search"]]
         assert again == [plain(tried)]

@@ -34,19 +34,19 @@ def session() -> Iterator[Session]:
 
 
 def done(session: Session, do: str, **fields: Any) -> Any:
-    reply = session.handle({"id": 1, "do": do, **fields})
+    reply = plain(session.handle({"id": 1, "do": do, **fields}))
     assert reply["ok"], reply["error"]
-    return session.record["plan"]["compared"]
+    return plain(session.record)["plan"]["compared"]
 
 
 def refused(session: Session) -> str:
-    reply = session.handle({"id": 1, "do": "plans"})
+    reply = plain(session.handle({"id": 1, "do": "plans"}))
     assert not reply["ok"]
     return str(reply["error"]["because"])
 
 
 def decided(session: Session, name: str) -> Any:
-    rows = session.record["plan"]["decisions"]
+    rows = plain(session.record)["plan"]["decisions"]
     return next(d for d in rows if d["stored"] and name in d["name"])
 
 
@@ -56,16 +56,16 @@ def fuse(session: Session, name: str) -> Any:
 
 
 def test_a_cut_that_moved_is_said_with_its_reason(session: Session) -> None:
-    assert session.record["plan"]["compared"] is None
+    assert plain(session.record)["plan"]["compared"] is None
     row = fuse(session, "mul+add")
     assert row["kernels"] == [3, 3] and row["seconds"] is None
-    rows = session.record["plan"]["decisions"]
+    rows = plain(session.record)["plan"]["decisions"]
     assert rows[row["asked"]]["forced"] and not rows[row["asked"]]["stored"]
     (moved,) = (rows[place] for place in row["moved"])
     assert moved["stored"] and moved["name"].startswith("elementwise mul 96")
     assert "times for" in moved["reason"]
     again = done(session, "replan", node=rows[row["asked"]]["node"], store=None)
-    now = session.record["plan"]["decisions"]
+    now = plain(session.record)["plan"]["decisions"]
     assert [now[place]["stored"] for place in again["moved"]] == [False]
 
 
@@ -131,7 +131,7 @@ def test_what_does_not_run_is_said(
     fuse(session, "matmul")
     answered_by(monkeypatch, lambda *args: {"kernels": rows})
     assert refused(session) == because
-    assert session.record["plan"]["compared"]["seconds"] is None
+    assert plain(session.record)["plan"]["compared"]["seconds"] is None
 
 
 def test_what_cannot_be_timed(
@@ -153,4 +153,4 @@ def test_small_plans_are_timed_without_being_asked_for(
     with session_of(product(), measures_ahead=True) as session:
         fuse(session, "mul+add")
         assert session.jobs.submit(session.recorder, iter(()), 9).wait(60)
-        assert session.record["plan"]["compared"]["seconds"]
+        assert plain(session.record)["plan"]["compared"]["seconds"]

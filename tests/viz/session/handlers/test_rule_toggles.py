@@ -26,7 +26,7 @@ def test_switching_a_rule_off_keeps_the_opts() -> None:
 def _keeps_the_opts(session: Session) -> None:
     done(session, "code", variant=0, language="LLVM")
     done(session, "offers", variant=0)
-    opt = session.row(0)["offers"][0]["opt"]
+    opt = plain(session.row(0))["offers"][0]["opt"]
     auto = done(session, "apply", variant=0, opt=opt)["variant"]
     rows = plain(session.record)["rules"]
     rule, other, *_ = (i for i, r in enumerate(rows) if r["set"] == "decompose")
@@ -37,11 +37,11 @@ def _keeps_the_opts(session: Session) -> None:
         return index
 
     number = switched(auto, rule, False)
-    assert session.row(number)["opts"] == session.row(auto)["opts"] != []
-    assert session.row(number)["rules_off"] == [rows[rule]["name"]]
-    assert session.row(number)["parent"] == auto, "back leads to it"
+    assert plain(session.row(number))["opts"] == plain(session.row(auto))["opts"] != []
+    assert plain(session.row(number))["rules_off"] == [rows[rule]["name"]]
+    assert plain(session.row(number))["parent"] == auto, "back leads to it"
     both = switched(number, other, False)
-    assert set(session.row(both)["rules_off"]) == {
+    assert set(plain(session.row(both))["rules_off"]) == {
         rows[rule]["name"], rows[other]["name"],
     }  # fmt: skip
     assert (
@@ -51,7 +51,7 @@ def _keeps_the_opts(session: Session) -> None:
 
 def c_of(session: Session) -> str:
     """Return the C of all kernels, un-optimised."""
-    rows = [session.row(k["root"]) for k in session.record["kernels"]]
+    rows = [plain(session.row(k["root"])) for k in plain(session.record)["kernels"]]
     return "\n".join(line for row in rows for line in row["code"][0]["lines"])
 
 
@@ -89,15 +89,15 @@ def test_a_rule_that_plans_can_be_off() -> None:
     """`split-reduction` makes two kernels of one, and is known to no kernel."""
     million = Tensor.ones(1 << 20).contiguous().realize()
     with session_of(explore(million.sum())) as session:
-        count = len(session.record["kernels"])
+        count = len(plain(session.record)["kernels"])
         error = ask(session, "rule_off", kernel=0, rule="no-such", on=False)["error"]
         assert error["what"] == "there is no rule 'no-such' to switch off"
         toggle = {"kernel": 0, "rule": "split-reduction"}
         done(session, "rule_off", **toggle, on=False)
-        assert (count, len(session.record["kernels"])) == (2, 1)
-        assert session.record["plan"]["compared"]["kernels"] == [2, 1]
+        assert (count, len(plain(session.record)["kernels"])) == (2, 1)
+        assert plain(session.record)["plan"]["compared"]["kernels"] == [2, 1]
         done(session, "rule_off", **toggle, on=True)
-        assert len(session.record["kernels"]) == 2
+        assert len(plain(session.record)["kernels"]) == 2
 
 
 def test_a_rule_of_scheduling_and_of_kernels_is_off_in_both() -> None:
@@ -109,14 +109,14 @@ def test_a_rule_of_scheduling_and_of_kernels_is_off_in_both() -> None:
         names = {rule.name for rule in rules_of(COMPILE_PASSES)}
         (name, *_) = sorted(rules & names)
         done(session, "rule_off", kernel=0, rule=name, on=False)
-        assert session.record["without"]["rules"] == [name]
-        assert session.row(0)["rules_off"] == [name]
+        assert plain(session.record)["without"]["rules"] == [name]
+        assert plain(session.row(0))["rules_off"] == [name]
         assert session.kernels[0].rules_off == (name,)
         done(session, "check", variant=0)
-        assert session.row(0)["check"]["ok"]
+        assert plain(session.row(0))["check"]["ok"]
         done(session, "paste", variant=0, text='UPCAST("g0", 4)')
         done(session, "rule_off", kernel=0, rule=name, on=True)
-        assert session.row(0)["rules_off"] == []
+        assert plain(session.row(0))["rules_off"] == []
 
 
 def test_a_rule_that_only_simplifies_can_be_off() -> None:
@@ -129,6 +129,6 @@ def test_a_rule_that_only_simplifies_can_be_off() -> None:
             reply = done(session, "rule_off", kernel=0, rule=name, on=False)
             variant = reply.get("variant", 0)
             done(session, "check", variant=variant)
-            assert session.row(variant)["check"]["ok"]
-            assert name in session.row(variant)["rules_off"]
+            assert plain(session.row(variant))["check"]["ok"]
+            assert name in plain(session.row(variant))["rules_off"]
         assert {"rejoin-div-mod", "form-fma"} <= set(names)

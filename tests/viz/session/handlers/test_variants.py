@@ -17,7 +17,7 @@ from workbench.viz.session.session import Session
 
 def test_apply_makes_a_variant(session: Session) -> None:
     number = done(session, "apply", variant=0, opt='UPCAST("g1", 4)')["variant"]
-    row = session.row(number)
+    row = plain(session.row(number))
     assert (row["name"], row["parent"], row["opts"]) == (
         "mine 1",
         0,
@@ -33,8 +33,8 @@ def test_apply_makes_a_variant(session: Session) -> None:
 def test_a_paste_keeps_what_was_possible(session: Session) -> None:
     text = 'UPCAST("g1", 2)\nUPCAST("r7", 2)\nUNROLL("r0", 2)'
     number = done(session, "paste", variant=0, text=text)["variant"]
-    assert session.row(number)["opts"] == ['UPCAST("g1", 2)']
-    assert session.row(number)["error"]["what"] == 'cannot apply UPCAST("r7", 2)'
+    assert plain(session.row(number))["opts"] == ['UPCAST("g1", 2)']
+    assert plain(session.row(number))["error"]["what"] == 'cannot apply UPCAST("r7", 2)'
 
 
 def test_default_opts_that_were_pasted_say_why_once_they_are_asked_for(
@@ -43,9 +43,9 @@ def test_default_opts_that_were_pasted_say_why_once_they_are_asked_for(
     chosen = session.kernels[0].optimized()
     text = "\n".join(map(str, chosen.applied_opts))
     number = done(session, "paste", variant=0, text=text)["variant"]
-    assert session.row(number)["steps"] == []
+    assert plain(session.row(number))["steps"] == []
     assert done(session, "auto", kernel=0)["variant"] == number
-    assert [s["why"] for s in session.row(number)["steps"]] == [
+    assert [s["why"] for s in plain(session.row(number))["steps"]] == [
         s.why for s in chosen.steps
     ]
 
@@ -63,7 +63,7 @@ def test_a_variant_that_does_not_compile_is_kept(
     assert ask(session, "code", variant=number, language="asm")["error"] == {
         "what": "ZeroDivisionError", "because": "no such luck", "try": "",
     }  # fmt: skip
-    row = session.row(number)
+    row = plain(session.row(number))
     assert row["error"]["because"] == "no such luck"
     assert row["loops"] and row["code"][0]["language"] == "C", "the last good state"
 
@@ -101,7 +101,7 @@ def test_passes_belong_to_one_variant_on_one_device(session: Session) -> None:
             done(session, "device", name=device)
             assert not any(
                 plain(session.record)["passes"][p]["device"] != device
-                for row in session.record["variants"]
+                for row in plain(session.record)["variants"]
                 for p in row["passes"]
             )
             session.complete()

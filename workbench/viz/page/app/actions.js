@@ -5,8 +5,8 @@ import { OFFLINE } from "./channel.js";
 import { rowAt } from "./store.js";
 import { timingText } from "./timing.js";
 
-/** @import { AnyRequest, CheckRow, ErrorWords, VariantRow } from "../record.d.ts" */
-/** @import { NewVariant, ReplyTo } from "../types.d.ts" */
+/** @import { AnyRequest, CheckRow, ErrorWords, VariantReply, VariantRow } from "../record.d.ts" */
+/** @import { ReplyTo } from "../types.d.ts" */
 /** @import { App } from "./store.js" */
 
 export const NEEDS_PYTHON = "needs the Python session";
@@ -24,7 +24,7 @@ export async function act(app, where, request) {
   const { variant } = app.view;
   try {
     const reply = await app.ask(request);
-    const result = /** @type {NewVariant | null} */ (reply.result);
+    const result = /** @type {Partial<VariantReply> | null} */ (reply.result);
     const place = result?.variant ?? -1;
     if (app.record.variants[place] && app.view.variant === variant) goTo(app, place);
     return reply;

@@ -3,8 +3,9 @@
 
 import { withReadings } from "../record/readings.js";
 
-/** @import { AnyRequest, ErrorWords, PageRecord, RecordPatch, WholeRecord } from "../record.d.ts" */
-/** @import { Message, ReplyTo } from "../types.d.ts" */
+/** @import { AnyRequest, ErrorWords, Message, PageRecord } from "../record.d.ts" */
+/** @import { RecordPatch, WholeRecord } from "../record.d.ts" */
+/** @import { ReplyTo } from "../types.d.ts" */
 /** @import { App } from "./store.js" */
 
 const ANSWER_WITHIN_MS = 3000;

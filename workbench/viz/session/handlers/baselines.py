@@ -6,9 +6,9 @@ machine. It has the GIL as long as it does not release it.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from threading import Thread
-from typing import Any
 
 from workbench.backends.device import Device
 from workbench.base.errors import WorkbenchError
@@ -20,6 +20,9 @@ from workbench.kernel.kernel import Kernel
 from workbench.measure.timing import Samples, interleave
 from workbench.pipeline import build
 from workbench.viz.record.variants import error_row
+from workbench.viz.schema.record import BaselineRow
+from workbench.viz.schema.replies import NoResult
+from workbench.viz.schema.variant import ErrorWords, TimingRow
 from workbench.viz.session.handlers import measurement
 from workbench.viz.session.live_record import LiveRecord
 from workbench.viz.session.timing_rows import run_name, timing_row
@@ -34,7 +37,6 @@ LIMIT_S = 30.0
 OURS = "ours"
 THEIRS = "theirs"
 Run = Callable[[], object]
-Row = dict[str, Any]
 
 
 def by_name(session: LiveRecord) -> dict[str, Run]:
@@ -42,7 +44,7 @@ def by_name(session: LiveRecord) -> dict[str, Run]:
     return dict(session.recorder.exploration.display.baselines)
 
 
-def measure_all(session: LiveRecord) -> dict[str, Any]:
+def measure_all(session: LiveRecord) -> NoResult:
     """Time every baseline.
 
     Errors: WorkbenchError where there is none, and on an emulator, whose times say nothing;
@@ -67,7 +69,7 @@ def measure_all(session: LiveRecord) -> dict[str, Any]:
                 _measure(session, name, run)
         finally:
             session.status(None)
-    return {}
+    return NoResult()
 
 
 def add_rows(session: LiveRecord) -> None:
@@ -78,39 +80,50 @@ def add_rows(session: LiveRecord) -> None:
 
 def add_row(session: LiveRecord, name: str) -> int:
     """Return the place of a baseline's row, added where it is new."""
-    rows = session.record["baselines"]
+    rows = session.record.baselines
     for place, row in enumerate(rows):
-        if row["name"] == name:
+        if row.name == name:
             return place
-    table = [*rows, {"name": name, "timing": None, "error": None}]
+    table = [*rows, BaselineRow(name, None, None)]
     session.put(("baselines",), table)
     return len(rows)
 
 
+@dataclass(slots=True)
+class _Outcome:
+    """What came of timing a baseline: samples of it, and of ours beside it, or an error."""
+
+    samples: Mapping[str, Samples] | None = None
+    error: ErrorWords | None = None
+
+
 def _measure(session: LiveRecord, name: str, run: Run) -> None:
-    outcome: dict[str, Any] = {}
+    running = _Outcome()
     with session.lock:  # the pin and the device may change while it runs
-        pinned = session.record["pinned"]
-        is_source = pinned is None or pinned in session.edited
-        kernel = None if is_source else session.kernels[pinned]
+        pinned = session.record.pinned
+        if pinned is None or pinned in session.edited:
+            kernel = None
+        else:
+            kernel = session.kernels[pinned]
     runs = {THEIRS: run} if kernel is None else {THEIRS: run, OURS: _our_run(kernel)}
 
     def work() -> None:
         try:
-            outcome["found"] = interleave(runs, BUDGET_S, SAMPLES)
+            running.samples = interleave(runs, BUDGET_S, SAMPLES)
         except Exception as error:
-            outcome["error"] = error_row(error)
+            running.error = error_row(error)
 
     thread = Thread(target=work, daemon=True)
     thread.start()
     thread.join(LIMIT_S)
-    if not outcome:
+    outcome = running
+    if outcome.samples is None and outcome.error is None:
         late = WorkbenchError(f"{name} did not return", f"in {LIMIT_S:g} s")
-        outcome["error"] = error_row(late)
+        outcome = _Outcome(error=error_row(late))  # what comes yet is nobody's
     with session.lock:
         ours = None
-        if kernel is not None and "found" in outcome:
-            ours = _our_row(kernel, outcome["found"][OURS])
+        if kernel is not None and pinned is not None and outcome.samples is not None:
+            ours = _our_row(kernel, outcome.samples[OURS])
             _show_ours(session, pinned, ours)
         _show(session, name, outcome, ours)
         session.tell_changes()
@@ -125,22 +138,23 @@ def _our_run(kernel: Kernel) -> Run:
     return launch
 
 
-def _show(session: LiveRecord, name: str, outcome: Row, ours: Row | None) -> None:
+def _show(
+    session: LiveRecord, name: str, outcome: _Outcome, ours: TimingRow | None
+) -> None:
     place, timing = add_row(session, name), None
-    if "found" in outcome:
-        samples: Samples = outcome["found"][THEIRS]
-        kernels = session.record["kernels"]
-        work = Estimates(
-            sum(k["flops"] for k in kernels), sum(k["bytes"] for k in kernels)
-        )
-        run = run_name() if ours is None else ours["run"]
+    if outcome.samples is not None:
+        samples = outcome.samples[THEIRS]
+        kernels = session.record.kernels
+        flops, size_bytes = sum(k.flops for k in kernels), sum(k.bytes for k in kernels)
+        work = Estimates(round(flops), round(size_bytes))
+        run = run_name() if ours is None else ours.run
         timing = timing_row(samples.samples_s, work, name, run=run)
-    error = outcome.get("error")
+    error = outcome.error
     session.put(("baselines", place, "timing"), timing)
     session.put(("baselines", place, "error"), error and _in_words(error))
 
 
-def _our_row(kernel: Kernel, samples: Samples) -> Row:
+def _our_row(kernel: Kernel, samples: Samples) -> TimingRow:
     with unobserved(), without(kernel.rules_off):
         threads = build(kernel.ast, kernel.device).source.threads
     return timing_row(
@@ -149,11 +163,11 @@ def _our_row(kernel: Kernel, samples: Samples) -> Row:
     )  # fmt: skip
 
 
-def _show_ours(session: LiveRecord, variant: int, row: Row) -> None:
-    session.timings[variant, row["device"]] = row
-    if session.kernels[variant].device == row["device"]:
+def _show_ours(session: LiveRecord, variant: int, row: TimingRow) -> None:
+    session.timings[variant, row.device] = row
+    if session.kernels[variant].device == row.device:
         measurement.show_timing(session, variant, row)
 
 
-def _in_words(error: dict[str, str]) -> str:
-    return ": ".join(part for part in (error["what"], error["because"]) if part)
+def _in_words(error: ErrorWords) -> str:
+    return ": ".join(part for part in (error.what, error.because) if part)

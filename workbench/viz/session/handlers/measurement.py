@@ -5,13 +5,13 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
-from typing import Any
 
-from msgspec import to_builtins
+from msgspec import Struct
 
 from workbench.backends.buffer import Buffer
 from workbench.backends.device import Device
 from workbench.base.errors import DeviceError, WorkbenchError
+from workbench.base.typed import typed
 from workbench.cost.kernel_cost import float_kind
 from workbench.ir.rewriting.rewrite import added_rules
 from workbench.ir.text.printer import to_text
@@ -20,11 +20,13 @@ from workbench.search import search as searching
 from workbench.search.candidate import Candidate
 from workbench.viz.record.about import language_rows
 from workbench.viz.record.variants import error_row
+from workbench.viz.schema.replies import NoResult, TimedVariants, VariantReply
+from workbench.viz.schema.variant import CheckRow, ErrorWords, TimingRow
 from workbench.viz.session.handlers import variants as tuning
 from workbench.viz.session.live_record import Edited, LiveRecord
 from workbench.viz.session.search_rows import search_row
 from workbench.viz.session.timing_rows import run_name, timing_row
-from workbench.worker.candidate import row_of
+from workbench.worker.candidate import Row, row_of
 from workbench.worker.client import TaskStopped, Worker
 
 BUDGET_S = 1.0
@@ -35,29 +37,40 @@ HEADLINE = ("plain", "auto")
 EDITED_S = 5.0
 """Seconds after which edited source counts as hanging, and at least the time of 20 runs of the
 original."""
-Result = dict[str, Any]
 
 
-def measure(session: LiveRecord, variants: list[int], cold: bool | None) -> Result:
+class MeasuredKernel(Struct):
+    """What the worker measures of a kernel: samples, cold ones and the threads, or an error. Units:
+    seconds."""
+
+    samples: list[float] = []
+    cold: list[float] = []
+    threads: int = 1
+    error: ErrorWords | None = None
+
+
+def measure(
+    session: LiveRecord, variants: list[int], cold: bool | None
+) -> TimedVariants:
     """Time variants in turns, so that the drift of the machine cancels; those of one kernel
     together. An error is shown with its variant."""
     variants_to_time = list(dict.fromkeys(variants))
-    for number in dict.fromkeys(session.row(v)["kernel"] for v in variants_to_time):
-        group = [v for v in variants_to_time if session.row(v)["kernel"] == number]
+    for number in dict.fromkeys(session.row(v).kernel for v in variants_to_time):
+        group = [v for v in variants_to_time if session.row(v).kernel == number]
         group += [v for v in headline(session, number) if v not in group]
         with use_worker(session, group) as worker:
             time_group(session, worker, group, bool(cold), BUDGET_S, SAMPLES)
-    return {"variants": variants_to_time}
+    return TimedVariants(variants_to_time)
 
 
-def check(session: LiveRecord, variant: int) -> Result:
+def check(session: LiveRecord, variant: int) -> NoResult:
     """Check a variant's answer against the reference interpreter."""
     with use_worker(session, [variant]) as worker:
         check_variant(session, worker, variant)
-    return {}
+    return NoResult()
 
 
-def search(session: LiveRecord, variant: int, budget_s: float) -> Result:
+def search(session: LiveRecord, variant: int, budget_s: float) -> VariantReply:
     """Search for a faster candidate for a variant; the best becomes a variant, timed beside it,
     with all candidates. A stopped search gives the best so far.
 
@@ -81,23 +94,23 @@ def search(session: LiveRecord, variant: int, budget_s: float) -> Result:
     if session.jobs.is_stopped() and not outcome.ranked():
         raise TaskStopped()
     with session.lock:
-        name = tuning.free_name(session, session.row(variant)["kernel"], "search")
+        name = tuning.free_name(session, session.row(variant).kernel, "search")
         best = tuning.on_device(outcome.kernel, session.kernels[variant].device)
         child = tuning.variant_of(session, best, variant, name)
-        session.set(child, "note", session.row(child)["note"] or outcome.ended)
-        session.set(child, "search", to_builtins(search_row(outcome)))
+        session.set(child, "note", session.row(child).note or outcome.ended)
+        session.set(child, "search", search_row(outcome))
         session.tell_changes()
     if not session.jobs.is_stopped():
-        number = session.row(variant)["kernel"]
+        number = session.row(variant).kernel
         group = [variant, child, reference(session, variant)]
         group = list(dict.fromkeys(group + headline(session, number)))
         # The result stays.
         with suppress(TaskStopped), use_worker(session, group) as worker:
             time_group(session, worker, group, False, BUDGET_S, SAMPLES)
-    return {"variant": child}
+    return VariantReply(child)
 
 
-def edit(session: LiveRecord, variant: int, language: str, text: str) -> Result:
+def edit(session: LiveRecord, variant: int, language: str, text: str) -> VariantReply:
     """Run source that was edited by hand as a new variant: checked, then timed beside the original.
     An error is shown with the new variant.
 
@@ -110,7 +123,7 @@ def edit(session: LiveRecord, variant: int, language: str, text: str) -> Result:
     try:
         with use_worker(session, [child]) as worker:
             check_variant(session, worker, child)
-            number = session.row(variant)["kernel"]
+            number = session.row(variant).kernel
             group = [variant, child, reference(session, variant)]
             group = list(dict.fromkeys(group + headline(session, number)))
             time_group(session, worker, group, False, BUDGET_S, SAMPLES)
@@ -119,7 +132,7 @@ def edit(session: LiveRecord, variant: int, language: str, text: str) -> Result:
     except WorkbenchError as error:
         with session.lock:
             session.set(child, "error", error_row(error))
-    return {"variant": child}
+    return VariantReply(child)
 
 
 def _runs(language: str) -> str:
@@ -147,10 +160,10 @@ def check_variant(session: LiveRecord, worker: Worker, variant: int) -> None:
         "do": "check",
         "kernel": candidate,
         "original": to_text(kernel.original),
-        "data": _data(session, worker, kernel, session.row(variant)["kernel"]),
+        "data": _data(session, worker, kernel, session.row(variant).kernel),
         "silent_s": _patience(session, [variant]),
     }
-    outcome = ask(session, worker, task, "check")
+    outcome = typed(ask(session, worker, task, "check"), CheckRow)
     with session.lock:
         session.checks[variant, candidate["device"]] = outcome
         if is_shown(session, variant, candidate):
@@ -185,14 +198,14 @@ def times(
     session: LiveRecord,
     worker: Worker,
     variant: int,
-    kernels: list[Result],
+    kernels: list[Row],
     cold: bool,
     budget_s: float,
     samples: int,
-) -> list[Result]:
+) -> list[MeasuredKernel]:
     """Return the worker's measurements of `kernels`, candidates of the kernel of `variant`, in
-    turns: samples, cold ones, the threads, or an error."""
-    kernel, number = session.kernels[variant], session.row(variant)["kernel"]
+    turns."""
+    kernel, number = session.kernels[variant], session.row(variant).kernel
     task = {
         "do": "measure",
         "kernels": kernels,
@@ -202,54 +215,62 @@ def times(
         "samples": samples,
         "silent_s": _patience(session, [variant]),
     }
-    answer = ask(session, worker, task, "measure")
-    rows: list[Result] = answer["kernels"]
-    return rows
+    return measured(session, worker, task, "measure")
+
+
+def measured(
+    session: LiveRecord, worker: Worker, task: Row, name: str
+) -> list[MeasuredKernel]:
+    """Return what the worker measures of the kernels of a task.
+
+    Errors: as `Worker.ask`.
+    """
+    return typed(ask(session, worker, task, name)["kernels"], list[MeasuredKernel])
 
 
 def _set_timings(
-    session: LiveRecord, results: Mapping[int, tuple[Result, Result]]
+    session: LiveRecord, results: Mapping[int, tuple[Row, MeasuredKernel]]
 ) -> None:
     """Set the results of variants, each with the measured candidate, whose device is that of the
     times; they are shown only if the session still has that device."""
-    rows: dict[int, Result] = {}
+    rows: dict[int, TimingRow] = {}
     run = run_name()
     for variant, (candidate, result) in results.items():
-        if "error" in result and is_shown(session, variant, candidate):
-            session.set(variant, "error", result["error"])
-        if result.get("samples"):
+        if result.error is not None and is_shown(session, variant, candidate):
+            session.set(variant, "error", result.error)
+        if result.samples:
             kernel = session.kernels[variant]
             rows[variant] = timing_row(
-                result["samples"], kernel.estimates, candidate["device"],
-                float_kind(kernel.original), result["threads"], result.get("cold", ()), run,
+                result.samples, kernel.estimates, candidate["device"],
+                float_kind(kernel.original), result.threads, result.cold, run,
             )  # fmt: skip
     for variant, row in rows.items():
-        session.timings[variant, row["device"]] = row
+        session.timings[variant, row.device] = row
         if is_shown(session, variant, results[variant][0]):
             show_timing(session, variant, row)
 
 
-def show_timing(session: LiveRecord, variant: int, row: Result) -> None:
+def show_timing(session: LiveRecord, variant: int, row: TimingRow) -> None:
     """Set the timing of a variant, and what depends on it: a peak that it exceeds, and the
     bottleneck of a kernel whose launch takes most of its time."""
     session.set(variant, "timing", row)
     session.recorder.raise_peaks(variant)
-    cost = session.row(variant)["cost"]
-    if cost is not None and cost["launch_s"] > max(cost["seconds"].values()):
+    cost = session.row(variant).cost
+    if cost is not None and cost.launch_s > max(cost.seconds.values()):
         session.recorder.add_cost(variant)
 
 
-def is_shown(session: LiveRecord, variant: int, candidate: Result) -> bool:
+def is_shown(session: LiveRecord, variant: int, candidate: Row) -> bool:
     """Whether a candidate that was measured is what the variant is on the session's device now."""
     return bool(candidate["device"] == device_of(session, variant))
 
 
 def reference(session: LiveRecord, variant: int) -> int:
     """Return the variant that ratios of a variant refer to: the pinned one, or the plain one."""
-    pinned, number = session.record["pinned"], session.row(variant)["kernel"]
-    if pinned is not None and session.row(pinned)["kernel"] == number:
-        return int(pinned)
-    return int(session.record["kernels"][number]["root"])
+    pinned, number = session.record.pinned, session.row(variant).kernel
+    if pinned is not None and session.row(pinned).kernel == number:
+        return pinned
+    return session.record.kernels[number].root
 
 
 def headline(session: LiveRecord, number: int) -> list[int]:
@@ -259,8 +280,8 @@ def headline(session: LiveRecord, number: int) -> list[int]:
     if Device[session.device].is_emulator:
         return []
     return [
-        v for v, row in enumerate(session.record["variants"])
-        if row["kernel"] == number and row["name"] in HEADLINE and row["timing"]
+        v for v, row in enumerate(session.record.variants)
+        if row.kernel == number and row.name in HEADLINE and row.timing
     ]  # fmt: skip
 
 
@@ -273,13 +294,13 @@ def use_worker(
     return session.jobs.use_worker(device, alone=bool(edited))
 
 
-def ask(session: LiveRecord, worker: Worker, task: Result, name: str) -> Result:
+def ask(session: LiveRecord, worker: Worker, task: Row, name: str) -> Row:
     """Return the worker's result of a task; pages get its progress.
 
     Errors: as `Worker.ask`.
     """
 
-    def progress(message: Result) -> None:
+    def progress(message: Row) -> None:
         session.status(name, message["done"], message["total"], message["text"])
         if session.jobs.is_stopped():
             worker.stop()
@@ -313,7 +334,7 @@ def hold(worker: Worker, kernel: Kernel, key: str) -> None:
     worker.hold(key, buffers)
 
 
-def worker_row(session: LiveRecord, variant: int) -> Result:
+def worker_row(session: LiveRecord, variant: int) -> Row:
     """Return a variant as plain data for the worker.
 
     Errors: WorkbenchError where rules were registered since, without which its code is shown.
@@ -331,7 +352,7 @@ def worker_row(session: LiveRecord, variant: int) -> Result:
     return candidate | {"device": edited.device, "source": edited.text}
 
 
-def kernel_row(kernel: Kernel) -> Result:
+def kernel_row(kernel: Kernel) -> Row:
     """Return a kernel as plain data for the worker."""
     return row_of(kernel.ast, kernel.device, kernel.rules_off)
 
@@ -348,6 +369,6 @@ def _patience(session: LiveRecord, variants: Sequence[int]) -> float | None:
     a busy machine they take longer than many programs."""
     if not any(v in session.edited for v in variants):
         return None
-    parents = [session.row(v)["parent"] for v in variants if v in session.edited]
-    timings = [session.row(p)["timing"] for p in parents]
-    return EDITED_S + 20 * max((t["median_s"] for t in timings if t), default=0.0)
+    parents = [session.row(v).parent for v in variants if v in session.edited]
+    timings = [session.row(p).timing for p in parents if p is not None]
+    return EDITED_S + 20 * max((t.median_s for t in timings if t), default=0.0)

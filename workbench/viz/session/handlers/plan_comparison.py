@@ -7,9 +7,9 @@ of its kernels' times, each warm. A kernel of both plans is timed once.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 import numpy as np
+from msgspec.structs import replace
 
 from workbench.backends.device import Device
 from workbench.base.errors import WorkbenchError
@@ -17,8 +17,11 @@ from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 from workbench.kernel.kernel import Kernel
 from workbench.measure.side_by_side import Ratio, ratio
+from workbench.viz.schema.plan import ComparedPlans
+from workbench.viz.schema.replies import NoResult
 from workbench.viz.session.handlers import measurement, variants
 from workbench.viz.session.live_record import Before, LiveRecord
+from workbench.worker.candidate import Row
 from workbench.worker.client import DATA_BYTES, TaskStopped
 
 BUDGET_S = 1.5
@@ -29,7 +32,6 @@ MOST_KERNELS = 40
 """Most kernels of both plans together that are timed: more would get too few samples."""
 AT = ("plan", "compared")
 """The path of the comparison in the record."""
-Row = dict[str, Any]
 
 
 def before(session: LiveRecord) -> Before:
@@ -52,14 +54,14 @@ def compare(session: LiveRecord, was: Before, target: UOp | None) -> None:
     ]  # fmt: skip
     session.before = was
     places = [place for place, d in enumerate(ex.decisions) if d.node is target]
-    row = {
-        "kernels": [len(was.kernels), len(ex.kernels)],
-        "asked": places[0] if places else None,
-        "moved": moved,
-        "seconds": None,
-        "told": "",
-        "verdict": "",
-    }
+    row = ComparedPlans(
+        kernels=(len(was.kernels), len(ex.kernels)),
+        asked=places[0] if places else None,
+        moved=moved,
+        seconds=None,
+        told="",
+        verdict="",
+    )
     session.put(AT, row)
 
 
@@ -68,7 +70,7 @@ def is_small(session: LiveRecord, flops: float) -> bool:
     return sum(k.estimates.flops for k in _kernels(session)) <= flops
 
 
-def measure(session: LiveRecord) -> Row:
+def measure(session: LiveRecord) -> NoResult:
     """Time both plans; the record gets the time of each, and which is faster.
 
     Errors: WorkbenchError without another plan, or where plans cannot be timed.
@@ -97,17 +99,18 @@ def measure(session: LiveRecord) -> Row:
             "do": "measure", "kernels": tasks, "cold": False, "budget_s": BUDGET_S,
             "samples": SAMPLES,
         }  # fmt: skip
-        rows = measurement.ask(session, worker, task, "plans")["kernels"]
+        rows = measurement.measured(session, worker, task, "plans")
     seconds, comparison = _plan_times(rows, plans)
     with session.lock:
         if session.recorder is mine:  # else it was planned again meanwhile
-            row = mine.record["plan"]["compared"]
+            row = mine.record.plan.compared
+            assert row is not None
             text = str(comparison)
             verdict = f"now is {text}" if comparison.is_measurable else text
-            timed = {"seconds": seconds, "told": text, "verdict": verdict}
-            session.put(AT, row | timed)
+            row = replace(row, seconds=seconds, told=text, verdict=verdict)
+            session.put(AT, row)
             session.tell_changes()
-    return {}
+    return NoResult()
 
 
 def _check(session: LiveRecord) -> None:
@@ -136,20 +139,20 @@ def _params(kernels: Sequence[Kernel]) -> Iterator[UOp]:
 
 
 def _plan_times(
-    rows: Sequence[Row], plans: Sequence[Sequence[int]]
-) -> tuple[list[float], Ratio]:
-    """Return the seconds of each plan, and how the second compares with the first. Samples of one
-    round were taken together, so each round is added up.
+    rows: Sequence[measurement.MeasuredKernel], plans: Sequence[Sequence[int]]
+) -> tuple[tuple[float, float], Ratio]:
+    """Return the seconds of each plan, and how the second compares with the first. Samples
+    of one round were taken together, so each round is added up.
 
     Errors: WorkbenchError of a kernel that does not run; TaskStopped.
     """
     for row in rows:
-        if "error" in row:
-            error = row["error"]
-            raise WorkbenchError(error["what"], error["because"], error["try"])
-        if not row.get("samples"):
+        if row.error is not None:
+            raise WorkbenchError(row.error.what, row.error.because, row.error.hint)
+        if not row.samples:
             raise TaskStopped()
-    rounds = min(len(row["samples"]) for row in rows)
-    samples = np.array([row["samples"][:rounds] for row in rows])
+    rounds = min(len(row.samples) for row in rows)
+    samples = np.array([row.samples[:rounds] for row in rows])
     was, now = (samples[list(places)].sum(axis=0) for places in plans)
-    return [float(np.median(t)) for t in (was, now)], ratio(was, now)
+    seconds = float(np.median(was)), float(np.median(now))
+    return seconds, ratio(was, now)

@@ -4,9 +4,8 @@ again."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from difflib import SequenceMatcher
-from typing import Any
 
 from workbench.backends.device import Device
 from workbench.base.errors import WorkbenchError
@@ -15,11 +14,11 @@ from workbench.pipeline import COMPILE_PASSES, rules_of
 from workbench.viz import exploration
 from workbench.viz.exploration import Exploration
 from workbench.viz.model.words import plural
+from workbench.viz.schema.record import PageRecord
+from workbench.viz.schema.replies import RuleReply
 from workbench.viz.session.handlers import inspection
 from workbench.viz.session.handlers import variants as tuning
 from workbench.viz.session.live_record import LiveRecord
-
-Result = dict[str, Any]
 
 
 def rule_off(
@@ -28,7 +27,7 @@ def rule_off(
     rule: int | str,
     on: bool | None,
     of: int | None,
-) -> Result | Exploration:
+) -> RuleReply | Exploration:
     """Switch a rule off, or on again: its place in the record, or its name.
 
     Where scheduling uses it, this returns the exploration without it. Else it is the variant
@@ -59,37 +58,37 @@ def schedules(ex: Exploration, name: str) -> bool:
 
 def _variant(
     session: LiveRecord, kernel: int, name: str, on: bool, of: int | None
-) -> Result:
-    root = session.record["kernels"][kernel]["root"]
+) -> RuleReply:
+    root = session.record.kernels[kernel].root
     variant = root if of is None else of
     current, everywhere = session.kernels[variant], session.kernels[root].rules_off
     off = {n: None for n in current.rules_off if n != name and n not in everywhere}
     if not on:
         off[name] = None
     candidate = session.kernels[root].without(*off).apply(*current.applied_opts)
-    parent = session.row(variant)["parent"] if on else variant
+    parent = session.row(variant).parent if on else variant
     named = tuning.free_name(session, kernel, "without") if off else ""
     parent = root if parent is None else parent
-    return {"variant": tuning.variant_of(session, candidate, parent, named)}
+    return RuleReply(tuning.variant_of(session, candidate, parent, named))
 
 
-def compare(session: LiveRecord, was: Mapping[str, Any]) -> None:
+def compare(session: LiveRecord, was: PageRecord) -> None:
     """Write to the record how the C of all un-optimised kernels differs from that of the record
     `was`, before the rules changed."""
-    before, now = was["without"], session.record["without"]
-    difference = before["differs"]
-    if before["rules"] != now["rules"]:
+    before, now = was.without, session.record.without
+    difference = before.differs
+    if before.rules != now.rules:
         difference = (
-            _differs(_plain_c(was), _plain_c(session.record)) if now["rules"] else ""
+            _differs(_plain_c(was), _plain_c(session.record)) if now.rules else ""
         )
     session.put(("without", "differs"), difference)
 
 
-def _plain_c(record: Mapping[str, Any]) -> list[str]:
-    rows = [record["variants"][kernel["root"]] for kernel in record["kernels"]]
+def _plain_c(record: PageRecord) -> list[str]:
+    rows = [record.variants[kernel.root] for kernel in record.kernels]
     first = Device.reader.name
-    codes = [code for row in rows for code in row["code"] if code["device"] == first]
-    return [line for code in codes for line in code["lines"]]
+    codes = [code for row in rows for code in row.code if code.device == first]
+    return [line for code in codes for line in code.lines]
 
 
 def _differs(before: Sequence[str], now: Sequence[str]) -> str:

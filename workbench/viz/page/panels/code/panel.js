@@ -118,6 +118,7 @@ function fillBody(app, body, variant, code, state, again, leave) {
   if (!code) {
     return refill(body, h("p", { class: "wb-quiet wb-pad" }, nothingToShow(app, variant)));
   }
+  if (code.error) return refill(body, errorBox(code.error));
   const pinned = reference(app);
   const other = app.view.diff && pinned !== variant ? codeOf(pinned, code.language) : null;
   const lines = other

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
-
-from msgspec import to_builtins
+from collections.abc import Iterator, Sequence
+from copy import copy
 
 from workbench.kernel.kernel import Kernel
 from workbench.measure.speeds import Speeds
 from workbench.viz.page.panel import Panel, kernels_text
 from workbench.viz.record.variants import variant_row
 from workbench.viz.scheduled_tensors import ScheduledTensors
+from workbench.viz.schema.variant import ErrorWords, VariantRow
 from workbench.viz.session.timing_rows import timing_text
 
 
@@ -21,22 +20,19 @@ def results_text(ex: ScheduledTensors, kernels: Sequence[tuple[int, Kernel]]) ->
     rows, speeds = _tried(ex), _speeds(ex)
 
     def results_of(place: int, kernel: Kernel) -> str:
-        own = [row for row in rows if row["kernel"] == place]
+        own = [row for row in rows if row.kernel == place]
         return "\n".join(line for row in own for line in _result(row, speeds))
 
     return kernels_text(ex, kernels, results_of)
 
 
-def _tried(ex: ScheduledTensors) -> list[dict[str, Any]]:
+def _tried(ex: ScheduledTensors) -> list[VariantRow]:
     """Return the rows of the variants of an exploration, as the record has them."""
     session = ex.display.session
     if session is None:
-        return [
-            to_builtins(variant_row(i, k, "plain", None))
-            for i, k in enumerate(ex.kernels)
-        ]
+        return [variant_row(i, k, "plain", None) for i, k in enumerate(ex.kernels)]
     with session.lock:
-        return [dict(row) for row in session.record["variants"]]
+        return [copy(row) for row in session.record.variants]
 
 
 def _speeds(ex: ScheduledTensors) -> Speeds | None:
@@ -45,22 +41,22 @@ def _speeds(ex: ScheduledTensors) -> Speeds | None:
     return None if session is None else session.recorder.speeds
 
 
-def _result(row: Mapping[str, Any], speeds: Speeds | None) -> Iterator[str]:
-    opts = ", ".join(row["opts"]) or "no opts"
-    how = [*row["rules_off"], *(["source edited by hand"] if row["edited"] else [])]
-    yield f"  {row['name']}: {'; '.join([opts, *how])}"
-    yield f"    {timing_text(row['timing'], speeds) if row['timing'] else 'not timed'}"
+def _result(row: VariantRow, speeds: Speeds | None) -> Iterator[str]:
+    opts = ", ".join(row.opts) or "no opts"
+    how = [*row.rules_off, *(["source edited by hand"] if row.edited else [])]
+    yield f"  {row.name}: {'; '.join([opts, *how])}"
+    yield f"    {timing_text(row.timing, speeds) if row.timing else 'not timed'}"
     remarks = [
-        row["check"] and row["check"]["text"],
-        row["error"] and _error_text(row["error"]),
+        row.check and row.check.text,
+        row.error and _error_text(row.error),
     ]
-    for words in (*remarks, row["note"]):
+    for words in (*remarks, row.note):
         if words:
             yield f"    {words}"
 
 
-def _error_text(error: Mapping[str, str]) -> str:
-    return f"failed: {error['what']}: {error['because']}".rstrip(": ")
+def _error_text(error: ErrorWords) -> str:
+    return f"failed: {error.what}: {error.because}".rstrip(": ")
 
 
 PANEL = Panel(pane="results", mode="tune", text=results_text)

@@ -36,7 +36,7 @@ export function stepText(app, state, place, step) {
     textDifference(
       "whole text, with differences",
       state.showsTexts,
-      () => both.map((roots) => wordLines(nodes, roots?.[0])),
+      () => both.map((roots) => roots?.flatMap((root) => wordLines(nodes, root)) ?? []),
       (isOpen) => (state.showsTexts = isOpen),
     ),
   ];

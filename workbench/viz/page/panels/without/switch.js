@@ -43,8 +43,8 @@ export async function switchRule(app, rule, on) {
   const place = app.record.kernels[kernel] ? kernel : null;
   const reply = await act(app, "rewrites", { do: "rule_off", kernel: place, of, rule, on });
   if (!reply) return;
-  const other = reply.result?.variant;
-  if (other === undefined) return lookAnew(app, was);
+  const other = reply.result?.variant ?? null;
+  if (other === null) return lookAnew(app, was);
   if (!app.record.variants[other]) return;
   app.select(NOTHING);
   if (on && !app.record.variants[other].rules_off.length) return; // known already

@@ -7,8 +7,7 @@ import { plural } from "../../../base/text.js";
 import { readingOf } from "../../../record/readings.js";
 import { stateOrder } from "../../../record/states.js";
 
-/** @import { NodeColumns } from "../../../record.d.ts" */
-/** @import { NodeValue } from "../../../types.d.ts" */
+/** @import { NodeColumns, NodeValue } from "../../../record.d.ts" */
 /** @import { App } from "../../../app/store.js" */
 /** @import { RewritesState } from "../state.js" */
 

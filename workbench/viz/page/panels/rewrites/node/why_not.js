@@ -4,7 +4,7 @@ import { act, canAsk, NEEDS_PYTHON } from "../../../app/actions.js";
 import { button, chooser } from "../../../app/pieces.js";
 import { h, words } from "../../../base/elements.js";
 
-/** @import { WhyNotAnswer } from "../../../types.d.ts" */
+/** @import { WhyNotReply } from "../../../record.d.ts" */
 /** @import { App } from "../../../app/store.js" */
 /** @import { RewritesState } from "../state.js" */
 
@@ -48,7 +48,7 @@ export function whyNotBox(app, n, place, step, state) {
 }
 
 /** The text of the rule with a caret line under the first part that failed.
- * @param {WhyNotAnswer} answer */
+ * @param {WhyNotReply} answer */
 function whyNotLines({ text, caret_start, caret_end, because }) {
   const lines = text.slice(0, caret_start).split("\n");
   const before = lines[lines.length - 1].length;
