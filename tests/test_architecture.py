@@ -221,6 +221,21 @@ def test_no_room_is_crowded() -> None:
     assert not crowded
 
 
+MOST_LINES = 50
+"""Lines of a function that a reader takes in at once; scripts of the page have the same bound."""
+
+
+def test_no_function_is_long() -> None:
+    functions = [
+        (f"{module}.{node.name}", (node.end_lineno or 0) - node.lineno + 1)
+        for module, source in package_modules().items()
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+    ]
+    assert len(functions) > 2000
+    assert [name for name, lines in functions if lines > MOST_LINES] == []
+
+
 NOT_A_DEVICE = {("viz/model/families.py", "C"), ("viz/still/picture.py", "C")}
 """What looks like the name of a device and is none: a letter for constants."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from concurrent.futures import Executor
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from msgspec import Struct
@@ -70,14 +70,9 @@ def run(
     if cached_result is not None:
         return cached_result
     began = clock()
-    reserved_s = min(CONFIRM_S, CONFIRM_SHARE * budget_s)
-    ends_at = began + budget_s
-
-    def is_over() -> bool:
-        if stop():
-            raise SearchStopped
-        return clock() > ends_at - reserved_s
-
+    budget = _TimeBudget(
+        clock, began + budget_s, min(CONFIRM_S, CONFIRM_SHARE * budget_s), stop
+    )
     with (
         unobserved(),
         without(kernel.rules_off),
@@ -85,23 +80,12 @@ def run(
     ):
 
         def report_candidate(candidate: Candidate) -> None:
-            nonlocal reserved_s
-            if candidate.number == 0 and candidate.seconds is not None:
-                reserved_s = max(reserved_s, RUNS * candidate.seconds)
+            budget.reserve_for(candidate)
             show(candidate)
             report(candidate)
 
         outcome = _search(
-            kernel,
-            device,
-            width,
-            ends_at,
-            is_over,
-            report_candidate,
-            executor,
-            worker,
-            stop,
-            clock,
+            kernel, device, width, budget, report_candidate, executor, worker
         )
     result = _result(kernel, outcome, device, clock() - began)
     is_whole = outcome.ended not in ("stopped", "interrupted")
@@ -127,31 +111,44 @@ def _checked(width: object, budget_s: object, executor: object) -> tuple[int, fl
     return width, arguments.budget(budget_s)
 
 
+@dataclass
+class _TimeBudget:
+    """The time of a search, which ends at `ends_at` of the `clock`, or when `stop` says so;
+    `reserved_s` of it are left for the last measurement. Units: seconds."""
+
+    clock: Clock
+    ends_at: float
+    reserved_s: float
+    stop: Callable[[], bool]
+
+    def is_over(self) -> bool:
+        """Whether no candidate should be begun. Errors: SearchStopped where a user stops it."""
+        if self.stop():
+            raise SearchStopped
+        return self.clock() > self.ends_at - self.reserved_s
+
+    def reserve_for(self, candidate: Candidate) -> None:
+        """Leave enough time for the last measurement of a kernel as slow as the first candidate."""
+        if candidate.number == 0 and candidate.seconds is not None:
+            self.reserved_s = max(self.reserved_s, RUNS * candidate.seconds)
+
+
 def _search(
     kernel: RunnableKernel,
     device: str,
     width: int,
-    ends_at: float,
-    is_over: Callable[[], bool],
+    budget: _TimeBudget,
     report: Callable[[Candidate], None],
     executor: Executor | None,
     worker: Worker | None,
-    stop: Callable[[], bool],
-    clock: Clock,
 ) -> SearchOutcome:
-    target = Device[device].target
+    target, clock, ends_at = Device[device].target, budget.clock, budget.ends_at
 
     def run_search(measure: Any, at_once: int) -> SearchOutcome:
+        starts = _starts(kernel)
         return search(
-            kernel.original,
-            _starts(kernel),
-            target,
-            measure,
-            width,
-            is_over,
-            report,
-            at_once,
-        )
+            kernel.original, starts, target, measure, width, budget.is_over, report, at_once
+        )  # fmt: skip
 
     most_s = RUN_SHARE * (ends_at - clock())
     about = kernel.original, device, ends_at, most_s, kernel.rules_off, clock
@@ -162,7 +159,7 @@ def _search(
     try:
         key = f"search {kernel_key(kernel)} {id(kernel.data)}"
         data = lambda: kernel.data.buffers(kernel.original, device)  # noqa: E731
-        measure = OnWorker(*about, worker=own, data=data, key=key, stop=stop)
+        measure = OnWorker(*about, worker=own, data=data, key=key, stop=budget.stop)
         return run_search(measure, 1)
     finally:
         if worker is None:
