@@ -3,6 +3,7 @@
 A value that is used once, in the loop that computes it, needs no name, if no SET of a register and
 no STORE to memory that it reads comes before its use. Arithmetic on loop counters reads neither, so
 it can stand anywhere in its loop.
+Whether it then does is a question of length, which the renderer (`render.py`) answers.
 """
 
 from __future__ import annotations
