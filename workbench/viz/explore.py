@@ -27,7 +27,7 @@ def explore(
     a rule that does not exist.
     """
     _check(tensors)
-    if show != "":
+    if not isinstance(show, str) or show:
         pane_of(show, "explore(y, show={})")
     formatters.register_all()
     page = LivePage()
