@@ -118,13 +118,15 @@ def test_the_map_names_what_there_is() -> None:
 
 
 def test_every_room_is_on_the_map() -> None:
-    """A folder with code is named, but for panels, which need no line; a file beside rooms, too."""
+    """A folder with code is named, but for panels and devices, which need no line; a file beside
+    rooms, too."""
     text = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
     named = set(re.findall(r"`([\w/]+(?:/|\.py))`", text))
     package = ROOT / "workbench"
     files = [p for p in package.rglob("*.py") if p.name != "__init__.py"]
     panels = {p.parent for p in package.glob("viz/page/panels/*/panel.js")}
-    rooms = {p.parent for p in files} - {package} - panels
+    devices = {p.parent for p in package.glob("backends/*/device.py")}
+    rooms = {p.parent for p in files} - {package} - panels - devices
     homeless = [
         name
         for name in [f"{room.relative_to(package).as_posix()}/" for room in rooms]

@@ -118,7 +118,8 @@ def test_a_folder_is_a_panel(with_panel: None, browser: Any, tmp_path: Path) -> 
     )
     assert shown.faults == []
     shown.context.close()
-    assert page.modes() == ("tune", "rewrites", "plan", "ops")
+    assert page.modes()[:3] == ("tune", "rewrites", "plan")
+    assert "ops" in page.modes()
     asked = {"mode": "ops"}
     assert plain(checked_view(ex, asked)) == asked
 
@@ -145,14 +146,14 @@ def test_its_section_is_of_the_record(with_panel: None) -> None:
         assert record["nodes"]["op"][row["node"]] == row["op"]
     with session_of(ex) as session:
         live = Page(session)
-        assert live.record["panels"] == {"ops": None}, "it is not looked at first"
+        assert live.record["panels"]["ops"] is None, "it is not looked at first"
         session.complete()
         assert live.record["panels"]["ops"]["data"] == rows, "a patch brings it"
         node = record["plan"]["decisions"][0]["node"]
         done(session, "replan", node=node, store=True)
         begun = next(m for m in live.messages if (m.get("result") or {}).get("record"))
         record = unpacked(begun["result"]["record"])
-        assert record["panels"] == {"ops": None}, "another plan has another"
+        assert record["panels"]["ops"] is None, "another plan has another"
         session.complete()
         assert live.record["panels"]["ops"]["data"]
 

@@ -287,7 +287,8 @@ def test_devices_side_by_side() -> None:
     assert kernels[:2] == [0, 1]
     tensor_level = [p for p in record["passes"] if p["name"] == "simplify-tensor"]
     assert [p["kernel"] for p in tensor_level] == [None, None]
-    assert [d["name"] for d in record["devices"] if d["emulator"]] == ["PYTHON"]
+    emulators = [d["name"] for d in record["devices"] if d["emulator"]]
+    assert "PYTHON" in emulators and not {"LLVM", "C"} & set(emulators)
 
 
 def test_long_names_are_cut_and_say_so() -> None:

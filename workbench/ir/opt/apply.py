@@ -154,6 +154,8 @@ def legality(kernel: UOp, target: Target) -> tuple[tuple[Opt, ...], dict[Opt, st
             outcome = _named_outcome(kernel, opt, target)
             if isinstance(outcome, Refusal):
                 refused[opt] = outcome.because
-            else:
+            elif OptOps.is_own(opt.op):
                 opts_by_kernel.setdefault(outcome, opt)
+            else:  # the person who registered an opt looks for it
+                opts_by_kernel[outcome] = opt
     return tuple(opts_by_kernel.values()), refused

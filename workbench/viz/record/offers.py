@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from workbench.backends.device import Device
 from workbench.base.errors import WorkbenchError
@@ -35,13 +35,16 @@ def next_rows(kernel: Kernel, speeds: Speeds | None) -> NextRows:
     reason, the first. Without `speeds` nothing is predicted."""
     with without(kernel.rules_off):
         legal, refused = opts.legality(kernel.ast, Device[kernel.device].target)
-    refusals: dict[tuple[OptKind, object, str], RefusedRow] = {}
+    first: dict[tuple[OptKind, object, str], Opt] = {}
     for opt, because in refused.items():
-        refusals.setdefault((opt.op, opt.axis, because), RefusedRow(str(opt), because))
+        first.setdefault((opt.op, opt.axis, because), opt)
+    kinds_in_turns = in_turns(tuple(first.values()), lambda o: o.op)
+    listed = set(kinds_in_turns[:MOST_REFUSED])
+    refusals = [RefusedRow(str(o), refused[o]) for o in first.values() if o in listed]
     predictions = _predicted(kernel, legal, speeds)
     offers = [_offer(kernel.ast, opt, predictions.get(opt)) for opt in legal]
     offers.sort(key=lambda offer: -(offer.predicted or 0.0))
-    return offers, list(refusals.values())[:MOST_REFUSED]
+    return offers, refusals
 
 
 def offer_rows(kernel: Kernel) -> list[OfferRow]:
@@ -69,13 +72,15 @@ def _predicted(
         return {}
 
 
-def in_turns(legal: Sequence[Opt]) -> list[Opt]:
-    """Return opts so that those of one kind and axis are not together, the last first: in the
-    action table amounts grow."""
-    turns: dict[tuple[OptKind, object], int] = {}
+def in_turns(
+    legal: Sequence[Opt], group: Callable[[Opt], object] = lambda o: (o.op, o.axis)
+) -> list[Opt]:
+    """Return opts so that those of one `group`, a kind and axis, are not together, the last first:
+    in the action table amounts grow."""
+    turns: dict[object, int] = {}
     keys = []
     for place, opt in enumerate(reversed(legal)):
-        turn = turns[opt.op, opt.axis] = turns.get((opt.op, opt.axis), 0) + 1
+        turn = turns[group(opt)] = turns.get(group(opt), 0) + 1
         keys.append((turn, place))
     return [legal[-1 - place] for _, place in sorted(keys)]
 

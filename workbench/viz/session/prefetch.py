@@ -133,7 +133,9 @@ def _offers(session: LiveRecord, variant: int) -> Iterator[None]:
         _quietly(session, [variant, *(v for v in beside if v != variant)])
         yield
         timing = session.row(variant).timing
-    if timing is None or timing.median_s > SLOW_S or variant in session.edited:
+    if timing is None or timing.emulator or timing.median_s > SLOW_S:
+        return  # times of an emulator are compared with none
+    if variant in session.edited:
         return
     listed = session.row(variant).offers
     order = [

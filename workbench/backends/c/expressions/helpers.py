@@ -101,13 +101,19 @@ class Prelude:
         body = f"return {self.select(dtype)}((a {sign} b){nan}, a, b);"
         return self._add(name, head, body, about=about)
 
-    def each(self, name: str, dtype: DType) -> str:
-        """A function of one float, applied to each lane."""
+    def each(self, name: str, dtype: DType, arity: int = 1) -> str:
+        """A function of floats, applied to each lane."""
         vector, call = self.type(dtype), math_name(name, dtype)
-        lanes = _rows([f"{call}(x[{i}])" for i in range(dtype.count)])
+        sources = "xyz"[:arity]
+        lanes = _rows(
+            [
+                f"{call}({', '.join(f'{x}[{i}]' for x in sources)})"
+                for i in range(dtype.count)
+            ]
+        )
         return self._add(
             f"{name}_{vector}",
-            f"{vector} %({vector} x)",
+            f"{vector} %({', '.join(f'{vector} {x}' for x in sources)})",
             f"return ({vector}){{{lanes}}};",
         )
 

@@ -126,8 +126,10 @@ def _reciprocal(values: COperands, node: UOp, count: int) -> Expression:
 def _function(values: COperands, node: UOp, count: int) -> Expression:
     name = node.op.name.lower()
     if count > 1:
-        return _called(values, values.prelude.each(name, node.dtype), node, count)
-    return call(math_name(name, node.dtype), values.text(node.src[0])[0])
+        return _called(
+            values, values.prelude.each(name, node.dtype, len(node.src)), node, count
+        )
+    return _called(values, math_name(name, node.dtype), node, count)
 
 
 def _fma(values: COperands, node: UOp, count: int) -> Expression:
