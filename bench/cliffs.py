@@ -32,8 +32,9 @@ from everyday import Case, cases
 from workbench.bench.answer import fault
 from workbench.measure.timing import in_turn, measure, seconds_of
 
-SAMPLE_S, SETTLE_S = 0.004, 0.003
-JUDGED_S = 50e-6
+SAMPLE_S = 0.004
+SETTLE_S = 0.003
+LONG_S = 50e-6
 """Where torch needs less than this, what a call costs is all that shows."""
 CLIFF = 2.0
 
@@ -82,11 +83,15 @@ def main() -> int:
             print(line(row), file=sys.stderr, flush=True)
     rows.sort(key=lambda row: (not row.error, -row.ratio))
     print("\n".join(line(row) for row in rows))
-    judged = [row for row in rows if row.theirs_s >= JUDGED_S and not row.error]
-    over = [row for row in judged if row.ratio > CLIFF]
-    mean = statistics.geometric_mean([row.ratio for row in judged]) if judged else 1.0
+    long_rows = [row for row in rows if row.theirs_s >= LONG_S and not row.error]
+    over = [row for row in long_rows if row.ratio > CLIFF]
+    mean = (
+        statistics.geometric_mean([row.ratio for row in long_rows])
+        if long_rows
+        else 1.0
+    )
     print(
-        f"{len(judged)} rows of {1e6 * JUDGED_S:.0f} us or more: geometric mean {mean:.2f},"
+        f"{len(long_rows)} rows of {1e6 * LONG_S:.0f} µs or more: geometric mean {mean:.2f},"
         f" {len(over)} above {CLIFF:g}, {sum(bool(r.error) for r in rows)} wrong"
     )
     if options.json:
@@ -109,8 +114,8 @@ def _options() -> argparse.Namespace:
 def line(row: Row) -> str:
     if row.error:
         return f"  ERROR  {row.name}: {row.error}"
-    times = f"{1e6 * row.ours_s:10.1f} {1e6 * row.theirs_s:10.1f} us"
-    small = " " if row.theirs_s >= JUDGED_S else "-"
+    times = f"{1e6 * row.ours_s:10.1f} {1e6 * row.theirs_s:10.1f} µs"
+    small = " " if row.theirs_s >= LONG_S else "-"
     ratios = f"{row.ratio:7.2f}{small} {row.least_ratio:7.2f}"
     return f"{ratios} {times}  {row.kernels:2} k {row.compile_s:5.2f} s  {row.name}"
 

@@ -30,7 +30,8 @@ from workbench.bench.suite import ENTRIES
 from workbench.measure.peak import run_peak
 from workbench.measure.timing import Run, in_turn, measure
 
-BUDGET_S, SAMPLE_S = 2.0, 0.02
+BUDGET_S = 2.0
+SAMPLE_S = 0.02
 SET: dict[str, Callable[[], Tensor]] = {
     e.name: lambda e=e: e.tensor(*map(realized, e.arrays(smoke=False))) for e in ENTRIES
 }
@@ -57,7 +58,7 @@ STORED: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
 
 
 @dataclass(frozen=True)
-class Comparison:
+class Gain:
     """A kernel with something and without; it must be `goal` times as fast with it, and gain
     `share_of_loop` of what the loop gains."""
 
@@ -71,8 +72,8 @@ class Comparison:
 def main() -> int:
     missed = 0
     print(f"{cores()} threads; gain: times as fast as without")
-    chosen = sys.argv[1:]
-    for each in chain(of_opts(chosen), of_stores(chosen)):
+    names = sys.argv[1:]
+    for each in chain(of_opts(names), of_stores(names)):
         gain, loop = gains(each.runs)
         is_missed = gain < max(each.goal, each.share_of_loop * loop)
         text = f"{gain / loop:.2f} of the loop's {loop:.2f}" + " MISSED" * is_missed
@@ -81,10 +82,10 @@ def main() -> int:
     return int(missed > 0)
 
 
-def of_opts(chosen: list[str]) -> Iterator[Comparison]:
+def of_opts(names: list[str]) -> Iterator[Gain]:
     """Yield default lists of opts with and without THREAD and STAGE."""
     for name, expression in (SET | STAGED).items():
-        if chosen and not any(part in name for part in chosen):
+        if names and not any(part in name for part in names):
             continue
         for plain in explore(expression()).kernels:
             default = plain.optimized()
@@ -95,13 +96,13 @@ def of_opts(chosen: list[str]) -> Iterator[Comparison]:
                     goals = (0.95, 0.85 * name.startswith(PRODUCTS))
                     if op is OptOps.STAGE:
                         goals = (1.5 * (name in STAGED), 0.0)
-                    yield Comparison(f"{name}: {plain.name}", op.name, runs, *goals)
+                    yield Gain(f"{name}: {plain.name}", op.name, runs, *goals)
 
 
-def of_stores(chosen: list[str]) -> Iterator[Comparison]:
+def of_stores(names: list[str]) -> Iterator[Gain]:
     """Yield kernels with non-temporal stores and without, alone and before a reader."""
     for name, formula in STORED.items():
-        if chosen and not any(part in name for part in chosen):
+        if names and not any(part in name for part in names):
             continue
         for side in SIDES:
             for kernel in explore(
@@ -114,8 +115,8 @@ def of_stores(chosen: list[str]) -> Iterator[Comparison]:
                     continue
                 alone = {key: store for key, (store, _) in runs.items()}
                 read = {key: followed(*both) for key, both in runs.items()}
-                yield Comparison(title, "stores", alone, 1 / 1.1)
-                yield Comparison(title, "stores, then read", read, 1 / 1.1)
+                yield Gain(title, "stores", alone, 1 / 1.1)
+                yield Gain(title, "stores, then read", read, 1 / 1.1)
 
 
 def stores(kernel: Kernel) -> dict[str, tuple[Run, Run]] | None:

@@ -2,7 +2,7 @@
 
     python bench/matmul.py [--search SECONDS]
 
-Every form of a size is timed in one run, in turn with a loop of nothing but multiply-adds on
+Every variant of a size is timed in one run, in turn with a loop of nothing but multiply-adds on
 all cores, so that a change of the machine's speed meets all. numpy and torch run in processes
 of their own, because their threads go on spinning after their work. The last part prints the
 inner loop of the hand-applied list as the processor runs it: its arithmetic should be vector
@@ -29,11 +29,13 @@ from workbench.measure.peak import run_peak
 from workbench.measure.timing import Run, in_turn, measure
 
 SIZES = ("matmul 512", "matmul 1024", "matmul 509x383x701")
-BUDGET_S, SAMPLE_S = 6.0, 0.03
-DEFAULT_GOAL, TUNED_GOAL = 0.95, 1.0  # of the speed of the best peer
+BUDGET_S = 6.0
+SAMPLE_S = 0.03
+DEFAULT_GOAL = 0.95  # of the speed of the best peer
+TUNED_GOAL = 1.0
 
 Speeds = dict[str, tuple[float, ...]]
-"""GFLOP/s of each form, round by round."""
+"""GFLOP/s of each variant, round by round."""
 
 
 def main() -> int:
@@ -45,26 +47,28 @@ def main() -> int:
 
 
 def table(entry: Entry, search_s: float) -> bool:
-    """Print the forms of one size; return whether all are right and the goals are reached."""
+    """Print the variants of one size; return whether all are right and the goals are reached."""
     kernel = explore(entry.tensor(*map(Tensor, entry.arrays(False)))).kernels[0]
-    forms = {name: kernel.apply(*opts) for name, opts in steps(kernel).items()}
-    by_hand = list(forms)[-1]
-    forms["default"] = kernel.optimized()
+    variants = {name: kernel.apply(*opts) for name, opts in steps(kernel).items()}
+    by_hand = list(variants)[-1]
+    variants["default"] = kernel.optimized()
     if search_s:
-        start = forms[by_hand]
-        forms["search"] = start.search(
+        start = variants[by_hand]
+        variants["search"] = start.search(
             budget_s=search_s, cached=False, progress=False
         ).kernel
-    wrong = [name for name, form in forms.items() if not form.check().ok]
-    speeds = raced(entry, {name: form.launch() for name, form in forms.items()})
+    wrong = [name for name, variant in variants.items() if not variant.check().ok]
+    speeds = speeds_in_turns(
+        entry, {name: variant.launch() for name, variant in variants.items()}
+    )
     peers = [name for name in ("numpy", "torch") if name in speeds]
     best = max(peers, key=lambda name: statistics.median(speeds[name]))
 
     print(f"\n{entry.name}: share of the multiply-add loop, and speed over {best}'s")
-    for name in [*forms, *peers]:
+    for name in [*variants, *peers]:
         print(row(name, speeds, best), "WRONG" if name in wrong else "")
-    print("by hand: ", *map(str, forms[by_hand].applied_opts))
-    lines = inner_loop(forms[one_thread(forms)].compile("LLVM"))
+    print("by hand: ", *map(str, variants[by_hand].applied_opts))
+    lines = inner_loop(variants[one_thread(variants)].compile("LLVM"))
     print("\n".join(lines))
     print(verdict(lines))
     goals = {"default": DEFAULT_GOAL, by_hand: TUNED_GOAL}
@@ -97,11 +101,11 @@ def steps(kernel: Kernel) -> Mapping[str, tuple[Opt, ...]]:
     }
 
 
-def one_thread(forms: Mapping[str, Kernel]) -> str:
-    return next(name for name in forms if name.startswith("operand B"))
+def one_thread(variants: Mapping[str, Kernel]) -> str:
+    return next(name for name in variants if name.startswith("operand B"))
 
 
-def raced(entry: Entry, runs: Mapping[str, Run]) -> Speeds:
+def speeds_in_turns(entry: Entry, runs: Mapping[str, Run]) -> Speeds:
     """Return the speeds of all runs, of the peers that are installed, and of the peak."""
     flops = entry.operations() or 0
     peak = run_peak(dtypes.float32, cores())
@@ -127,7 +131,7 @@ def sampler(run: Run) -> Callable[[], float]:
 
 
 def ratio(name: str, speeds: Speeds, other: str) -> float:
-    """Return a form's speed over another's: the median over the rounds."""
+    """Return a variant's speed over another's: the median over the rounds."""
     pairs = zip(speeds[name], speeds[other], strict=True)
     return statistics.median(a / b for a, b in pairs)
 

@@ -27,7 +27,7 @@ from workbench.measure.timing import interleave
 from workbench.pipeline import build
 from workbench.viz import explore
 
-FORMS = 13
+MOST_VARIANTS = 13
 """Forms of each kernel that are compared."""
 SLOWEST_S = 0.3
 """Forms predicted to take longer are left out, so that the script ends soon."""
@@ -68,7 +68,7 @@ def main() -> None:
             scores.append(
                 report(
                     name,
-                    forms_of(make(), options.alone),
+                    variants_of(make(), options.alone),
                     options.seconds,
                     options.verbose,
                 )
@@ -76,8 +76,8 @@ def main() -> None:
     print(f"{'median':18} rank {statistics.median(scores):5.2f}")
 
 
-def forms_of(value: Tensor, alone: bool) -> list[Kernel]:
-    """Return forms of the largest kernel: plain, the default and prefixes of it, and others;
+def variants_of(value: Tensor, alone: bool) -> list[Kernel]:
+    """Return variants of the largest kernel: plain, the default and prefixes of it, and others;
     `alone`: those that one thread runs."""
     kernels = explore(value).kernels
     plain = max(kernels, key=lambda k: k.estimates.flops + k.estimates.bytes)
@@ -85,13 +85,13 @@ def forms_of(value: Tensor, alone: bool) -> list[Kernel]:
     best = tuple(o for o in best if not (alone and o.op is OptOps.THREAD))
     candidates = [plain.apply(*best[:n]) for n in range(len(best) + 1)]
     bases = [k for k in candidates if is_quick(k)] or candidates[-1:]
-    for turn in range(FORMS):
+    for turn in range(MOST_VARIANTS):
         for base in (bases[0], bases[-1], bases[len(bases) // 2]):
             listed = base.legal_opts()
             legal = [o for o in listed if not (alone and o.op is OptOps.THREAD)]
             candidates.append(base.apply(legal[(7 * turn + 3) % len(legal)]))
     by_ast = {k.ast: k for k in candidates if is_quick(k)}
-    return list(by_ast.values())[:FORMS]
+    return list(by_ast.values())[:MOST_VARIANTS]
 
 
 def is_quick(kernel: Kernel) -> bool:
@@ -102,10 +102,12 @@ def is_quick(kernel: Kernel) -> bool:
         return False
 
 
-def report(name: str, forms: Sequence[Kernel], seconds: float, verbose: bool) -> float:
+def report(
+    name: str, variants: Sequence[Kernel], seconds: float, verbose: bool
+) -> float:
     target = Device["LLVM"].target
     runs = {}
-    for place, kernel in enumerate(forms):
+    for place, kernel in enumerate(variants):
         try:
             program = build(kernel.ast, "LLVM").program
         except WorkbenchError:
@@ -114,9 +116,9 @@ def report(name: str, forms: Sequence[Kernel], seconds: float, verbose: bool) ->
     timings = interleave(runs, budget_s=seconds * len(runs), samples=15)
     rows = [
         (
-            cost(forms[int(n)].ast, target, speeds(), forms[int(n)].original),
+            cost(variants[int(n)].ast, target, speeds(), variants[int(n)].original),
             s.min_s,
-            forms[int(n)],
+            variants[int(n)],
         )
         for n, s in timings.items()
     ]
@@ -125,7 +127,7 @@ def report(name: str, forms: Sequence[Kernel], seconds: float, verbose: bool) ->
     off = [math.log(g / r) for g, r in zip(guessed, real, strict=True)]
     middle, spread = statistics.median(off), statistics.pstdev(off)
     print(
-        f"{name:18} rank {rank:5.2f}   {len(rows)} forms from {min(real) * 1e3:.3g} to"
+        f"{name:18} rank {rank:5.2f}   {len(rows)} variants from {min(real) * 1e3:.3g} to"
         f" {max(real) * 1e3:.3g} ms   predicted x{math.exp(middle):.2f},"
         f" give or take x{math.exp(spread):.2f}",
         flush=True,

@@ -31,21 +31,21 @@ BUDGETS_S = {
 }  # fmt: skip
 ROUNDS = 5
 STEP_MS = 50
-AHEAD = ("softmax", "tour: digits", "tour: blurred")
+PREFETCHING = ("softmax", "tour: digits", "tour: blurred")
 """Quick enough without opts for offers to be measured unasked."""
-AHEAD_S = {"times": 3.0, "offers": 5.0}
+PREFETCH_S = {"times": 3.0, "offers": 5.0}
 SET_UP = f"""import sys
 sys.path.insert(0, {str(ROOT / "bench")!r})
 from record import EXPRESSIONS
 from workbench import Context, explore
 Context(LIVE=1).__enter__()  # what is measured ahead would be measured here, too"""
-_SEEN = {
+_SELECTORS = {
     "picture": """[...content.node.querySelectorAll(".wb")].some((wb) =>
       wb.querySelector(".wb-loops [data-item]") && wb.querySelector(".wb-code-body [data-line]"))""",
     "times": """["plain", "auto"].every((name) =>
       [...content.node.querySelectorAll(".wb-results [role=treeitem]")].some((row) =>
         row.textContent.includes(name) && /\\d .?s/.test(row.textContent)))""",
-    "offers": """[...content.node.querySelectorAll(".wb-offer[role=option]")].some((row) =>
+    "offers": """[...content.node.querySelectorAll(".wb-offer[data-opt]")].some((row) =>
       /\\d .?s$/.test([...row.querySelectorAll(".wb-figure")].pop()?.textContent ?? ""))""",
 }
 """What there is to see of each, in JavaScript."""
@@ -79,9 +79,9 @@ def main() -> int:
             print(f"{'the first of a session':24} {first_s:6.2f} s")
             for name, budget_s in BUDGETS_S.items():
                 took = sorted(picture(notebook, name) for _ in range(ROUNDS))
-                figures = took[ROUNDS // 2], took[0], budget_s
-                print(f"{name:24} " + " ".join(f"{s:6.2f} s" for s in figures))
-            ahead(notebook)
+                times = took[ROUNDS // 2], took[0], budget_s
+                print(f"{name:24} " + " ".join(f"{s:6.2f} s" for s in times))
+            time_prefetches(notebook)
             busy_steps(notebook)
     return 0
 
@@ -92,18 +92,19 @@ def picture(notebook: Notebook, name: str, what: str = "picture") -> float:
     notebook.clear()
     notebook.cell("None")
     seconds: float = notebook.page.evaluate(
-        _WAIT % _SEEN[what], [f"ex = explore(EXPRESSIONS[{name!r}]())\nex", 1, 60_000]
+        _WAIT % _SELECTORS[what],
+        [f"ex = explore(EXPRESSIONS[{name!r}]())\nex", 1, 60_000],
     )
     notebook.ready()
     notebook.settle()
     return seconds
 
 
-def ahead(notebook: Notebook) -> None:
+def time_prefetches(notebook: Notebook) -> None:
     """Print how long it takes until there is what is measured before anybody asks."""
     notebook.cell("Context(LIVE=2).__enter__();")
-    for what, budget_s in AHEAD_S.items():
-        for name in AHEAD:
+    for what, budget_s in PREFETCH_S.items():
+        for name in PREFETCHING:
             took_s = picture(notebook, name, what)
             print(f"{what + ': ' + name:24} {took_s:6.2f} s {budget_s:17.2f} s")
     notebook.cell("Context(LIVE=1).__enter__();")

@@ -1,15 +1,17 @@
-"""Write the types of the page's data from the schema, and from the `panel.py` of panels with rows
-of their own: `python scripts/page_types.py`.
+"""Write the types of the page's data from the schema, as `record.d.ts`, and those of a panel's own
+rows from its `panel.py`, as `section.d.ts` in its folder: `python scripts/page_types.py`.
 
-The page's modules import them in comments; a test says when the file is not what the schema says.
+The page's modules import them in comments; a test says when a file is not what the schema says.
 """
 
 from __future__ import annotations
 
 import inspect
+import re
 import textwrap
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+from types import ModuleType
 from typing import Any, get_args
 
 import msgspec
@@ -17,6 +19,8 @@ from msgspec import inspect as types
 
 from workbench.viz.page.panel import modules
 from workbench.viz.schema import (
+    ask,
+    glossary,
     messages,
     plan,
     reading,
@@ -28,10 +32,26 @@ from workbench.viz.schema import (
 )
 
 FILE = Path(__file__).parents[1] / "workbench/viz/page/record.d.ts"
-SUBJECTS = (variant, plan, reading, recipe, record, replies, messages, requests)
+SECTION = "section.d.ts"
+SUBJECTS = (
+    variant,
+    plan,
+    ask,
+    reading,
+    recipe,
+    glossary,
+    record,
+    replies,
+    messages,
+    requests,
+)
 HEAD = """\
 // The types of what Python and the page tell each other. scripts/page_types.py writes this file
 // from workbench/viz/schema; change it there.
+"""
+SECTION_HEAD = """\
+// The types of this panel's section. scripts/page_types.py writes this file from panel.py; change
+// it there.
 """
 _PLAIN: dict[type, str] = {
     types.IntType: "number",
@@ -43,10 +63,21 @@ _PLAIN: dict[type, str] = {
 }
 
 
-def declarations() -> str:
-    """Return the whole file."""
+def files() -> dict[Path, str]:
+    """Return the text of each file, by its path."""
+    rows = {module: list(_structs(module)) for module in modules().values()}
+    sections = {_path(module): _section(own) for module, own in rows.items() if own}
+    return {FILE: _record()} | sections
+
+
+def _path(module: ModuleType) -> Path:
+    assert module.__file__ is not None
+    return Path(module.__file__).with_name(SECTION)
+
+
+def _record() -> str:
     parts = [HEAD]
-    for subject in (*SUBJECTS, *modules().values()):
+    for subject in SUBJECTS:
         parts += [_declared(struct) for struct in _structs(subject)]
     parts.append(_union("AnyRequest", "Whatever a page may ask.", _structs(requests)))
     parts.append(
@@ -56,6 +87,20 @@ def declarations() -> str:
     return "\n\n".join(parts) + "\n"
 
 
+def _section(own: Sequence[type[msgspec.Struct]]) -> str:
+    """Return the types of a panel's own rows, which may hold rows of the record."""
+    declared = "\n\n".join(_declared(struct) for struct in own)
+    words = set(re.findall(r"\w+", declared))
+    names = sorted(
+        struct.__name__
+        for subject in SUBJECTS
+        for struct in _structs(subject)
+        if struct.__name__ in words
+    )
+    listed = f'import type {{ {", ".join(names)} }} from "../../record.d.ts";'
+    return "\n".join([SECTION_HEAD, *([listed, ""] if names else []), declared, ""])
+
+
 def _union(name: str, doc: str, structs: Iterable[type[msgspec.Struct]]) -> str:
     parts = "".join(f"\n  | {struct.__name__}" for struct in structs)
     return f"/** {doc} */\nexport type {name} ={parts};"
@@ -63,9 +108,9 @@ def _union(name: str, doc: str, structs: Iterable[type[msgspec.Struct]]) -> str:
 
 def _results() -> str:
     """Return the interface that says what each request gets in reply."""
-    asked = [kind for kind in _structs(requests) if issubclass(kind, requests.Request)]
+    kinds = [kind for kind in _structs(requests) if issubclass(kind, requests.Request)]
     lines = [
-        f"  {kind.__struct_config__.tag}: {kind.reply.__name__};" for kind in asked
+        f"  {kind.__struct_config__.tag}: {kind.reply.__name__};" for kind in kinds
     ]
     head = "/** What is replied to a request, by what it asks to do. */"
     return "\n".join([head, "export interface Results {", *lines, "}"])
@@ -115,4 +160,5 @@ def _type(info: types.Type) -> str:
 
 
 if __name__ == "__main__":
-    FILE.write_text(declarations(), encoding="utf-8")
+    for path, text in files().items():
+        path.write_text(text, encoding="utf-8")

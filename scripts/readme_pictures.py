@@ -15,16 +15,16 @@ from typing import Any
 from IPython.core.interactiveshell import InteractiveShell
 from playwright.sync_api import sync_playwright
 
-from workbench.viz import explore
 from workbench.viz.page.document import export_html
 from workbench.viz.session.session import Session
 
 DOCS = Path(__file__).parents[1] / "docs"
 CELL = """import numpy as np
-from workbench import Tensor
+from workbench import Tensor, explore
 rng = np.random.default_rng(0)
 a, b, c = (Tensor(rng.standard_normal((256, 256), np.float32)) for _ in range(3))
 y = (a @ b + c).relu().softmax(-1)
+ex = explore(y)
 """
 MODES = {"tune": "1", "plan": "3"}
 
@@ -59,7 +59,7 @@ def made_page() -> str:
     """Return the exported page of the cell's result, its kernels timed."""
     shell: Any = InteractiveShell.instance()
     shell.run_cell(CELL, store_history=True).raise_error()
-    session = Session(explore(shell.user_ns["y"]))
+    session = Session(shell.user_ns["ex"])
     for _ in session.recorder.rest():
         pass
     for kernel in range(len(session.record.kernels)):

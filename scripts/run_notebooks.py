@@ -35,7 +35,8 @@ WIDGET_TYPES = (
     "application/vnd.jupyter.widget-view+json",
     "application/vnd.jupyter.widget-state+json",
 )
-MEASURED, SOLUTION = "measured", "solution"
+MEASURED = "measured"
+SOLUTION = "solution"
 _TIME = r"\d[\d.,]* (?:ns|[µu]s|ms|s)\b"
 # How long a pass took: a column of text, a cell of a table, what follows a heading.
 COLUMN = re.compile(rf"(?m)^( *[\w-]+) +{_TIME}(?=  )")
@@ -64,7 +65,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
             before = nbformat.read(path, as_version=4)
             executed = execute(path)
             text = dumps(
-                stripped(executed if options.measure else kept(executed, before))
+                stripped(
+                    executed if options.measure else stored_outputs(executed, before)
+                )
             )
         except WorkbenchError as error:
             print(error, file=sys.stderr)
@@ -80,7 +83,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return int(failed)
 
 
-def kept(executed: NotebookNode, before: NotebookNode) -> NotebookNode:
+def stored_outputs(executed: NotebookNode, before: NotebookNode) -> NotebookNode:
     """Return `executed` with what its measured cells showed `before`, where their source is as
     it was and they showed something."""
     outputs = {

@@ -25,6 +25,10 @@ os.environ["XDG_CACHE_HOME"] = _CACHE.name
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 
+# What checks notebooks imports this, and it compiles a grammar when it is imported, which takes
+# longer than all other imports of the run; without it only the syntax of IRIs is not checked.
+sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]
+
 # A shell starts background jobs with Ctrl-C ignored, and children inherit that; what Ctrl-C
 # does is tested.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:

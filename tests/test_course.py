@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from base64 import b64decode
 from collections.abc import Callable
+from dataclasses import replace
 from html.parser import HTMLParser
 from typing import Any
 from xml.etree import ElementTree
@@ -310,8 +311,8 @@ def test_a_race_tells_the_least_time_of_each(monkeypatch: pytest.MonkeyPatch) ->
 # What the chapters say that kernels wait for, on a machine like the one of their pictures: its
 # registers hold 16 floats, it begins two FMAs in a cycle, and its L2 cache has 1 MiB.
 W = 16
-TARGET = Target("LLVM", vector_bytes=4 * W, vector_registers=32, l2_bytes=1 << 20)
 CACHES = (("L1", 32 << 10), ("L2", 1 << 20), ("L3", 32 << 20))
+TARGET = Target("LLVM", vector_bytes=4 * W, vector_registers=32, caches=CACHES)
 _READ = {"L1": 3.8e11, "L2": 1.2e11, "L3": 3.5e10, "memory": 1.5e10}
 READ = {level: Rate(speed, 2 * speed) for level, speed in _READ.items()}
 PEAK = {
@@ -359,7 +360,7 @@ def priced(sizes: tuple[int, ...], opts: list[Opt], l2_bytes: int = 1 << 20) -> 
     for each in opts:
         graph, _ = apply_opt(graph, each, TARGET)
     caches = tuple((name, l2_bytes if name == "L2" else size) for name, size in CACHES)
-    return cost(graph, TARGET, SPEEDS, plain, caches)
+    return cost(graph, replace(TARGET, caches=caches), SPEEDS, plain)
 
 
 @pytest.mark.parametrize("name", CAUSES)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from workbench import Context, Device, Opt, OptOps, SearchResult, Tensor, TinyJit
+from workbench import Context, Device, Opt, OptOps, SearchResult, Tensor, TinyJit, load
 from workbench import explore as explore_
 from workbench.base.errors import WorkbenchError
 
@@ -32,6 +32,7 @@ MISUSES: dict[str, Callable[[Any, Any], Any]] = {
     "panes in a list": lambda ex, k: explore(product(), show=[1]),
     "an array for a decision": lambda ex, k: ex.replan({ex.outputs[0]: ARRAY}),
     "no path to load from": lambda ex, k: SearchResult.load(None, k),
+    "an exploration from a number": lambda ex, k: load(np.array(1)),  # type: ignore[arg-type]
     "no search at all": lambda ex, k: SearchResult.from_dict(np.array(1), k),  # type: ignore[arg-type]
     "an array for a device": lambda ex, k: Context(DEV=ARRAY),
     "a name for a number": lambda ex, k: Context(DEBUG="2"),

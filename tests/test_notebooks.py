@@ -8,7 +8,7 @@ from pathlib import Path
 import nbformat
 import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
-from run_notebooks import MAX_BYTES, dumps, kept, main, problems, stripped
+from run_notebooks import MAX_BYTES, dumps, main, problems, stored_outputs, stripped
 
 from tests.support import ROOT
 
@@ -157,8 +157,8 @@ def test_what_was_measured_before_is_kept_while_its_cell_is_the_same() -> None:
 
     before = notebook("race(a)", "old")
     same, changed = notebook("race(a)", "new"), notebook("race(b)", "new")
-    assert shown(kept(same, before))["image/svg+xml"] == "old"
-    assert shown(kept(changed, before))["image/svg+xml"] == "new"
+    assert shown(stored_outputs(same, before))["image/svg+xml"] == "old"
+    assert shown(stored_outputs(changed, before))["image/svg+xml"] == "new"
     assert "1 s" not in shown(changed)["text/plain"]
 
 

@@ -17,23 +17,32 @@ from workbench.base.dtypes import dtypes as dtypes
 from workbench.base.forking import no_fork
 
 if TYPE_CHECKING:
+    from workbench.backends.contract import DeviceInfo as DeviceInfo
     from workbench.backends.device import Device as Device
+    from workbench.backends.program.language import Language as Language
     from workbench.backends.renderer import Renderer as Renderer
     from workbench.base.context import Context as Context
     from workbench.base.errors import KernelOptError as KernelOptError
+    from workbench.base.target import Target as Target
     from workbench.counters import GlobalCounters as GlobalCounters
     from workbench.ir.node.axis import AxisType as AxisType
     from workbench.ir.opt.opt import Opt as Opt
     from workbench.ir.opt.opt import OptKind as OptKind
     from workbench.ir.opt.opt import OptOps as OptOps
+    from workbench.ir.opt.opt import Refusal as Refusal
+    from workbench.ir.rewriting.patterns import var as var
+    from workbench.ir.rewriting.rewrite import Rule as Rule
+    from workbench.ir.rewriting.rewrite import RuleSet as RuleSet
     from workbench.kernel.kernel import Kernel as Kernel
     from workbench.registration import register as register
     from workbench.registration import unregister as unregister
     from workbench.search.result import SearchResult as SearchResult
     from workbench.tensor.jit import TinyJit as TinyJit
     from workbench.tensor.tensor import Tensor as Tensor
-    from workbench.viz.exploration import Exploration as Exploration
-    from workbench.viz.explore import explore as explore
+    from workbench.viz.exploration.exploration import Exploration as Exploration
+    from workbench.viz.exploration.explore import explore as explore
+    from workbench.viz.files.load import load as load
+    from workbench.viz.glossary.glossary import glossary as glossary
 
 __version__ = "0.1.0"
 
@@ -51,9 +60,18 @@ _HOME = {
     "SearchResult": "workbench.search.result",
     "KernelOptError": "workbench.base.errors",
     "GlobalCounters": "workbench.counters",
-    "Exploration": "workbench.viz.exploration",
-    "explore": "workbench.viz.explore",
+    "Exploration": "workbench.viz.exploration.exploration",
+    "explore": "workbench.viz.exploration.explore",
+    "glossary": "workbench.viz.glossary.glossary",
+    "load": "workbench.viz.files.load",
     "register": "workbench.registration",
+    "DeviceInfo": "workbench.backends.contract",
+    "Language": "workbench.backends.program.language",
+    "Refusal": "workbench.ir.opt.opt",
+    "Rule": "workbench.ir.rewriting.rewrite",
+    "RuleSet": "workbench.ir.rewriting.rewrite",
+    "Target": "workbench.base.target",
+    "var": "workbench.ir.rewriting.patterns",
     "unregister": "workbench.registration",
 }
 

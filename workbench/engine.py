@@ -12,17 +12,18 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from itertools import count
 from typing import Any
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, WeakSet
 
 import numpy as np
 
 from workbench.backends.buffer import Buffer
 from workbench.backends.device import Device
 from workbench.backends.native.host_memory import HOST, data_memory
-from workbench.base.dtypes import dtypes
-from workbench.base.errors import JitError
+from workbench.base.dtypes import DType, dtypes
+from workbench.base.errors import JitError, WorkbenchError
 from workbench.counters import ran
 from workbench.ir.meaning.interpret import interpret_tensor
+from workbench.ir.node import construct
 from workbench.ir.node.constants import constant_of, is_known
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.shapes import Shape
@@ -37,6 +38,8 @@ Array = np.ndarray[Any, Any]
 
 _memory: WeakKeyDictionary[UOp, Buffer] = WeakKeyDictionary()
 _computed: WeakKeyDictionary[UOp, UOp] = WeakKeyDictionary()
+_absent: WeakSet[UOp] = WeakSet()
+"""BUFFERs whose data are not here: their expression was loaded without them."""
 _uids = count()
 
 
@@ -78,10 +81,31 @@ def host_buffer(array: Array) -> UOp:
 
 def buffer_on(memory: Buffer, shape: Shape) -> UOp:
     """Return a new BUFFER of `shape` on existing memory."""
-    arg = (f"memory{next(_uids)}", memory.device, shape)
-    node = UOp(Ops.BUFFER, memory.dtype, (), arg)
+    uid = f"memory{next(_uids)}"
+    node = construct.buffer(memory.dtype, uid, memory.device, shape)
     _memory[node] = memory
     return node
+
+
+def absent_buffer(dtype: DType, device: str, shape: Shape) -> UOp:
+    """Return a new BUFFER whose data are not here, and cannot be read."""
+    node = construct.buffer(dtype, f"memory{next(_uids)}", device, shape)
+    _absent.add(node)
+    return node
+
+
+def is_absent(node: UOp) -> bool:
+    """Whether the data of a BUFFER are not here."""
+    return node in _absent
+
+
+def no_data(what: str) -> WorkbenchError:
+    """Return the error of `what` needs data that are not here."""
+    return WorkbenchError(
+        what,
+        "the data of its tensors are not here: it was loaded from a file without them",
+        "explore the same expression of your own tensors; .time() needs no data",
+    )
 
 
 def device_of(outputs: Sequence[UOp]) -> str:
@@ -100,7 +124,7 @@ def planned(
     """Return the schedule of `outputs` and the simplified outputs. Values that were computed before
     are reused, and a contiguous piece of one is read in place. `forced` stores (True) or fuses
     (False) simplified values."""
-    roots = [_in_place(_with_computed(o)) for o in outputs]
+    roots = [_in_place(with_computed(o)) for o in outputs]
     return make_schedule(roots, device_of(outputs), forced)
 
 
@@ -153,7 +177,7 @@ def _spare(
     return inner.difference(b for node, b in plan.stored.items() if node in needed)
 
 
-def _with_computed(node: UOp) -> UOp:
+def with_computed(node: UOp) -> UOp:
     """Return the graph with every value that was computed before replaced by its BUFFER."""
     changes = {n: _computed[n] for n in node.toposort() if n in _computed}
     return node.substitute(changes) if changes else node
@@ -168,8 +192,8 @@ def _in_place(node: UOp) -> UOp:
     memory = _memory.get(buffer)
     if memory is None or memory.device == HOST or not memory.has_window(start):
         return node
-    arg = (f"window{next(_uids)}", buffer.device, node.shape)
-    window = UOp(Ops.BUFFER, node.dtype, (), arg)
+    uid = f"window{next(_uids)}"
+    window = construct.buffer(node.dtype, uid, buffer.device, node.shape)
     _memory[window] = memory.window(start, node.size)
     watching = _capture.get()
     if watching is not None:
@@ -216,9 +240,12 @@ def run_item(item: ScheduleItem) -> None:
 
 
 def memory_of(node: UOp) -> Buffer:
-    """Return the memory of a BUFFER, allocated on first use."""
+    """Return the memory of a BUFFER, allocated on first use. Errors: WorkbenchError where its data
+    are not here."""
     buffer = _memory.get(node)
     if buffer is None:
+        if node in _absent:
+            raise no_data("cannot compute this")
         buffer = _memory[node] = Buffer(node.device, node.dtype, node.size)
     return buffer
 

@@ -1,5 +1,5 @@
-"""The pipeline: the only file that knows the order of the passes. All others call it for the
-`stages` of a kernel, up to the one that they need.
+"""The pipeline from a kernel to its program: all others call it for the `stages` of a kernel, up to
+the one that they need.
 
 Tensor --schedule--> items --Kernel + opts--> lower --> render --> load --> run
 """
@@ -12,21 +12,25 @@ from itertools import islice
 from typing import Any, TypeVar
 
 from workbench.backends.device import Device, DeviceInfo
+from workbench.backends.program.language import Language
 from workbench.backends.program.source import Source
 from workbench.base.errors import CompileError, DeviceError, WorkbenchError
 from workbench.base.forking import free_lock
 from workbench.base.target import Target
 from workbench.base.trace import PassRecord, observe, observer, unobserved
 from workbench.base.unpicklable import Unpicklable
-from workbench.ir.functions.expand import FUNCTION_RULES, FUNCTIONS
-from workbench.ir.lower.decompose import DECOMPOSE_RULES
-from workbench.ir.lower.half_precision import ALL_HALF_PRECISION_RULES
-from workbench.ir.lower.lower import levels
+from workbench.ir.functions.expand import EXPAND_FUNCTIONS, FUNCTION_RULES, FUNCTIONS
+from workbench.ir.lower.lower import (
+    DECOMPOSED,
+    NO_HALF_PRECISION,
+    STATEMENT_TREE,
+    levels,
+)
 from workbench.ir.node.uop import UOp
 from workbench.ir.opt.apply import apply_opt
 from workbench.ir.opt.heuristic.default_opts import heuristic
 from workbench.ir.opt.opt import Opt
-from workbench.ir.rewriting.passes import Pass
+from workbench.ir.rewriting.passes import Pass, tables
 from workbench.ir.rewriting.rewrite import (
     Rule,
     RuleSet,
@@ -35,32 +39,30 @@ from workbench.ir.rewriting.rewrite import (
     rules_off,
     with_added,
 )
-from workbench.ir.rules.collapse import KERNEL_RULES
-from workbench.ir.rules.index import SIMPLIFY
-from workbench.ir.rules.movement import TENSOR_RULES
-from workbench.ir.schedule.split import SPLIT_RULES
+from workbench.ir.rules.collapse import SIMPLIFY_KERNEL
+from workbench.ir.rules.index import SIMPLIFY_INDEX
+from workbench.ir.schedule.schedule import SIMPLIFY_TENSOR, SPLIT_REDUCTIONS
 from workbench.ir.text.readable import to_expr
 from workbench.ir.verify.verify import Level, verify
 
-SCHEDULE_PASSES: Mapping[str, RuleSet] = {
-    "simplify-tensor": TENSOR_RULES,
-    "split-reductions": SPLIT_RULES,
-    "simplify-index": SIMPLIFY,
-    "expand-functions": FUNCTION_RULES,
-    "simplify-kernel": KERNEL_RULES,
-}
+SCHEDULE_PASSES: Mapping[str, RuleSet] = tables(
+    SIMPLIFY_TENSOR,
+    SPLIT_REDUCTIONS,
+    SIMPLIFY_INDEX,
+    EXPAND_FUNCTIONS,
+    SIMPLIFY_KERNEL,
+)
 """The passes of scheduling that are rules."""
-DEVICE_PASSES: Mapping[str, RuleSet] = {
-    "half-precision": ALL_HALF_PRECISION_RULES,
-    "decompose": DECOMPOSE_RULES,
-}
+DEVICE_PASSES: Mapping[str, RuleSet] = tables(NO_HALF_PRECISION, DECOMPOSED)
 """The passes that leave only operations of the device."""
 COMPILE_PASSES: Mapping[str, RuleSet] = {
-    "simplify-index": SIMPLIFY,
-    "simplify-kernel": KERNEL_RULES,
+    **tables(SIMPLIFY_INDEX, SIMPLIFY_KERNEL),
     **DEVICE_PASSES,
 }
 """The passes that opts and lowering use."""
+
+FIRST_OF_LOWERING = STATEMENT_TREE.name
+"""The pass that comes after the opts."""
 
 STAGES = ("kernel", "tree", "lowered", "linear", "source", "program")
 """The stages of a kernel on a device, in their order."""
@@ -118,12 +120,14 @@ def stages(
     device: str | Target,
     upto: str = "program",
     opts: Sequence[Opt] = (),
+    language: Language | None = None,
 ) -> Stages:
     """Return the stages of a kernel, with `opts` applied to it, up to the one named `upto`; `begin`
     is the kernel, or Stages to continue from. An observer sees every pass.
 
     Only a program that will be loaded is verified. A Target without a device is enough up to
-    "linear". Errors: as `build`, and KernelOptError for an opt that is not legal.
+    "linear". `language` is that of a source that is only read, None for the one that the device
+    runs. Errors: as `build`, and KernelOptError for an opt that is not legal.
     """
     target = device if isinstance(device, Target) else Device[device].target
     reached = (
@@ -140,7 +144,7 @@ def stages(
     if last < STAGES.index("source"):
         return reached
     name = device.device if isinstance(device, Target) else device
-    return _rendered(reached, Device[name], last)
+    return _rendered(reached, Device[name], last, language)
 
 
 def _refuse_functions(kernel: UOp) -> None:
@@ -169,10 +173,12 @@ def _lowered(kernel: UOp, target: Target, last: int) -> Stages:
     return Stages(kernel, *states)
 
 
-def _rendered(reached: Stages, info: DeviceInfo, last: int) -> Stages:
+def _rendered(
+    reached: Stages, info: DeviceInfo, last: int, language: Language | None
+) -> Stages:
     try:
         if reached.source is None:
-            reached = replace(reached, source=_source(info, reached))
+            reached = replace(reached, source=_source(info, reached, language))
         if last == len(STAGES) - 1:
             load = Pass("load", "The source as machine code, loaded.", info.load)
             source = reached.source
@@ -192,7 +198,7 @@ def _rendered(reached: Stages, info: DeviceInfo, last: int) -> Stages:
     return reached
 
 
-def _source(info: DeviceInfo, reached: Stages) -> Source:
+def _source(info: DeviceInfo, reached: Stages, language: Language | None) -> Source:
     tree, lowered, linear = reached.tree, reached.lowered, reached.linear
     if rules_off():
         # a device need not be able to refuse nodes that these rules would have replaced
@@ -200,7 +206,13 @@ def _source(info: DeviceInfo, reached: Stages) -> Source:
             _checked(lowered, "lowered", "verify-lowered")
             _checked(linear, "linear", "verify-linear")
     doc = "The program as source text."
-    render = Pass("render", doc, lambda state: info.render(lowered, state, tree))
+
+    def write(state: tuple[UOp, ...]) -> Source:
+        if language is None or language is info.language:
+            return info.render(lowered, state, tree)
+        return info.render_as(language, lowered, state, tree)
+
+    render = Pass("render", doc, write)
     source: Source = _staged("render", lowered, lambda: render(linear))
     return source
 
@@ -277,10 +289,14 @@ Recorded = tuple[Stages, tuple[PassRecord, ...]]
 
 
 def recorded(
-    begin: UOp | Stages, device: str, upto: str = "program", opts: Sequence[Opt] = ()
+    begin: UOp | Stages,
+    device: str,
+    upto: str = "program",
+    opts: Sequence[Opt] = (),
+    language: Language | None = None,
 ) -> Recorded:
     """Return `stages` with the same arguments, and the records of all passes, from kernel to
     program."""
     with observe() as watching:
-        reached = stages(begin, device, upto, opts)
+        reached = stages(begin, device, upto, opts, language)
     return reached, tuple(watching.records)

@@ -8,7 +8,8 @@
 From then on it is everywhere: opts in `OptOps`, in offers and refusals, in searches and in parsed
 text; rules in their pass, in Rewrites with their names and docs, among those that can be switched
 off; a device in the menu, with its language; a renderer's text beside that of the devices. The
-package itself need not be changed.
+package itself need not be changed, and what these are made of is public, too: `var`, `Rule`,
+`Refusal`, `DeviceInfo`, `Target`, `Language`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Everyday expressions, as one sees them in the code of models, for Tensors and for torch's.
 
 Each is a Case: what it is called, its inputs, and how either library says it. The sizes are such
-that torch needs about 50 us or more for most of them.
+that torch needs about 50 µs or more for most of them.
 """
 
 from __future__ import annotations

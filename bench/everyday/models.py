@@ -15,7 +15,9 @@ from workbench.ir.meaning.closeness import LONG_STEPS
 Array = np.ndarray[Any, Any]
 STAGES = ((64, 1), (128, 2), (256, 2), (512, 2))
 """ResNet-18: channels and stride of each pair of blocks."""
-WIDTH, LAYERS, HEADS = 512, 6, 8
+WIDTH = 512
+LAYERS = 6
+HEADS = 8
 
 
 def models() -> Iterator[Case]:
@@ -102,7 +104,7 @@ class Weights:
     and the same for the next."""
 
     def __init__(self) -> None:
-        self.drawn: list[Array] = []
+        self.weights: list[Array] = []
         self._generator = np.random.default_rng(7)
 
     def handed(self, lib: Any) -> Callable[..., Any]:
@@ -111,13 +113,13 @@ class Weights:
 
         def weight(*shape: int, mean: float = 0.0) -> Any:
             number = next(place)
-            if number == len(self.drawn):
+            if number == len(self.weights):
                 spread = (1.0 / max(1, int(np.prod(shape[1:])))) ** 0.5
                 if len(shape) == 1:
                     spread = 0.1
-                drawn = self._generator.standard_normal(shape) * spread + mean
-                self.drawn.append(drawn.astype(np.float32))
-            return lib.tensor(self.drawn[number])
+                values = self._generator.standard_normal(shape) * spread + mean
+                self.weights.append(values.astype(np.float32))
+            return lib.tensor(self.weights[number])
 
         return weight
 

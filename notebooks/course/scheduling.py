@@ -11,7 +11,7 @@ from course.look import Text
 from workbench import Exploration, Kernel, Tensor, explore
 from workbench.ir.node.ops import Ops
 from workbench.ir.schedule.item import Decision
-from workbench.viz.tables import Decisions
+from workbench.viz.exploration.tables import Decisions
 
 
 def reasons(ex: Exploration) -> Text:

@@ -148,6 +148,7 @@ class Shelf(DeviceInfo):
     how_to_get = "it is always there"
     language = Language("shelf IR", "IR of the shelf", "#.*$", r"\bLOAD\b")
     queues = True
+    can_abort = False
     memory: ShelfMemory
 
     def __init__(self) -> None:
@@ -165,7 +166,7 @@ class Shelf(DeviceInfo):
     def render(
         self, block: UOp, linear: tuple[UOp, ...], tree: UOp | None = None
     ) -> Source:
-        return render(block, self.target)
+        return render(block)
 
     def load(self, source: Source) -> ShelfProgram:
         return ShelfProgram(self, source)

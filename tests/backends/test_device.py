@@ -14,7 +14,7 @@ from workbench.backends.buffer import Buffer
 from workbench.backends.device import Device, Devices
 from workbench.backends.llvm import device as llvm
 from workbench.backends.native import machine
-from workbench.backends.native.processor import cache_bytes
+from workbench.backends.native.processor import processor_target
 from workbench.base.context import Context
 from workbench.base.dtypes import dtypes
 from workbench.base.errors import DeviceError
@@ -106,7 +106,9 @@ def test_a_cache_that_the_system_does_not_tell_of_is_a_common_one(
 ) -> None:
     """A last cache that is hidden, as some virtual machines do, must not count as none."""
     monkeypatch.setattr(machine, "caches", lambda: listed)
-    assert cache_bytes() == expected
+    target = processor_target("LLVM")
+    sizes = target.l1_bytes, target.l2_bytes, target.last_cache_bytes
+    assert sizes == expected
 
 
 def test_only_what_renders_stores_past_the_caches_has_them() -> None:
@@ -114,6 +116,11 @@ def test_only_what_renders_stores_past_the_caches_has_them() -> None:
     assert Device["LLVM"].target.non_temporal_bytes > 0
     assert Device["C"].target.non_temporal_bytes == 0
     assert Device["PYTHON"].target.non_temporal_bytes == 0
+
+
+def test_buffers_begin_where_kernels_expect_it() -> None:
+    for device in Device:
+        assert device.memory.alignment_bytes % device.target.alignment_bytes == 0
 
 
 def test_render_and_load() -> None:

@@ -23,6 +23,8 @@ from workbench.backends.device import Device
 from workbench.backends.memory import memories
 from workbench.base.dtypes import dtypes
 from workbench.base.errors import DeviceError, WorkbenchError
+from workbench.search.candidate import Candidate
+from workbench.search.search import run
 
 Array = np.ndarray[Any, Any]
 
@@ -274,7 +276,11 @@ def test_run_check_time_and_search(shelf: Shelf) -> None:
         timing = kernel.time(budget_s=0.01)
     assert copies.made == (0, 0, 0)
     assert timing.median_s == pytest.approx(STEP_S) and timing.fraction_of_peak is None
-    search = kernel.search(width=1, budget_s=20.0, cached=False, progress=False)
+    tried: list[Candidate] = []
+    search = run(
+        kernel, width=1, budget_s=20.0, cached=False, shows_progress=False,
+        report=tried.append, stop=lambda: len(tried) > 4,
+    )  # fmt: skip
     assert search.ranked() and search.kernel.check().ok
     assert kernel.check("PYTHON").ok
     assert kernel.bisect() is None

@@ -10,8 +10,9 @@ import pytest
 from tests.backends.shader import a_renderer, fails, shader
 from tests.viz.record.support import plain
 from tests.viz.session.support import ask, done, session_of
-from workbench import Device, Tensor, explore, register, unregister
+from workbench import Device, Renderer, Tensor, explore, register, unregister
 from workbench.base.errors import DeviceError, WorkbenchError
+from workbench.base.target import Target
 from workbench.viz.record.record import build
 
 
@@ -66,6 +67,30 @@ def test_a_page_asks_a_renderer_for_any_variant() -> None:
         assert not reply["ok"] and "no such op" in str(reply["error"])
         assert plain(session.record)["variants"][2]["error"] is None
         done(session, "check", variant=2)
+
+
+def test_a_renderer_of_a_lower_rank_does_not_replace_the_reader() -> None:
+    """All kernels had been read in its language, and it was not among the renderers."""
+    reader, default = Device.reader, Device.DEFAULT
+    renderer = a_renderer(shader)
+    renderer.rank = 5
+    register(renderer)
+    assert Device.reader is reader and Device.renderers == [renderer]
+    assert Device.DEFAULT == default and next(iter(Device)) is renderer
+    record = plain(build(explore(Tensor([1.0, 2.0]) * 3)))
+    languages = [row["name"] for row in record["languages"]]
+    assert languages[0] == "C" and "Shader" in languages
+    code = {row["language"]: row for row in record["variants"][0]["code"]}
+    assert code["C"]["device"] == reader.name and code["C"]["lines"]
+    assert code["Shader"]["lines"][0] == "shader 16"
+
+
+def test_a_renderer_of_the_readers_language_does_not_replace_what_runs_it() -> None:
+    assert Device.reader.language is not None
+    renderer = Renderer("SHADER", Device.reader.language, Target(""), shader)
+    renderer.rank = 5
+    register(renderer)
+    assert Device.for_language("C") is Device.reader
 
 
 def test_a_renderer_runs_nothing() -> None:

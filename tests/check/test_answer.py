@@ -28,6 +28,13 @@ def test_check_finds_right_kernels_right(name: str, device: str) -> None:
     assert str(result).startswith("right: ")
 
 
+def test_small_numbers_are_compared_as_closely_as_large_ones() -> None:
+    values = np.full((4, 4), 1e-3, np.float32)
+    subject, wrong = (explore(Tensor(values) * by).kernels[0] for by in (2, 2.001))
+    assert subject.check("LLVM")
+    assert not replace(wrong, original=subject.original).check("LLVM")
+
+
 SWAPS = {
     "matmul_bias_relu": (Ops.MAX, Ops.MIN), "softmax": (Ops.FDIV, Ops.MUL),
     "convolution": (Ops.MUL, Ops.ADD), "nested_reduction": (Ops.MUL, Ops.MAX),

@@ -10,7 +10,6 @@ from itertools import product
 import pytest
 
 from tests.kernel.support import TARGET, applied, array, kernel_of, upcast
-from workbench.backends.native.machine import LINE_BYTES
 from workbench.cost.cache_traffic import Traffic
 from workbench.ir.lower.statement_tree import build_tree
 from workbench.ir.nest.accesses import accesses, lanes_of
@@ -19,6 +18,7 @@ from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp, split_gate
 from workbench.ir.opt.opt import Opt, OptOps
 
+LINE_BYTES = TARGET.line_bytes
 KERNELS = {
     "matmul": (lambda: array(20, 28) @ array(28, 36), ()),
     "tiled": (
@@ -43,7 +43,7 @@ KERNELS = {
 def test_against_a_simulated_cache(name: str, kib: int) -> None:
     make, opts = KERNELS[name]
     block = build_tree(applied(kernel_of(make()), *opts), TARGET)
-    traffic = Traffic(block).into(kib << 10, shared=True)
+    traffic = Traffic(block, LINE_BYTES).into(kib << 10, shared=True)
     counted = simulated(block, kib << 10)
     if counted == 0:
         assert traffic == 0
@@ -52,7 +52,9 @@ def test_against_a_simulated_cache(name: str, kib: int) -> None:
 
 
 def test_what_fits_stays_and_what_does_not_comes_again() -> None:
-    traffic = Traffic(build_tree(kernel_of(array(4096) + array(4096)), TARGET))
+    traffic = Traffic(
+        build_tree(kernel_of(array(4096) + array(4096)), TARGET), LINE_BYTES
+    )
     assert traffic.into(64 << 10, shared=True) == 0, "the run before left it all there"
     assert traffic.into(16 << 10, shared=True) == 4 * 4096 * 4, "in, in, in and back"
 
@@ -60,21 +62,31 @@ def test_what_fits_stays_and_what_does_not_comes_again() -> None:
 def test_what_goes_past_the_caches_moves_once() -> None:
     kernel = kernel_of(array(4096) + array(4096))
     (output,) = (n for n in kernel.toposort() if n.op is Ops.PARAM and not n.arg[0])
-    traffic = Traffic(build_tree(kernel, TARGET), non_temporal=[output])
+    traffic = Traffic(build_tree(kernel, TARGET), LINE_BYTES, non_temporal=[output])
     assert traffic.into(16 << 10, shared=True) == 3 * 4096 * 4, "in, in, and out"
 
 
 def test_lines_far_apart_crowd_each_other_out() -> None:
     """A column of a matrix of 512 lies in one line of 32, and a cache finds lines by low bits."""
-    crowded = Traffic(build_tree(kernel_of(array(64, 512).sum(axis=0)), TARGET))
-    spread = Traffic(build_tree(kernel_of(array(64, 528).sum(axis=0)), TARGET))
+    crowded = Traffic(
+        build_tree(kernel_of(array(64, 512).sum(axis=0)), TARGET), LINE_BYTES
+    )
+    spread = Traffic(
+        build_tree(kernel_of(array(64, 528).sum(axis=0)), TARGET), LINE_BYTES
+    )
     ratio = crowded.into(32 << 10, True) / spread.into(32 << 10, True)
     assert ratio > 8
 
 
+def test_longer_lines_move_more_where_a_step_uses_a_part_of_one() -> None:
+    block = build_tree(kernel_of(array(64, 528).sum(axis=0)), TARGET)
+    short, long = (Traffic(block, n).into(8 << 10, shared=True) for n in (64, 128))
+    assert long > 1.5 * short
+
+
 def test_each_thread_has_a_cache_of_its_own() -> None:
     kernel = applied(kernel_of(array(4096) * 2), Opt(OptOps.THREAD, "g0", 2))
-    traffic = Traffic(build_tree(kernel, TARGET))
+    traffic = Traffic(build_tree(kernel, TARGET), LINE_BYTES)
     assert traffic.into(24 << 10, shared=True) > 0
     assert traffic.into(24 << 10, shared=False) == 0
 

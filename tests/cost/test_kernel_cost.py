@@ -8,7 +8,6 @@ from dataclasses import replace
 import pytest
 
 from tests.kernel.support import (
-    CACHES,
     SPEEDS,
     TARGET,
     applied,
@@ -61,7 +60,7 @@ def test_threads_that_slow_each_other_down_stay_below_their_peak() -> None:
         kernel, upcast("g1", 16), upcast("g0", 6), Opt(OptOps.THREAD, "g0", 2)
     )
     shared = replace(SPEEDS, peak={"f32": Rate(128e9, 160e9), "f64": Rate(64e9, 80e9)})
-    slow, fast = (cost(tile, TARGET, s, kernel, CACHES) for s in (shared, SPEEDS))
+    slow, fast = (cost(tile, TARGET, s, kernel) for s in (shared, SPEEDS))
     assert slow.seconds["core"] == pytest.approx(1.6 * fast.seconds["core"])
     assert 2 * 96**3 / slow.seconds["core"] <= slow.roofs()["peak"]
 

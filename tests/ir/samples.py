@@ -7,38 +7,24 @@ from typing import Any
 import numpy as np
 
 from workbench.base.dtypes import DType, dtypes
-from workbench.ir.node.axis import AxisType
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import KernelInfo, Storage, UOp, gated
+from workbench.ir.rewriting.example_graphs import at as at
+from workbench.ir.rewriting.example_graphs import (
+    axis,
+    load,
+    param,
+    reduced,
+    tensor,
+)
 
 Array = np.ndarray[Any, np.dtype[Any]]
 F, V = dtypes.float32, dtypes.void
 RNG = np.random.default_rng(0)
 
 
-def axis(name: str, size: int) -> UOp:
-    """Return a range whose kind is that of its name's first letter."""
-    return UOp.range(size, name, AxisType(name.rpartition("_")[2][0]))
-
-
-def param(slot: int, size: int, dtype: DType = F) -> UOp:
-    return UOp(Ops.PARAM, dtype, (), (slot, size))
-
-
-def at(target: UOp, *indexes: UOp) -> UOp:
-    return UOp(Ops.INDEX, target.dtype, (target, *indexes))
-
-
-def load(target: UOp, *indexes: UOp) -> UOp:
-    return UOp(Ops.LOAD, target.dtype, (at(target, *indexes),))
-
-
 def store(target: UOp, value: UOp, arg: object = None) -> UOp:
     return UOp(Ops.STORE, V, (target, value), arg)
-
-
-def reduced(op: Ops, value: UOp, *ranges: UOp) -> UOp:
-    return UOp(Ops.REDUCE, value.dtype, (value, *ranges), op)
 
 
 def stage(name: str, shape: tuple[int, ...], value: UOp, *indexes: UOp) -> UOp:
@@ -153,10 +139,6 @@ def program() -> tuple[UOp, ...]:
 
 def buffer(uid: int, *shape: int, dtype: DType = F) -> UOp:
     return UOp(Ops.BUFFER, dtype, (), (uid, "NPY", shape))
-
-
-def tensor(op: Ops, source: UOp, arg: object) -> UOp:
-    return UOp(op, source.dtype, (source,), arg)
 
 
 def floats(*shape: int) -> Array:

@@ -15,7 +15,6 @@ from workbench.viz import explore
 
 TARGET = Target("LLVM", cores=2)
 """AVX2: registers of 8 float32, 16 of them."""
-CACHES = (("L1", 32 << 10), ("L2", 512 << 10), ("L3", 8 << 20))
 _READ = {
     "L1": Rate(200e9, 400e9),
     "L2": Rate(100e9, 200e9),
@@ -52,4 +51,4 @@ def upcast(axis: str, amount: int) -> Opt:
 
 def cost_of(kernel: UOp, *opts: Opt) -> Cost:
     """Return what a kernel with opts costs on the machine of these tests."""
-    return cost(applied(kernel, *opts), TARGET, SPEEDS, kernel, CACHES)
+    return cost(applied(kernel, *opts), TARGET, SPEEDS, kernel)

@@ -10,13 +10,13 @@ from threading import Event, Thread
 
 import pytest
 
-from workbench.backends.llvm import jit
+from workbench.backends.native import jit
 from workbench.base.dtypes import dtypes
 from workbench.measure import speeds
 from workbench.measure.bandwidth import bandwidth, walk, working_sets
 from workbench.measure.cold_cache import measure_cold
 from workbench.measure.peak import _fma_source, run_peak
-from workbench.measure.speeds import Rate, Speeds, beaten
+from workbench.measure.speeds import Rate, Speeds, beaten, quicker
 
 RATES = {"L1": Rate(8.0, 16.0), "L2": Rate(4.0, 8.0), "memory": Rate(1.0, 1.5)}
 PEAK = {"f32": Rate(100.0, 200.0), "f64": Rate(50.0, 100.0)}
@@ -92,6 +92,18 @@ def test_two_threads_that_ask_at_once_get_the_same(
     first.join()
     second.join()
     assert answers[0] == answers[1] == speeds.speeds()
+
+
+def test_a_kernel_that_is_quicker_than_a_launch_shortens_it(folder: Path) -> None:
+    figures = Speeds(PEAK, RATES, RATES, 1e-9, 1e-10, 1e-6, 5e-6)
+    assert quicker(figures, 1, 2e-6) == quicker(figures, 2, 7e-6) == figures
+    both = quicker(figures, 2, 4e-6)
+    assert (both.launch(1), both.launch(2)) == (1e-6, 4e-6)
+    alone = quicker(figures, 1, 0.5e-6)
+    launches = alone.launch(1), alone.launch(2)
+    assert launches == pytest.approx((0.5e-6, 5.5e-6))
+    assert quicker(figures, 2, 0.8e-6).launch(2) == pytest.approx(0.8e-6)
+    assert speeds.earlier_speeds().launch_s == 0.5e-6, "this process remembers it"
 
 
 def test_a_peak_that_is_beaten_is_raised(

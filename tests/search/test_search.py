@@ -11,7 +11,7 @@ import pytest
 
 from tests.search.support import numbers, quick
 from workbench import Context, Kernel, Opt, OptOps, SearchResult, Tensor, explore
-from workbench.backends.native.object_cache import cache_folder
+from workbench.base.cache.folder import cache_folder
 from workbench.base.errors import ParseError, WorkbenchError
 from workbench.search import evaluation
 from workbench.search import search as searching
@@ -25,7 +25,7 @@ def test_it_finds_something_faster_that_is_right(kernel: Kernel) -> None:
     assert result.speedup is not None and result.speedup > 1
     assert result.kernel.applied_opts, "plain is far from best"
     assert result.kernel.check().ok and result.kernel.original is plain
-    assert result.kernel.ast is result.form(result.best).ast
+    assert result.kernel.ast is result.kernel_of(result.best).ast
     ways = {t.how for t in result.tried}
     assert {"start: as given", "start: the default opts"} <= ways
     assert kernel.applied_opts == (), "the kernel itself is unchanged"
@@ -48,13 +48,15 @@ def test_it_prints_and_is_plain_data(kernel: Kernel, tmp_path: Path) -> None:
     rows = result.tree().splitlines()[2:]
     indices = [int(row.lstrip("*").split()[0]) for row in rows]
     assert sorted(indices) == list(range(len(result.tried))), "the tree has all"
+    timed = [c for c in result.tried if c.seconds is not None and c.spread is not None]
+    assert timed and text.count("±") >= 2, "the best, and in the list"
     path = tmp_path / "search.json"
     result.save(path)
     again = SearchResult.load(path, kernel)
     assert again.to_dict() == result.to_dict() == json.loads(path.read_text())
     assert again.kernel.ast is result.kernel.ast
     for number in range(len(again.tried)):
-        assert again.form(number).ast is result.form(number).ast
+        assert again.kernel_of(number).ast is result.kernel_of(number).ast
     other = explore(numbers(4, 4) + 1).kernels[0]
     with pytest.raises(ParseError, match="another kernel"):
         SearchResult.load(path, other)
@@ -67,11 +69,11 @@ def test_a_form_is_asked_for_by_a_number_that_there_is(kernel: Kernel) -> None:
     )
     result = SearchResult(kernel, kernel, trials, 1, 1.0, "ended", 1.0, "LLVM")
     for number in (1, np.int64(1)):
-        assert result.form(number).applied_opts == trials[1].opts  # type: ignore[arg-type]
+        assert result.kernel_of(number).applied_opts == trials[1].opts  # type: ignore[arg-type]
     wrong: list[Any] = [2, 99, -1, 2**70, True, 1.0, None, "1", [0], np.ones(2)]
     for number in wrong:
         with pytest.raises(WorkbenchError, match="there is no candidate") as caught:
-            result.form(number)
+            result.kernel_of(number)
         assert caught.value.because == "2 were tried, numbered from 0"
         assert caught.value.hint == "0 to 1; the best is 1"
 

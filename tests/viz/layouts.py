@@ -53,6 +53,11 @@ STILL = {"whole": 0.95, "near": 0.93}
 """The share of rewrites that must move what they left alone by less than a layer, by what is
 drawn: the whole state, or what is near the change, where a long chain that comes between two
 nodes is a greater part of it all."""
+BUILDERS = frozenset({"rangeify", "statement-tree", "linearize"})
+"""Passes of one function, whose steps make a state of another kind piece by piece: ranges come
+between neighbours, and statements go into loops."""
+STILL_WHILE_BUILDING = 0.85
+"""The share of their steps that must move what they left alone by less than a layer."""
 FAR = 7
 """Rewrites of `records` that may move what they left alone by a layer or more. Six of them, one of
 `expand-functions` and five of `decompose`, put a dozen layers of arithmetic between two neighbours:

@@ -20,7 +20,7 @@ from workbench.viz.model import rewrites
 from workbench.viz.model.decisions import cost_sentences, printed_decisions
 from workbench.viz.model.loops import loop_nest
 from workbench.viz.model.passes import pass_rows
-from workbench.viz.model.title import decoded
+from workbench.viz.model.title import decoded, value_name
 from workbench.viz.model.words import (
     brief_bytes,
     bytes_text,
@@ -240,8 +240,7 @@ FUSED_THRICE = (
         (
             False,
             {"elements": 1, "evaluations": 1, "cost_to_recompute": 0},
-            "Fused, its one element is computed once. "
-            "Storing it and reading it back would be like 32.0 k operations.",
+            "Storing its one element and reading it back would be like 32.0 k operations.",
         ),
         (True, {"elements": 0}, ""),
     ],
@@ -255,3 +254,19 @@ def test_costs_are_sentences(stored: bool, more: dict[str, float], text: str) ->
 def test_without_estimates_cost_says_nothing() -> None:
     node = matmul().outputs[0]
     assert cost_sentences(Decision("store-asked", node, True, "it is the result")) == ""
+
+
+def test_a_sum_of_multiples_is_a_sum() -> None:
+    """A factor that is one constant everywhere makes no product of it; the titles agree."""
+    x = array(6, 8)
+    for tensor, name in (
+        ((x * 2).sum(axis=1), "sum"),
+        ((x * array(6, 8)).sum(axis=1), "sum of products"),
+        ((x * x).sum(axis=1), "sum of squares"),
+    ):
+        ex = explore(tensor)
+        assert [k.title for k in ex.kernels] == [name]
+        assert name in {value_name(d.node) for d in ex.decisions}
+        assert ("sum of products" in str(ex.decisions)) == (name == "sum of products")
+    variance = explore(x.var(axis=1)).kernels
+    assert variance[-1].title == "mean+sum of squares"

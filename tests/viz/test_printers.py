@@ -135,7 +135,7 @@ def of_recorded_exploration(record: Record) -> Facts:
             d["value"],
             "stored" if d["stored"] else "fused",
             d["reason"],
-            ", ".join(f"{name} {figure_text(value)}" for name, value in d["figures"]),
+            ", ".join(f"{name} {figure_text(value)}" for name, value in d["estimates"]),
         )
         for number in range(len(kernels))
         for d in record["plan"]["decisions"]

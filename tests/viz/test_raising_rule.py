@@ -77,16 +77,13 @@ def test_a_rule_of_compiling(spoil: Spoil) -> None:
     assert "failed: ZeroDivisionError: no such luck" in str(ex.rewrites())
     with session_of(ex) as session:
         session.complete()
-        assert broken(plain(session.record)) == []
+        record = plain(session.record)
+        assert broken(record) == []
         row = plain(session.row(0))
         assert "no such luck" in row["error"]["because"] and row["loops"]
-        failed = [
-            p for p in row["passes"] if plain(session.record)["passes"][p]["error"]
-        ]
+        failed = [p for p in row["passes"] if record["passes"][p]["error"]]
         assert len(failed) == 1 and failed[0] == row["passes"][-1]
-        assert plain(session.record)["passes"][failed[0]]["before"], (
-            "the last good state"
-        )
+        assert record["passes"][failed[0]]["before"], "the last good state"
         reply = plain(
             session.handle({"do": "apply", "variant": 0, "opt": 'UPCAST("g1", 4)'})
         )

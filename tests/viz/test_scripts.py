@@ -1,4 +1,4 @@
-"""The page's scripts without a page: their unit tests in `static/`, and how long a function is."""
+"""The page's scripts without a page: their unit tests, and how long a function is."""
 
 from __future__ import annotations
 

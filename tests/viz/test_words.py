@@ -23,7 +23,7 @@ from workbench.ir.node.ops import Ops
 from workbench.ir.opt.opt import OptOps
 from workbench.ir.text.readable import to_expr
 from workbench.tensor.tensor import Tensor
-from workbench.viz.exploration import Exploration
+from workbench.viz.exploration.exploration import Exploration
 from workbench.viz.page import document as page
 from workbench.viz.record.about import language_rows
 from workbench.viz.record.record import Recorder
@@ -68,7 +68,7 @@ def test_words_in_the_page_are_those_of_python(
     states = [[n, to_expr(recorder.node(n))] for n in list(roots)[:MOST_STATES]]
     assert len(states) > 20
     data = tmp_path / "states.json"
-    parts = {name: plain(record)[name] for name in ("nodes", "readings")}
+    parts = {name: record[name] for name in ("nodes", "readings")}
     data.write_text(json.dumps(parts | {"states": states}), encoding="utf-8")
     script = "tests/viz/page/agreement.js"
     allowed = (*OFFLINE, "--no-check", f"--allow-read={data}")

@@ -33,7 +33,9 @@ class Launch(Protocol):
 
 
 class Program(Protocol):
-    """A loaded kernel: call it with one Buffer per slot, or bind them first to time it."""
+    """A loaded kernel: call it with one Buffer per slot, or bind them first to time it. A launch
+    runs all of its `Source.launch`, in parts if the device likes. Where there is machine code to
+    read, it has `assembly` and `assembly_lines`."""
 
     def __call__(self, buffers: Sequence[Buffer]) -> None: ...
 
@@ -47,7 +49,8 @@ class DeviceInfo(ABC):
     `about` describes it in a line, `how_to_get` says how to install it where it is missing;
     `memory` has its buffers, and may be shared with other devices; `aliases` are other names. Of
     all devices that are available the one with the least `rank` is the default. `language` is that
-    of the text its renderer writes and its loader reads (None: it runs the statement tree itself).
+    of the text its renderer writes and its loader reads (None: it runs the statement tree itself),
+    `languages` are all that its kernels can be read in.
     """
 
     name: str
@@ -60,13 +63,22 @@ class DeviceInfo(ABC):
     is_processor: bool = False
     """Whether kernels run on this machine's own processor, whose speeds are measured."""
     is_emulator: bool = False
-    """Whether its times say nothing about the kernel: they are never compared with others."""
+    """Whether it runs the statement tree itself, and its times say nothing about the kernel: they
+    are never compared with others."""
     runs_plain: bool = False
     """Whether its kernels get no default opts."""
     queues: bool = False
     """Whether a launch may return before it is done, so that `synchronize` waits for it."""
+    can_abort: bool = True
+    """Whether a wrong kernel may end the process: what somebody edited runs in one of its own. A
+    device that only this process has runs here in any case."""
     renders_anywhere: bool = False
     """Whether its Target, and so its source, is available where it cannot run."""
+
+    @property
+    def languages(self) -> tuple[Language, ...]:
+        """The languages that its kernels can be read in, best first."""
+        return () if self.language is None else (self.language,)
 
     def __repr__(self) -> str:
         return f"<Device {self.name}: {self.about}>"
@@ -97,6 +109,22 @@ class DeviceInfo(ABC):
     ) -> Source:
         """Return the text of a kernel, from its lowered tree and its linear program; comments show
         `tree`, its statement tree before operations were decomposed."""
+
+    def render_as(
+        self,
+        language: Language,
+        block: UOp,
+        linear: tuple[UOp, ...],
+        tree: UOp | None = None,
+    ) -> Source:
+        """Return the text of a kernel in one of `languages` that it does not run; the rest is as in
+        `render`.
+
+        Errors: DeviceError for another language.
+        """
+        what = f"{self.name} writes no {language.name}"
+        names = " or ".join(each.name for each in self.languages)
+        raise DeviceError(what, "it is none of its languages", names)
 
     def synchronize(self) -> None:  # noqa: B027  most devices do not queue
         """Wait until all launches are done."""

@@ -16,6 +16,7 @@ from workbench import backends
 from workbench.backends.contract import DeviceInfo as DeviceInfo
 from workbench.backends.contract import Program as Program
 from workbench.backends.memory import memories
+from workbench.backends.program.language import Language
 from workbench.base.context import DEV
 from workbench.base.errors import DeviceError
 
@@ -103,27 +104,44 @@ class Devices:
 
     @property
     def processor(self) -> DeviceInfo:
-        """The device that runs on this machine's own processor: one that is available, if any."""
-        devices = [d for d in self._devices.values() if d.is_processor]
+        """The package's device that runs on this machine's own processor: one that is available, if
+        any."""
+        devices = [d for d in self._of_package() if d.is_processor]
         return next((d for d in devices if d.is_available), devices[0])
 
     @property
+    def emulator(self) -> DeviceInfo:
+        """The package's device that runs the statement tree of any device."""
+        return next(d for d in self._of_package() if d.is_emulator)
+
+    @property
     def reader(self) -> DeviceInfo:
-        """The device in whose language any kernel can be read, also where it cannot run."""
-        return next(d for d in self._devices.values() if d.renders_anywhere)
+        """The device in whose language any kernel can be read, also where it cannot run: one of the
+        package's own, which knows every operation."""
+        return next(d for d in self._of_package() if d.renders_anywhere)
 
     @property
     def renderers(self) -> list[DeviceInfo]:
         """The other devices in whose languages kernels can be read, also where they cannot run."""
-        devices = [d for d in self._devices.values() if d.renders_anywhere]
-        return [d for d in devices[1:] if d.language and not d.is_available]
+        return [
+            d
+            for d in self._devices.values()
+            if d.renders_anywhere and not d.is_available and d is not self.reader
+        ]
 
     def for_language(self, name: str) -> DeviceInfo | None:
-        """Return the device that runs text of a language, or None."""
-        spoken = ((d.language, d) for d in self._devices.values())
+        """Return the device that runs text of a language, one of the package's own if any, or
+        None."""
+        devices = (*self._of_package(), *self._devices.values())
+        spoken = ((d.language, d) for d in devices)
         return next(
             (d for language, d in spoken if language and language.name == name), None
         )
+
+    def renderer_of(self, name: str) -> tuple[DeviceInfo, Language] | None:
+        """Return the one of `renderers` that writes a language, and the language, or None."""
+        pairs = ((d, each) for d in self.renderers for each in d.languages)
+        return next((pair for pair in pairs if pair[1].name == name), None)
 
     @property
     def DEFAULT(self) -> str:
@@ -138,6 +156,9 @@ class Devices:
     @DEFAULT.setter
     def DEFAULT(self, name: str) -> None:
         self._default = self.canonical(name)
+
+    def _of_package(self) -> list[DeviceInfo]:
+        return [d for name, d in self._devices.items() if name in self._own]
 
     def _add(self, device: DeviceInfo) -> None:
         devices = self._devices | {device.name: device}

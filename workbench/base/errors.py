@@ -21,11 +21,13 @@ from __future__ import annotations
 
 
 class WorkbenchError(Exception):
-    """Base of all. `what` failed, `because` of what, and what to `hint` (printed as "try")."""
+    """Base of all. `what` failed, `because` of what, and what to `hint` (printed as "try"); `line`
+    is the line, from 1, of the text that it is about, None where it names none."""
 
     def __init__(self, what: str, because: str = "", hint: str = "", where: str = ""):
         super().__init__(what, because, hint, where)
         self.what, self.because, self.hint, self.where = what, because, hint, where
+        self.line: int | None = None
 
     def __str__(self) -> str:
         rows = (("because", self.because), ("try", self.hint), ("where", self.where))
@@ -82,10 +84,15 @@ class CompileError(WorkbenchError):
     """A kernel could not be compiled. `stage` names the pass; `last_good` is the state before."""
 
     def __init__(
-        self, stage: str, because: str, last_good: object = None, hint: str = ""
+        self,
+        stage: str,
+        because: str,
+        last_good: object = None,
+        hint: str = "",
+        line: int | None = None,
     ):
         super().__init__(f"cannot compile: stage {stage} failed", because, hint)
-        self.stage, self.last_good = stage, last_good
+        self.stage, self.last_good, self.line = stage, last_good, line
 
     def __str__(self) -> str:
         state = (

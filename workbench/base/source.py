@@ -135,6 +135,11 @@ def calls() -> Calls:
     return tuple(frames)
 
 
+def is_users(filename: str) -> bool:
+    """Whether a file of code is the user's: a cell or a file, not of a library."""
+    return _kind(filename) != _LIBRARY
+
+
 def line_of(call: Call) -> SourceLine:
     """Return the line that a frame has come to."""
     code, at, cell = call
@@ -156,11 +161,25 @@ def line_for_viewer(origin: Calls, viewer: Calls) -> SourceLine | None:
         begin = place
         if one[1] != other[1]:
             break
-    lines = [line_of(call) for call in origin[::-1][begin:]]
+    lines = [line_of(call) for call in _without_comprehended(origin[::-1][begin:])]
     if not lines:
         return None
     inner = tuple(line for line in dict.fromkeys(lines[1:]) if line != lines[0])
     return SourceLine(lines[0].name, lines[0].line, lines[0].text, inner)
+
+
+_COMPREHENSIONS = frozenset({"<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>"})
+"""The names of code that Python has for what stands in brackets; nobody called a function there."""
+
+
+def _without_comprehended(stack: Calls) -> Calls:
+    """Return calls, outermost first, without those whose place is the bracket around the next."""
+    follows = [*stack[1:], None]
+    return tuple(
+        call
+        for call, inner in zip(stack, follows, strict=False)
+        if inner is None or inner[0].co_name not in _COMPREHENSIONS
+    )
 
 
 def _kind(filename: str) -> int:

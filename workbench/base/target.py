@@ -4,6 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+Caches = tuple[tuple[str, int], ...]
+"""(name, bytes) per level, the smallest first: ("L1", 32768)."""
+TYPICAL_CACHES: Caches = (("L1", 32 << 10), ("L2", 512 << 10), ("L3", 8 << 20))
+"""Caches of a common processor, where the system does not say."""
+
 
 @dataclass(frozen=True, slots=True)
 class Target:
@@ -13,18 +18,25 @@ class Target:
     converts_float16: it loads and stores float16, and converts it from and to float32.
     fmas_in_flight: how many vector multiply-adds a core must start before the first is done so that
     none waits: the cycles of one times the number that start in a cycle.
-    Units: vector_bytes is one vector register; l1_bytes and l2_bytes are the data caches of one
-    core; a kernel that touches more than non_temporal_bytes writes with non-temporal stores (0: it
-    never does); scratch_bytes bounds the arrays a kernel may hold; max_lanes bounds the lanes that
-    one statement holds at once (the product of its UPCAST and UNROLL axes).
+    group_items: most work-items of a work-group, 0 where the device has none; grid_limits: most
+    work-groups along each dimension of a launch; warp_lanes: neighbouring work-items that take each
+    step together. There shared_bytes bounds the arrays of a group, and scratch_bytes those of a
+    work-item.
+    Units: vector_bytes is one vector register; `caches` are the data caches that a core sees, the
+    first two its own, with lines of line_bytes; Buffers and arrays in scratch memory begin at a
+    multiple of alignment_bytes; a kernel that touches more than non_temporal_bytes writes with
+    non-temporal stores (0: it never does); scratch_bytes bounds the arrays a kernel may hold;
+    max_lanes bounds the lanes that one statement holds at once (the product of its UPCAST and
+    UNROLL axes).
     """
 
     device: str
     vector_bytes: int = 32
     vector_registers: int = 16
     fmas_in_flight: int = 8
-    l1_bytes: int = 32 << 10
-    l2_bytes: int = 512 << 10
+    caches: Caches = TYPICAL_CACHES
+    line_bytes: int = 64
+    alignment_bytes: int = 64
     non_temporal_bytes: int = 0
     max_lanes: int = 512
     scratch_bytes: int = 64 << 20
@@ -33,6 +45,35 @@ class Target:
     native_half_precision: bool = False
     converts_float16: bool = False
     cores: int = 1
+    grid_limits: tuple[int, ...] = ()
+    group_items: int = 0
+    warp_lanes: int = 1
+    shared_bytes: int = 0
+
+    @property
+    def has_groups(self) -> bool:
+        """Whether work-items run together, in work-groups: else their axes are loops."""
+        return self.group_items > 0
+
+    @property
+    def l1_bytes(self) -> int:
+        """Bytes of the first cache of a core."""
+        return self.cache_bytes("L1")
+
+    @property
+    def l2_bytes(self) -> int:
+        """Bytes of the second cache of a core."""
+        return self.cache_bytes("L2")
+
+    @property
+    def last_cache_bytes(self) -> int:
+        """Bytes of the largest cache, which cores share."""
+        return max((dict(TYPICAL_CACHES) | dict(self.caches)).values())
+
+    def cache_bytes(self, level: str) -> int:
+        """Return the bytes of a level: those of a common processor where it is not known."""
+        sizes = dict(TYPICAL_CACHES) | dict(self.caches)
+        return sizes.get(level, self.last_cache_bytes)
 
     def vector_width(self, itemsize: int) -> int:
         """Elements of `itemsize` bytes in one vector register."""

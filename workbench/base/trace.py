@@ -4,17 +4,19 @@ This file does not depend on graphs. A pass looks up the current observer once; 
 records nothing. With one it appends a PassRecord that refers to the states before and after and to
 each match; nothing is copied or printed. A pass that builds nodes without rules (a lowering) does
 so in a scope, `with derived_from(node):`, which records provenance edges from new nodes to their
-sources. Source of the idea: MLIR's action tracing.
+sources. It may also say how its steps can be listed, as matches whose rules are PassSteps: a
+reader who asks has them listed then. Source of the idea: MLIR's action tracing.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from itertools import islice
+from typing import Any, NamedTuple, overload
 
 from workbench.base.display import Displayed
 
@@ -26,6 +28,60 @@ class Match(NamedTuple):
     rule: Any
     before: Any
     after: Any
+
+
+@dataclass(frozen=True, slots=True)
+class PassStep:
+    """What a pass that is a function does at one place, and why: the rule of such a match. `about`
+    says to what; steps that differ in nothing else are one rule.
+
+    Replayed, these matches lead from the state before the pass towards the one after it, for a
+    reader; what is in between has no value that could be computed."""
+
+    name: str
+    why: str
+    about: str = field(default="", compare=False)
+
+    def at(self, about: str) -> PassStep:
+        """Return this step where it is about one thing: a statement, an axis, an op."""
+        return replace(self, about=about)
+
+    def __repr__(self) -> str:
+        return self.name
+
+    def __str__(self) -> str:
+        return f"{self.name}: {self.about}" if self.about else self.name
+
+
+class LazyMatches(Sequence[Match]):
+    """The steps of a pass that is a function, listed when somebody first looks at one, as far as
+    the bound of the observer allows."""
+
+    __slots__ = ("_listed", "_steps", "_watching")
+
+    def __init__(self, steps: Callable[[], Iterable[Match]], watching: Observer):
+        self._steps: Callable[[], Iterable[Match]] | None = steps
+        self._watching = watching
+        self._listed: tuple[Match, ...] = ()
+
+    @overload
+    def __getitem__(self, place: int) -> Match: ...
+    @overload
+    def __getitem__(self, place: slice) -> tuple[Match, ...]: ...
+    def __getitem__(self, place: int | slice) -> Match | tuple[Match, ...]:
+        return self._list()[place]
+
+    def __len__(self) -> int:
+        return len(self._list())
+
+    def _list(self) -> tuple[Match, ...]:
+        steps = self._steps
+        if steps is not None:
+            with unobserved():
+                self._listed = tuple(islice(steps(), self._watching.room))
+            self._watching.count += len(self._listed)
+            self._steps = None  # what it refers to is needed no longer
+        return self._listed
 
 
 class ProvenanceEdge(NamedTuple):
@@ -49,7 +105,7 @@ class PassRecord(Displayed):
     doc: str
     before: Any
     after: Any
-    matches: tuple[Match, ...] = ()
+    matches: Sequence[Match] = ()
     seconds: float = 0.0
     error: BaseException | None = None
     parent: str | None = None
@@ -70,6 +126,13 @@ class Observer:
     parents: list[str] = field(default_factory=list)
     sources: tuple[Any, ...] = ()
     """New nodes are derived from these."""
+    steps: Callable[[], Iterable[Match]] | None = None
+    """Lists the steps of the pass that runs, where it is a function."""
+
+    @property
+    def room(self) -> int:
+        """How many matches and edges it may still keep."""
+        return max(0, self.limit - self.count)
 
 
 _OBSERVER: ContextVar[Observer | None] = ContextVar("workbench_observer", default=None)
@@ -106,6 +169,14 @@ def unobserved() -> Iterator[None]:
         yield
     finally:
         _OBSERVER.reset(token)
+
+
+def note_steps(steps: Callable[[], Iterable[Match]]) -> None:
+    """Say how the steps of the pass that runs can be listed: from what it made, whatever rules are
+    in force by then. Without an observer it does nothing."""
+    watching = _OBSERVER.get()
+    if watching is not None:
+        watching.steps = steps
 
 
 class _Derived:
@@ -243,7 +314,7 @@ def _joined(pieces: Sequence[PassRecord], join: Callable[..., Any]) -> list[Pass
 
 def _take_edges(watching: Observer) -> tuple[ProvenanceEdge | PassRecord, ...]:
     """Take the edges that no record has yet, as far as the bound allows."""
-    edges = tuple(watching.edges[: max(0, watching.limit - watching.count)])
+    edges = tuple(watching.edges[: watching.room])
     watching.count += len(edges)
     watching.edges.clear()
     return edges
@@ -256,8 +327,8 @@ class Recording:
     """
 
     __slots__ = (
-        "_outer_edges", "_place", "_sources", "_start", "_watching", "after", "before", "doc",
-        "matches", "name", "parent",
+        "_outer_edges", "_outer_steps", "_place", "_sources", "_start", "_watching", "after",
+        "before", "doc", "matches", "name", "parent",
     )  # fmt: skip
 
     def __init__(self, name: str, doc: str, before: Any):
@@ -269,6 +340,8 @@ class Recording:
         self._start, self._place = 0.0, 0
         self._outer_edges: list[ProvenanceEdge | PassRecord] = []
         """The edges so far of the pass around this one."""
+        self._outer_steps: Callable[[], Iterable[Match]] | None = None
+        """How the steps of the pass around this one are listed."""
         self._sources: tuple[Any, ...] = ()
         """What the pass around this one derives nodes from here."""
 
@@ -283,6 +356,7 @@ class Recording:
                 PassRecord(self.name, self.doc, self.before, None)
             )
             self._sources, self._watching.sources = self._watching.sources, ()
+            self._outer_steps, self._watching.steps = self._watching.steps, None
             self._start = time.perf_counter()
         return self
 
@@ -298,12 +372,14 @@ class Recording:
         seconds = time.perf_counter() - self._start
         watching.parents.pop()
         watching.sources = self._sources
+        steps, watching.steps = watching.steps, self._outer_steps
         matches = self.matches or []
-        first_matches = matches[: max(0, watching.limit - watching.count)]
+        first_matches = matches[: watching.room]
         watching.count += len(first_matches)
         # its place was reserved at its start: records are in execution order, outer before inner
         watching.records[self._place] = PassRecord(
-            self.name, self.doc, self.before, self.after, tuple(first_matches),
+            self.name, self.doc, self.before, self.after,
+            tuple(first_matches) if steps is None else LazyMatches(steps, watching),
             seconds, error, self.parent, len(matches) - len(first_matches), _take_edges(watching),
         )  # fmt: skip
         watching.edges = self._outer_edges

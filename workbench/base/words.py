@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 
 def plural(count: int, word: str) -> str:
     """Return "1 kernel", "2 kernels", "2 passes", "2 copies"."""
@@ -15,3 +17,8 @@ def plural(count: int, word: str) -> str:
 def cut(text: str, most: int) -> str:
     """Return `text` with at most that many characters; where some are missing, it says so."""
     return text if len(text) <= most else text[: most - 1] + "\u2026"
+
+
+def shape_text(shape: Sequence[int]) -> str:
+    """Return "64x48"; "scalar" for no axes."""
+    return "x".join(map(str, shape)) or "scalar"

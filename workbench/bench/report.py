@@ -24,7 +24,7 @@ from workbench.measure.timing import Samples
 
 SCHEMA = 2
 OURS = "workbench"
-JUDGED_THREADS = 2
+BUDGET_THREADS = 2
 IDLE_LOAD = 0.5
 # states of a library on a row
 RIGHT = "right"
@@ -121,12 +121,12 @@ class Report:
         pairs = ((row.name, row.ratio(peer)) for row in self.rows)
         return {name: ratio for name, ratio in pairs if ratio is not None}
 
-    def why_not_judged(self) -> str | None:
+    def why_no_verdict(self) -> str | None:
         """Return why these figures say nothing about the budgets, None if they do."""
         if is_busy(self.machine):
             return "the machine was busy"
-        if self.threads != JUDGED_THREADS:
-            return f"the budgets are for {JUDGED_THREADS} threads"
+        if self.threads != BUDGET_THREADS:
+            return f"the budgets are for {BUDGET_THREADS} threads"
         return None
 
     def to_json(self) -> str:

@@ -106,9 +106,9 @@ def _budgets(report: Report) -> Iterator[str]:
                 f"{row.name}: {speed:.2f} of the best of numpy and torch, >= {MATMUL}"
             )
             verdicts.append((sentence, speed >= MATMUL))
-    unjudged = report.why_not_judged()
+    no_verdict = report.why_no_verdict()
     for sentence, is_kept in verdicts:
-        yield f"{sentence}: {_word(is_kept) if unjudged is None else f'({unjudged})'}"
+        yield f"{sentence}: {_word(is_kept) if no_verdict is None else f'({no_verdict})'}"
 
 
 def _times(ratio: float) -> str:

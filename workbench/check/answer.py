@@ -89,11 +89,10 @@ def compare(actual: Array, expected: Array, steps: int) -> tuple[float, float]:
     """Return (greatest error, tolerance): rounding errors grow with the square root of the length
     of the reduction, which is computed in float32 at least."""
     errors = closeness.errors(actual, expected)
-    kind = dtypes.from_numpy(actual.dtype)
-    if not kind.is_float:
+    if not dtypes.from_numpy(actual.dtype).is_float:
         return float(np.count_nonzero(errors)), 0.0
-    scale = max(1.0, closeness.greatest(expected))
-    return float(errors.max(initial=0.0)), scale * closeness.tolerance(kind, steps)
+    limit = closeness.limit_of(actual, expected, steps)
+    return float(errors.max(initial=0.0)), limit
 
 
 def as_narrow(

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from workbench.base.display import Printed
-from workbench.base.trace import PassRecord
+from workbench.base.trace import PassRecord, PassStep
 from workbench.ir.node.uop import UOp
 from workbench.ir.rewriting.rewrite import replay
 from workbench.ir.text.readable import to_expr
@@ -98,7 +98,11 @@ def _in_pass(
 ) -> FirstWrongRewrite:
     """Return the first wrong rewrite of a pass that turned a right state into a wrong one."""
     matches = record.matches
-    changes = [m for m in matches if m.before is not m.after]
+    changes = [
+        m
+        for m in matches
+        if m.before is not m.after and not isinstance(m.rule, PassStep)
+    ]
     whole = not changes or record.dropped or not isinstance(record.before, UOp)
     if whole or record.error is not None:
         state = record.before

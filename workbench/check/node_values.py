@@ -30,6 +30,10 @@ from workbench.ir.text.readable import to_expr
 Array = np.ndarray[Any, Any]
 MOST_STEPS = 1 << 22
 """Lane-steps that are interpreted for the values of one node."""
+WITHOUT_VALUES = frozenset({Ops.PARAM, Ops.BLOCK, Ops.AFTER})
+"""Ops that are not computed from anything at a position."""
+LEVELS_WITH_VALUES = frozenset("tk")
+"""The levels that the reference interpreter can compute a node of: of tensors, and of kernels."""
 MOST_ELEMENTS = 1 << 25
 """Elements that all tensors below a node of the tensor level may have together."""
 
@@ -203,9 +207,9 @@ def _check_positions(at: object, sizes: Mapping[str, int]) -> None:
             raise WorkbenchError(what, because, hint)
 
 
-def _value_of(node: UOp) -> UOp:
-    """Return the value of a node to compute: of a STORE or a STAGE the stored value, of an INDEX
-    the position."""
+def value_source(node: UOp) -> UOp | None:
+    """Return the node whose value a node has: of a STORE or a STAGE what is stored, of an INDEX the
+    position; None for a node without values."""
     if node.op is Ops.END:
         node = node.src[0]
     if node.op in (Ops.STAGE, Ops.STORE):
@@ -214,6 +218,23 @@ def _value_of(node: UOp) -> UOp:
         node.op is Ops.INDEX and node.src[0].op is not Ops.STAGE and len(node.src) == 2
     ):
         node = node.src[1]
+    is_none = node.dtype is dtypes.void or node.op in WITHOUT_VALUES
+    return None if is_none else node
+
+
+def is_lowered(op: Ops) -> bool:
+    """Whether an op is only of the lowered program, where values are in registers."""
+    return LEVELS_WITH_VALUES.isdisjoint(OPS[op].levels)
+
+
+def _value_of(node: UOp) -> UOp:
+    """Return the value of a node to compute; of an index a number that can be stored."""
+    source = value_source(node)
+    if source is None:
+        because = f"{node.op.name} is not computed from anything at a position"
+        hint = "an elementwise op, a LOAD or a REDUCE"
+        raise WorkbenchError(f"{node.op.name} has no values", because, hint)
+    node = source
     if node.dtype is dtypes.index:
         index, gate = split_gate(node)
         if gate is not None:
@@ -221,10 +242,6 @@ def _value_of(node: UOp) -> UOp:
         elif node is invalid():
             node = UOp.index(-1)
         return node.cast(dtypes.int64)
-    if node.dtype is dtypes.void or node.op in (Ops.PARAM, Ops.BLOCK, Ops.AFTER):
-        because = f"{node.op.name} is not computed from anything at a position"
-        hint = "an elementwise op, a LOAD or a REDUCE"
-        raise WorkbenchError(f"{node.op.name} has no values", because, hint)
     return node
 
 

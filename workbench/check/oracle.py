@@ -14,9 +14,6 @@ import numpy as np
 
 from workbench.backends.buffer import Buffer
 from workbench.backends.device import Device
-from workbench.backends.native.host_memory import HOST
-from workbench.backends.python.render import render
-from workbench.backends.python.runtime import EmulatorProgram
 from workbench.base.dtypes import DType, dtypes
 from workbench.base.errors import WorkbenchError
 from workbench.base.target import Target
@@ -123,9 +120,10 @@ class KernelOracle:
         return dict(zip(slots, results, strict=True))
 
     def _emulated(self, block: UOp) -> dict[int, Array]:
-        source = render(block, self.target)
+        emulator = Device.emulator
+        source = emulator.render(block, ())
         params = [dtype for dtype, _ in source.params]
-        return self._run_on(HOST, EmulatorProgram(source), params)
+        return self._run_on(emulator.name, emulator.load(source), params)
 
     def _ran(self, program: Any) -> dict[int, Array]:
         return self._run_on(self.target.device, program)

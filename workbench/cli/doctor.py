@@ -96,7 +96,7 @@ def _devices() -> Iterator[str]:
 
 def _cache() -> str:
     try:
-        from workbench.backends.native.object_cache import cache_folder
+        from workbench.base.cache.folder import cache_folder
     except ImportError as error:
         return f"cannot be found: {error}"
     return str(cache_folder())

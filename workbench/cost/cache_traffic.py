@@ -14,7 +14,6 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
-from workbench.backends.native.machine import LINE_BYTES
 from workbench.ir.nest.accesses import MemoryAccess, accesses, lanes_of, size_of
 from workbench.ir.nest.footprint import Runs, runs
 from workbench.ir.nest.loops import tree_statements
@@ -35,6 +34,7 @@ class BufferUse(NamedTuple):
     runs: tuple[Runs, ...]
     lines: int
     itemsize: int
+    line_bytes: int
 
     def bytes_of(self, cache_bytes: int) -> int:
         """Return how many bytes of a cache they take, including places that competing lines make
@@ -42,16 +42,18 @@ class BufferUse(NamedTuple):
         total = 0
         for number, length, step in self.runs:
             apart = min(step * self.itemsize, cache_bytes // WAYS)
-            total += number * max(LINE_BYTES * _lines(length, self.itemsize), apart)
+            lines = _lines(length * self.itemsize, self.line_bytes)
+            total += number * max(self.line_bytes * lines, apart)
         return total
 
 
 class Traffic:
-    """The bytes that a statement tree moves, for caches of any size. STOREs in `non_temporal`
-    bypass them: their lines are not loaded first."""
+    """The bytes that a statement tree moves, for caches of any size with lines of `line_bytes`.
+    STOREs in `non_temporal` bypass them: their lines are not loaded first."""
 
-    def __init__(self, block: UOp, non_temporal: Collection[UOp] = ()):
-        self.block, self.non_temporal = block, non_temporal
+    def __init__(self, block: UOp, line_bytes: int, non_temporal: Collection[UOp] = ()):
+        self.block, self.line_bytes = block, line_bytes
+        self.non_temporal = non_temporal
         self._accesses: dict[UOp, tuple[MemoryAccess, ...]] = {}
         self._uses: dict[tuple[UOp, bool], Mapping[Key, BufferUse]] = {}
 
@@ -66,12 +68,12 @@ class Traffic:
             for b in {b for b, _ in moved}.difference(self.non_temporal)
         )
         # a line that is written is loaded first, and written back
-        return LINE_BYTES * (both + written)
+        return self.line_bytes * (both + written)
 
     def _root(self, node: UOp, cache_bytes: int, shared: bool) -> Lines:
         """Return the bytes that a run moves after another run, which has left in the cache all that
         fits."""
-        below = _below(node)
+        below = node.body
         if not shared and len(below) == 1 and _is_threads(below[0]):
             loop = below[0]
             return _times(loop.src[0].extent, self._root(loop, cache_bytes, shared))
@@ -83,11 +85,11 @@ class Traffic:
         """Return the bytes that one run of a loop, or of a statement, loads."""
         if node.op is not Ops.LOOP or self._fits(node, cache_bytes):
             return Counter({k: h.lines for k, h in self._touched(node, True).items()})
-        return _times(node.src[0].extent, self._in_turn(node, cache_bytes))
+        return _times(node.axis.extent, self._in_turn(node, cache_bytes))
 
     def _in_turn(self, node: UOp, cache_bytes: int) -> Lines:
         total: Lines = Counter()
-        for part in _below(node):
+        for part in node.body:
             total.update(self._run(part, cache_bytes))
         return total
 
@@ -106,9 +108,9 @@ class Traffic:
         below = tree_statements(node) if is_nest else [node]
         inside = {lane for s in below for lane in lanes_of(s)}
         if is_nest:
-            inside |= {n.src[0] for n in node.toposort() if n.op is Ops.LOOP}
+            inside |= {n.axis for n in node.toposort() if n.op is Ops.LOOP}
         if node.op is Ops.LOOP and not whole:
-            inside.discard(node.src[0])
+            inside.discard(node.axis)
         places: dict[Key, list[UOp]] = {}
         for statement in below:
             for access in self._of(statement):
@@ -116,7 +118,8 @@ class Traffic:
                     access.flat
                 )
         footprints = {
-            key: _buffer_use(key[0], flats, inside) for key, flats in places.items()
+            key: _buffer_use(key[0], flats, inside, self.line_bytes)
+            for key, flats in places.items()
         }
         self._uses[node, whole] = footprints
         return footprints
@@ -128,26 +131,23 @@ class Traffic:
 
 
 def _buffer_use(
-    buffer: UOp, flats: Sequence[UOp], inside: Collection[UOp]
+    buffer: UOp, flats: Sequence[UOp], inside: Collection[UOp], line_bytes: int
 ) -> BufferUse:
-    itemsize = buffer.dtype.itemsize
-    line_runs = runs(flats, inside, max(1, LINE_BYTES // itemsize))
-    count, all_ = sum(n * _lines(k, itemsize) for n, k, _ in line_runs), size_of(buffer)
-    if count < _lines(all_, itemsize):
-        return BufferUse(line_runs, count, itemsize)
-    return BufferUse((Runs(1, all_, 0),), _lines(all_, itemsize), itemsize)
+    itemsize, size = buffer.dtype.itemsize, size_of(buffer)
+    line_runs = runs(flats, inside, max(1, line_bytes // itemsize))
+    count = sum(n * _lines(k * itemsize, line_bytes) for n, k, _ in line_runs)
+    every = _lines(size * itemsize, line_bytes)
+    if count < every:
+        return BufferUse(line_runs, count, itemsize, line_bytes)
+    return BufferUse((Runs(1, size, 0),), every, itemsize, line_bytes)
 
 
-def _lines(elements: int, itemsize: int) -> int:
-    return -(-elements * itemsize // LINE_BYTES)
-
-
-def _below(node: UOp) -> Sequence[UOp]:
-    return node.src[1:] if node.op is Ops.LOOP else node.src
+def _lines(size_bytes: int, line_bytes: int) -> int:
+    return -(-size_bytes // line_bytes)
 
 
 def _is_threads(node: UOp) -> bool:
-    return node.op is Ops.LOOP and node.src[0].axis_kind is AxisType.THREAD
+    return node.op is Ops.LOOP and node.axis.axis_kind is AxisType.THREAD
 
 
 def _times(count: int, each: Lines) -> Lines:

@@ -28,7 +28,6 @@ IN_FLIGHT = 256
 FORWARDED_CYCLES = 8
 """Cycles from storing a number to loading it again, which a spilled accumulator waits for."""
 LOOP_INSTRUCTIONS = 2
-CHAINED = frozenset({Ops.FMA, Ops.ADD, Ops.MUL, Ops.MAX, Ops.MIN})
 PARTS = ("chain", "path", "arithmetic", "loads", "stores", "issue")
 
 
@@ -117,7 +116,7 @@ class _ProgramReader:
             if node.op is Ops.ENDLOOP:
                 break
             if node.op is Ops.LOOP:
-                inner = LoopWork(node.src[0], node.src[0].extent)
+                inner = LoopWork(node.axis, node.axis.extent)
                 loop.inner.append(inner)
                 self._body(stream, inner)
             else:
@@ -133,7 +132,7 @@ class _ProgramReader:
                 load_s += self._load_s(node)
             elif node.op is Ops.STORE:
                 loop.stores += 1
-                store_s += self._store_s(node.src[1])
+                store_s += self._store_s(node.value)
             elif _computes(node):
                 loop.arithmetic += 1
                 loop.fmas += node.op is Ops.FMA
@@ -141,7 +140,7 @@ class _ProgramReader:
                 loop.width = max(loop.width, node.dtype.count)
                 slots += self._slots(node)
                 issued += _instructions(node)
-            elif node.op in ELEMENTWISE and node.op in (Ops.CDIV, Ops.CMOD):
+            elif node.op in ELEMENTWISE and OPS[node.op].slots > 1:  # in an index
                 issued += OPS[node.op].slots / 2
         loop.bits = max((n.dtype.bits for n in own if n.dtype.is_float), default=32)
         chain_s, loop.sums = self._chain(own)
@@ -172,7 +171,7 @@ class _ProgramReader:
         before."""
         length: dict[UOp, int] = {}
         for node in own:
-            step = int(node.op in CHAINED and node.dtype.kind != "index")
+            step = _latency(node)
             length[node] = step + max((length.get(s, 0) for s in node.src), default=0)
         return max(length.values(), default=0) * self.speeds.fma_s
 
@@ -197,7 +196,7 @@ class _ProgramReader:
         number of accumulators."""
         links: dict[UOp, dict[UOp, int]] = {}
         for node in own:
-            step = int(node.op in CHAINED and node.dtype.kind != "index")
+            step = _latency(node)
             counts: dict[UOp, int] = {}
             for source in node.src:
                 reached = {source: 0} if source.op is Ops.REG else links.get(source, {})
@@ -226,7 +225,12 @@ def _instructions(node: UOp) -> float:
         return float(node.dtype.count)
     if node.op is Ops.HREDUCE:
         return 2 * math.log2(max(2, node.src[0].dtype.count))
-    return float(node.op is not Ops.BITCAST)
+    return float(OPS[node.op].slots > 0)
+
+
+def _latency(node: UOp) -> int:
+    """Return how long an op that needs the result waits, in multiply-adds."""
+    return 0 if node.dtype.kind == "index" else OPS[node.op].latency
 
 
 def live_registers(own: Sequence[UOp], target: Target) -> int:

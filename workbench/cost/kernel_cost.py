@@ -11,10 +11,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 
-from workbench.backends.native import machine
-from workbench.backends.native.machine import Caches
-from workbench.backends.program.analysis import threads_of
+from workbench.backends.program.launch import launch_shape
 from workbench.backends.program.non_temporal import non_temporal_stores
 from workbench.base.display import Printed
 from workbench.base.target import Target
@@ -117,26 +116,25 @@ def cost(
     target: Target,
     speeds: Speeds,
     original: UOp | None = None,
-    caches: Caches | None = None,
 ) -> Cost:
-    """Return the cost of a kernel (a SINK) for a target, on a machine of these speeds.
+    """Return the cost of a kernel (a SINK) for a target, whose caches have these speeds.
 
     `original` is the kernel without opts: its operations and bytes are those of the algorithm.
-    `caches` are this machine's where None. Errors: CompileError where it cannot be lowered.
+    Errors: CompileError where it cannot be lowered.
     """
-    levels = caches or machine.caches() or machine.TYPICAL
     with unobserved():
         lowered = stages(kernel, target, upto="linear")
     block, linear = lowered.lowered, lowered.linear
-    threads = threads_of(linear)
+    threads = launch_shape(linear).threads
     non_temporal = {store.place.param for store in non_temporal_stores(linear, target)}
-    counts, traffic = count(linear, barriers(kernel)), Traffic(block, non_temporal)
+    counts = count(linear, barriers(kernel))
+    traffic = Traffic(block, target.line_bytes, non_temporal)
     core = work(linear, target, speeds)
     names = [*speeds.read]
     bytes_from = {names[0]: counts.bytes_loaded + counts.bytes_stored}
-    for place, (below, (_, size)) in enumerate(zip(names[1:], levels, strict=True)):
+    for place, (level, below) in enumerate(pairwise(names)):
         # each core has two caches; later levels are shared
-        bytes_from[below] = traffic.into(size, shared=place >= 2)
+        bytes_from[below] = traffic.into(target.cache_bytes(level), shared=place >= 2)
     together = min(threads, target.cores)
     kind = float_kind(kernel) or "f32"
     # cores that work together may each be slower than one alone, by the ratio of the peaks

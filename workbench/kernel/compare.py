@@ -105,4 +105,9 @@ def _answers(
         wide = expected if exact else expected.astype(np.float64)
         difference, limit = compare(actual, wide, steps)
         error, tolerance = max(error, difference), max(tolerance, 2 * limit)
-    return error, tolerance, error <= tolerance
+    if error > tolerance:
+        # both may have lost much by cancellation: each may be off by what it is checked with
+        results = one.check(device), other.check(device)
+        tolerance = max(tolerance, sum(result.tolerance for result in results))
+        return error, tolerance, all(results) and error <= tolerance
+    return error, tolerance, True

@@ -1,7 +1,9 @@
 """The source of a kernel's data when a user runs it.
 
 Of an expression: its producers run first, on the same device, into memory of their own; a tensor's
-buffer is never written. Of IR text alone: seeded random numbers. Of a pickled kernel: its inputs.
+buffer is never written. Data that are not here, because the expression was loaded without them, are
+seeded random numbers, good for timing. Of IR text alone: seeded random numbers, too. Of a pickled
+kernel: its inputs.
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ import numpy as np
 
 from workbench.backends.buffer import Buffer
 from workbench.base.dtypes import DType, dtypes
-from workbench.engine import Array, memory_of
+from workbench.engine import Array, is_absent, memory_of
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 from workbench.ir.schedule.item import ScheduleItem
@@ -29,6 +31,11 @@ class Run:
     items: tuple[ScheduleItem, ...]
     memory: dict[str, dict[UOp, Buffer]] = field(default_factory=dict)
     counts: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def has_data(self) -> bool:
+        """Whether the data of all its tensors are here."""
+        return not any(is_absent(b) for item in self.items for b in item.buffers)
 
     def upto(self, count: int, device: str) -> dict[UOp, Buffer]:
         """Return the memory on `device` after the first `count` items have run there."""
@@ -50,10 +57,15 @@ class Run:
     def _buffer(
         self, node: UOp, device: str, memory: dict[UOp, Buffer], fill: bool
     ) -> Buffer:
-        """Return this run's own memory for a BUFFER, with a copy of a tensor's data."""
+        """Return this run's own memory for a BUFFER, with a copy of a tensor's data, or random
+        numbers where these are not here."""
         if node not in memory:
             buffer = memory[node] = Buffer(device, node.dtype, node.size)
-            if fill:
+            if fill and is_absent(node):
+                generator = np.random.default_rng(len(memory))
+                values = random_values(generator, node.dtype, node.size)
+                buffer.copy_from(Buffer.of(device, node.dtype, values))
+            elif fill:
                 buffer.copy_from(memory_of(node))
         return memory[node]
 
@@ -82,6 +94,11 @@ class FromSchedule:
     def device(self) -> str:
         """The device that the item's result is on, unless another is named."""
         return self.on or self.run.items[self.number].device
+
+    @property
+    def has_data(self) -> bool:
+        """Whether the inputs are the expression's own, not random numbers."""
+        return self.run.has_data
 
     def buffers(self, kernel: UOp, device: str) -> list[Buffer]:
         """Return the kernel's buffers by slot: new outputs, and the inputs."""

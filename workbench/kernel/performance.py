@@ -40,9 +40,10 @@ def timed(kernel: RunnableKernel, device: str, budget_s: float, cold: bool) -> T
     with unobserved():
         built, run = kernel.built(device), kernel.launch(device)
         timing = measure_kernel(run, device, kernel.estimates, budget_s, cold)
+        timing = replace(timing, on_random_inputs=not kernel.has_data)
         if not Device[device].is_processor:
             return timing
-        kind, threads = float_kind(kernel.original), built.source.threads
+        kind, threads = float_kind(kernel.original), built.source.launch.threads
         speed = timing.gflops * 1e9
         try:
             machine = beaten(speeds(), kind, threads, speed)

@@ -15,6 +15,7 @@ from workbench.base.trace import PassRecord, unobserved
 from workbench.check import answer as checking
 from workbench.check.answer import CheckResult
 from workbench.check.oracle import observed
+from workbench.engine import no_data
 from workbench.ir.lower.barriers import barriers
 from workbench.ir.nest.estimates import Counts, Estimates, count, estimate
 from workbench.ir.node.uop import UOp
@@ -45,6 +46,7 @@ class RunnableKernel:
     `data` is the source of its inputs; `shapes` are those of the outputs for the user; `rules_off`
     names the rules that are switched off in opts and compilation (see `without`). `steps` has, for
     a kernel with the default opts, the reason and the counts of each of them (see `optimized`).
+    `names` are those that the user has for the arguments, by slot; "" for one without.
     """
 
     ast: UOp
@@ -56,6 +58,7 @@ class RunnableKernel:
     title: str = ""
     rules_off: tuple[str, ...] = ()
     steps: HeuristicSteps = NO_STEPS
+    names: tuple[str, ...] = ()
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -166,7 +169,9 @@ class RunnableKernel:
         """Return the outputs on the expression's own data, in the tensor's shape.
 
         It writes no tensor's buffer; repeated runs agree.
+        Errors: WorkbenchError where the expression was loaded without its data.
         """
+        self.require_data("cannot run this kernel")
         name, slots = self._device(device), self.original.outputs
         with unobserved():
             buffers = self.data.buffers(self.original, name)
@@ -175,7 +180,9 @@ class RunnableKernel:
         return tuple(a.reshape(s) for a, s in zip(results, self.shapes, strict=True))
 
     def check(self, device: str | None = None) -> CheckResult:
-        """Compare the answer with that of the un-optimised kernel on the reference interpreter."""
+        """Compare the answer with that of the un-optimised kernel on the reference interpreter.
+        Errors: WorkbenchError where the expression was loaded without its data."""
+        self.require_data("cannot check this kernel")
         name, slots = self._device(device), self.original.outputs
         with unobserved():
             buffers = self.data.buffers(self.original, name)
@@ -202,7 +209,19 @@ class RunnableKernel:
         record has."""
         return observed(self.original, self.applied_opts, self.rules_off, device)
 
+    @property
+    def has_data(self) -> bool:
+        """Whether its inputs are at hand; False: its expression was loaded without them, and times
+        are those of random inputs."""
+        return not isinstance(self.data, FromSchedule) or self.data.has_data
+
+    def require_data(self, what: str) -> None:
+        """Raise a WorkbenchError, which says `what` is not possible, where inputs are not here."""
+        if not self.has_data:
+            raise no_data(what)
+
     def _inputs(self, device: str) -> list[Array]:
+        self.require_data("cannot compute values of this kernel")
         with unobserved():
             buffers = self.data.buffers(self.original, device)
             return arrays(buffers, self.original.outputs)

@@ -13,11 +13,11 @@ from typing import NamedTuple
 
 from workbench.backends.buffer import Buffer
 from workbench.backends.device import Device
-from workbench.backends.llvm import jit
-from workbench.backends.llvm.runtime import load
-from workbench.backends.native.machine import MEMORY, Caches
+from workbench.backends.native.machine import MEMORY
+from workbench.backends.program.launch import LaunchShape
 from workbench.backends.program.source import Source
 from workbench.base.dtypes import dtypes
+from workbench.base.target import Caches
 from workbench.measure.timing import measure
 
 _UNROLLED = 8
@@ -64,13 +64,15 @@ def bandwidth(size_bytes: int, threads: int = 1, copies: bool = False) -> float:
 
 def walk(size_bytes: int, threads: int, copies: bool) -> Walk:
     """Return the Walk that `bandwidth` measures: a working set of `size_bytes` per thread."""
-    vector = jit.host().vector_bytes
+    vector = Device.processor.target.vector_bytes
     step = vector * _UNROLLED * (2 if copies else 1)
     steps = max(1, size_bytes // step)
     walked = steps * step
     passes = max(1, _LEAST_RUN // walked)
     data = _memory(walked * threads)
-    program = load(_source(vector, steps, threads, copies, passes, data.size))
+    program = Device.processor.load(
+        _source(vector, steps, threads, copies, passes, data.size)
+    )
     return Walk(program.bind([data]), threads * walked * passes)
 
 
@@ -144,7 +146,8 @@ def _source(
         moves=_each(_COPY if copies else _READ, vector),
         used=_each(_USED, vector),
     )
-    return Source(name, "LLVM IR", text, ((dtypes.uint8, size),), 0, passes, threads)
+    shape = LaunchShape.on_processor(passes, threads)
+    return Source(name, "LLVM IR", text, ((dtypes.uint8, size),), launch=shape)
 
 
 def _each(lines: str, vector: int) -> str:

@@ -17,8 +17,9 @@ class Timing(Printed):
     """The time of one run. `samples_s` are seconds per run; `fraction_of_peak` is the share of the
     peak of as many threads: of the fastest multiply-adds that were measured on this machine, in
     this session or before (None on an emulator, and without floats); `cold_s` is the median with
-    cold caches (None: not measured); `bound` is the predicted bottleneck ("": unknown). The times
-    of an emulator say nothing about the kernel."""
+    cold caches (None: not measured), `cold_spread` its spread as a share of it; `bound` is the
+    predicted bottleneck ("": unknown). The times of an emulator say nothing about the kernel;
+    `on_random_inputs`, because its expression was loaded without its data."""
 
     device: str
     median_s: float
@@ -30,6 +31,8 @@ class Timing(Printed):
     cold_s: float | None = None
     bound: str = ""
     is_emulator: bool = False
+    on_random_inputs: bool = False
+    cold_spread: float | None = None
 
     @property
     def spread(self) -> float:
@@ -43,7 +46,10 @@ class Timing(Printed):
             else f", {self.fraction_of_peak:.0%} of peak"
         )
         emulated = "   EMULATOR" if self.is_emulator else ""
+        emulated += ", on random inputs" if self.on_random_inputs else ""
         cold = "" if self.cold_s is None else f", cold {seconds_text(self.cold_s)}"
+        if self.cold_spread is not None:
+            cold += f" ± {self.cold_spread:.1%}"
         bound = f"\nbound by {self.bound}" if self.bound else ""
         return (
             f"{seconds_text(self.median_s)} ± {self.spread:.1%} "
@@ -69,9 +75,11 @@ def measure_kernel(
 ) -> Timing:
     """Return the Timing of `run`, one launch of a kernel with these estimates."""
     samples = timing.measure(run, budget_s=budget_s)
-    cold_s = measure_cold({"run": run})["run"].median_s if cold else None
+    flushed = measure_cold({"run": run})["run"] if cold else None
     return Timing(
         device, samples.median_s, samples.min_s, samples.samples_s,
         estimates.flops / samples.median_s / 1e9, estimates.bytes / samples.median_s / 1e9,
-        None, cold_s, is_emulator=Device[device].is_emulator,
+        None, flushed.median_s if flushed else None,
+        is_emulator=Device[device].is_emulator,
+        cold_spread=flushed.spread if flushed else None,
     )  # fmt: skip

@@ -12,8 +12,7 @@ from functools import lru_cache
 
 from workbench.backends.buffer import Buffer
 from workbench.backends.device import Device
-from workbench.backends.llvm import jit
-from workbench.backends.llvm.runtime import load
+from workbench.backends.program.launch import LaunchShape
 from workbench.backends.program.source import Source
 from workbench.base.dtypes import DType, dtypes
 
@@ -46,8 +45,8 @@ def run_peak(
 
     Errors: DeviceError where llvmlite is missing.
     """
-    lanes = lanes or jit.host().vector_bytes // dtype.itemsize
-    program = load(_fma_source(dtype, lanes, threads, sums))
+    lanes = lanes or Device.processor.target.vector_bytes // dtype.itemsize
+    program = Device.processor.load(_fma_source(dtype, lanes, threads, sums))
     numbers = Buffer(Device.processor.name, dtype, sums * lanes)
     numbers.array[:] = 0.5  # x = x * 0.5 + 0.5 stays in (0, 1]
     return Peak(program.bind([numbers]), threads * 2 * sums * lanes * _STEPS)
@@ -61,7 +60,10 @@ def run_nothing(threads: int = 1) -> Callable[[], None]:
     """
     text = "define void @nothing(ptr %args, i64 %lo, i64 %hi) {\n  ret void\n}\n"
     params = ((dtypes.float32, 1),)
-    program = load(Source("nothing", "LLVM IR", text, params, 0, threads, threads))
+    shape = LaunchShape.on_processor(threads, threads)
+    program = Device.processor.load(
+        Source("nothing", "LLVM IR", text, params, launch=shape)
+    )
     run: Callable[[], None] = program.bind(
         [Buffer(Device.processor.name, dtypes.float32, 1)]
     )
@@ -96,4 +98,5 @@ def _fma_source(dtype: DType, lanes: int, threads: int, sums: int) -> Source:
         lines.append(f"  store {kind} %y{n}, ptr %at{n}, {size}")
     text = "\n".join([*lines, "  ret void", "}", ""])
     params = ((dtype, sums * lanes),)
-    return Source(name, "LLVM IR", text, params, 0, _STEPS, threads)
+    shape = LaunchShape.on_processor(_STEPS, threads)
+    return Source(name, "LLVM IR", text, params, launch=shape)

@@ -4,7 +4,8 @@ A measurement on a busy machine is too low and never too high: so there are seve
 best of each speed counts; a cache that seems slower than the next level was disturbed, and is
 measured again. Measurements that stay impossible are not stored. Measuring takes a second or two,
 and is done on demand. A session calls `speeds()` once and passes the result on: predictions are
-functions of it. A peak is a measurement as well: a kernel that exceeds it raises it (`beaten`).
+functions of it. A peak is a measurement as well: a kernel that exceeds it raises it (`beaten`), and
+one that runs faster than an empty launch shortens that (`quicker`).
 """
 
 from __future__ import annotations
@@ -15,9 +16,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from workbench.backends.native import machine
-from workbench.backends.native.object_cache import cache_folder, key_of
-from workbench.backends.native.private_files import read_json, write_json
 from workbench.backends.native.thread_pool import cores
+from workbench.base.cache.folder import cache_folder, key_of
+from workbench.base.cache.json_files import read_json, write_json
 from workbench.base.dtypes import DType, dtypes
 from workbench.base.forking import free_lock
 from workbench.base.typed import Amount, Positive
@@ -148,6 +149,26 @@ def beaten(
     return machine_speeds
 
 
+def quicker(machine_speeds: Speeds, threads: int, seconds: float) -> Speeds:
+    """Return `machine_speeds` with an empty launch on `threads` threads that takes no longer than a
+    kernel did. Only this process stores it.
+
+    Units: `seconds` of a run of the kernel.
+    """
+    if seconds <= 0 or seconds >= machine_speeds.launch(threads):
+        return machine_speeds
+    alone = min(machine_speeds.launch_s, seconds)
+    hand_over = seconds - alone if threads > 1 else machine_speeds.hand_over_s
+    with _lock:
+        current = _by_place.get(_place(), machine_speeds)
+        _by_place[_place()] = replace(
+            current,
+            launch_s=min(current.launch_s, alone),
+            hand_over_s=min(current.hand_over_s, hand_over),
+        )
+    return replace(machine_speeds, launch_s=alone, hand_over_s=hand_over)
+
+
 def earlier_speeds() -> Speeds | None:
     """Return the speeds that this session or an earlier one measured; None if none did."""
     place = _place()
@@ -218,7 +239,7 @@ def _measure() -> Speeds:
 
 def _walks(threads: int, copies: bool) -> dict[str, Rate]:
     """Return the best of several rounds for every level; disturbed levels get more rounds."""
-    levels = machine.caches() or machine.TYPICAL
+    levels = machine.known_caches()
     alone, shared = dict(working_sets(levels)), dict(working_sets(levels, threads))
     best = dict.fromkeys(alone, Rate(0.0, 0.0))
     again: Iterable[str] = alone
@@ -266,7 +287,7 @@ def _best(a: Speeds, b: Speeds) -> Speeds:
 
 def _place() -> tuple[str, str]:
     """Return (cache folder, file name) for this machine."""
-    levels = machine.caches() or machine.TYPICAL
+    levels = machine.known_caches()
     key = key_of(str(VERSION), machine.cpu(), str(cores()), str(levels))
     return str(cache_folder()), f"{key[:16]}.json"
 
@@ -274,7 +295,7 @@ def _place() -> tuple[str, str]:
 def _makes_sense(speeds_on_disk: Speeds) -> bool:
     """Whether speeds have the levels of this machine, and none was disturbed."""
     peak, read, copy = speeds_on_disk.peak, speeds_on_disk.read, speeds_on_disk.copy
-    levels = [n for n, _ in working_sets(machine.caches() or machine.TYPICAL)]
+    levels = [n for n, _ in working_sets(machine.known_caches())]
     if not list(read) == list(copy) == levels or list(peak) != list(FLOATS):
         return False
     return not disturbed(read) and not disturbed(copy)

@@ -50,6 +50,11 @@ class Samples:
         low, _, high = statistics.quantiles(self.samples_s, n=4, method="inclusive")
         return (high - low) / 2
 
+    @property
+    def spread(self) -> float | None:
+        """The spread as a share of the median; None for fewer than two samples."""
+        return self.spread_s / self.median_s if len(self.samples_s) > 1 else None
+
 
 def measure(run: Run, budget_s: float = 0.2, samples: int = 15) -> Samples:
     """Return warm times of `run`: up to `samples`, fewer if `budget_s` is over."""

@@ -176,7 +176,9 @@ class _Search:
         if beside is not None and measured.ratio is not None:
             seconds = beside.seconds * measured.ratio
         number_of = None if parent is None else parent.candidate.number
-        candidate = Candidate(number, number_of, move.opts, move.how, seconds, note)
+        candidate = Candidate(
+            number, number_of, move.opts, move.how, seconds, note, measured.spread
+        )
         self.candidates.append(candidate)
         if measured.digest:
             self.digests.setdefault(measured.digest, number)

@@ -17,14 +17,16 @@ class SearchStopped(Exception):
 @dataclass(frozen=True, slots=True)
 class Measured:
     """The measurement of one candidate. Units: seconds of one run; `ratio` is to the time of the
-    other in the same turns. `digest` names the program, `same` an equal program that was measured
-    before; without a time, `error` says why."""
+    other in the same turns, `spread` that of its runs as a share of their median (None: too few to
+    tell). `digest` names the program, `same` an equal program that was measured before; without a
+    time, `error` says why."""
 
     seconds: float | None = None
     ratio: float | None = None
     digest: str = ""
     same: str = ""
     error: str = ""
+    spread: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +55,8 @@ class Measure(Protocol):
 @dataclass(frozen=True, slots=True)
 class Candidate:
     """A candidate: `opts` on the un-optimised kernel; `how` they differ from those of `parent`
-    (None: a start). `seconds` is None where it was not measured; `note` says why."""
+    (None: a start). `seconds` is None where it was not measured; `note` says why; `spread` is that
+    of its runs, as a share of their median (None: too few to tell)."""
 
     number: int
     parent: int | None
@@ -61,6 +64,7 @@ class Candidate:
     how: str
     seconds: float | None = None
     note: str = ""
+    spread: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,7 @@ from workbench.backends.buffer import Buffer
 from workbench.base.errors import WorkbenchError
 from workbench.ir.node.uop import UOp
 from workbench.ir.text.printer import to_text
+from workbench.measure.timing import Samples
 from workbench.search.candidate import Measured, Patience, SearchStopped
 from workbench.worker.benchmark import BenchmarkSettings
 from workbench.worker.candidate import row_of
@@ -75,8 +76,9 @@ class _Measuring:
             )
         else:
             limit_s, hopeless = left_s if thorough else max(0.2, self.start_s), FOREVER
+        original = to_text(self.kernel) if thorough else ""
         return BenchmarkSettings(
-            budget_s, samples, limit_s, hopeless, digests, thorough, left_s
+            budget_s, samples, limit_s, hopeless, digests, original, left_s
         )
 
     def read(self, answer: Row) -> Measured:
@@ -94,8 +96,13 @@ class _Measuring:
         if answer.get("differs"):
             return Measured(error="WRONG: its answer is not that of the start")
         # The least time is that of an undisturbed run.
-        least_s = min(answer["samples"])
-        return Measured(least_s, least_s / min(answer["against"]), answer["digest"])
+        samples = Samples(tuple(answer["samples"]))
+        return Measured(
+            samples.min_s,
+            samples.min_s / min(answer["against"]),
+            answer["digest"],
+            spread=samples.spread,
+        )
 
 
 @dataclass(slots=True)

@@ -15,7 +15,7 @@ from typing import Any, Generic, Literal, TypeVar
 import msgspec
 from msgspec import Struct
 
-from workbench.backends.native.object_cache import key_of
+from workbench.base.cache.folder import key_of
 from workbench.base.display import Printed
 from workbench.base.errors import ParseError, WorkbenchError
 from workbench.base.files import write_whole
@@ -53,7 +53,7 @@ class SearchResult(Printed, Generic[K]):
     device: str
     is_kept: bool = False
 
-    def form(self, number: int) -> K:
+    def kernel_of(self, number: int) -> K:
         """Return the kernel of a candidate, by its number in `tree()`.
 
         Errors: WorkbenchError for a number that no candidate has; KernelOptError where opts no
@@ -90,8 +90,12 @@ class SearchResult(Printed, Generic[K]):
         timed = len(self.ranked())
         ratio = "" if self.speedup is None else f", {self.speedup:.3g} times as fast"
         origin = " (found in the cache)" if self.is_kept else ""
-        seconds = self.tried[self.best].seconds
-        least = "not measured" if seconds is None else seconds_text(seconds)
+        best = self.tried[self.best]
+        least = (
+            "not measured"
+            if best.seconds is None
+            else " ".join(_time_text(best).split())
+        )
         return (
             f"{len(self.tried)} tried in {self.seconds:.3g} s, {timed} timed;"
             f" {self.ended}{origin}\n"
@@ -115,12 +119,10 @@ class SearchResult(Printed, Generic[K]):
         for candidate in self.tried:
             if candidate.parent == parent and candidate.number in numbers:
                 mark = "*" if candidate.number == self.best else " "
-                time = (
-                    "" if candidate.seconds is None else seconds_text(candidate.seconds)
-                )
                 note = f"  {candidate.note}" if candidate.note else ""
                 rows.append(
-                    f"{mark}{candidate.number:4} {time:>8}  {indent}{candidate.how}{note}"
+                    f"{mark}{candidate.number:4} {_time_text(candidate)}  "
+                    f"{indent}{candidate.how}{note}"
                 )
                 rows += self._rows(candidate.number, indent + "  ", numbers)
         return rows
@@ -192,7 +194,7 @@ class SearchResult(Printed, Generic[K]):
             saved.seconds,
             saved.device,
         )
-        return replace(result, kernel=result.form(saved.best))
+        return replace(result, kernel=result.kernel_of(saved.best))
 
 
 class SavedOpt(Struct, array_like=True, forbid_unknown_fields=True):
@@ -211,6 +213,7 @@ class SavedCandidate(Struct, forbid_unknown_fields=True):
     how: str
     seconds: Amount | None
     note: str
+    spread: Amount | None = None
 
 
 class SavedSearch(Struct, forbid_unknown_fields=True):
@@ -246,12 +249,23 @@ def _saved(candidate: Candidate) -> SavedCandidate:
         candidate.how,
         candidate.seconds,
         candidate.note,
+        candidate.spread,
     )
+
+
+def _time_text(candidate: Candidate) -> str:
+    """Return the time of a candidate with its spread, as wide for all."""
+    seconds, spread = candidate.seconds, candidate.spread
+    time = "" if seconds is None else seconds_text(seconds)
+    within = "" if seconds is None or spread is None else f"± {spread:.1%}"
+    return f"{time:>8} {within:<8}"
 
 
 def _candidate(place: int, saved: SavedCandidate) -> Candidate:
     opts = tuple(map(_opt, saved.opts))
-    return Candidate(place, saved.parent, opts, saved.how, saved.seconds, saved.note)
+    return Candidate(
+        place, saved.parent, opts, saved.how, saved.seconds, saved.note, saved.spread
+    )
 
 
 def _opt(saved: SavedOpt) -> Opt:

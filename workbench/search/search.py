@@ -12,9 +12,9 @@ from msgspec import Struct
 
 from workbench.backends.device import Device
 from workbench.backends.native.machine import cpu
-from workbench.backends.native.object_cache import key_of
-from workbench.backends.native.private_files import read_json, warn, write_json
 from workbench.backends.native.thread_pool import cores
+from workbench.base.cache.folder import key_of
+from workbench.base.cache.json_files import read_json, warn, write_json
 from workbench.base.errors import DeviceError, DTypeError, WorkbenchError
 from workbench.base.trace import unobserved
 from workbench.base.typed import Amount
@@ -185,7 +185,7 @@ def _result(
         seconds,
         device,
     )
-    best = result.form(outcome.best) if outcome.best else kernel
+    best = result.kernel_of(outcome.best) if outcome.best else kernel
     return replace(result, kernel=best)
 
 

@@ -1,8 +1,8 @@
 """Base of all tensors: a node of the graph, and its device.
 
-The methods are in files by topic, each a mix-in over Base that imports no other; `Tensor` joins
-them. Methods that mix-ins use of each other are declared in Base, for the type checker. Nothing is
-computed before `realize`.
+The methods are in files by topic, each a mix-in over Base; `Tensor` joins them. Methods that
+mix-ins use of each other are declared in Base, for the type checker. Nothing is computed before
+`realize`.
 """
 
 from __future__ import annotations

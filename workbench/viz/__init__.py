@@ -1,4 +1,4 @@
 """The workbench: `explore(tensor)`, its page and its pictures."""
 
-from workbench.viz.exploration import Exploration as Exploration
-from workbench.viz.explore import explore as explore
+from workbench.viz.exploration.exploration import Exploration as Exploration
+from workbench.viz.exploration.explore import explore as explore

@@ -14,7 +14,7 @@ from workbench.base.display import Bundle, register
 from workbench.base.trace import PassRecord
 from workbench.ir.schedule.item import Decision
 from workbench.kernel.kernel import Compiled, Kernel
-from workbench.viz.exploration import MOST_KERNELS, Exploration
+from workbench.viz.exploration.exploration import MOST_KERNELS, Exploration
 from workbench.viz.model import rewrites
 from workbench.viz.model.decisions import printed_decisions
 from workbench.viz.model.loops import kernel_nest
@@ -55,6 +55,8 @@ def exploration_bundle(ex: Exploration, detail_s: float | None = None) -> Bundle
 
     Units: detail_s, seconds that compiling and listing opts for it may take.
     """
+    if ex.waits:
+        return {"text/html": page(source(ex.waits)), "text/plain": ex.waits}
     if ex.show:
         return pane_bundle(Pane(ex, ex.show))
     detail_s = DETAIL_S if detail_s is None else detail_s
@@ -77,7 +79,8 @@ def exploration_bundle(ex: Exploration, detail_s: float | None = None) -> Bundle
 def pane_bundle(pane: Pane) -> Bundle:
     """Return the picture of one pane of an Exploration: its text, the plan with its graph."""
     text = str(pane)
-    graph = cards.graph_part(pane.exploration.graph) if pane.name == "plan" else ""
+    is_drawn = pane.name == "plan" and not pane.exploration.waits
+    graph = cards.graph_part(pane.exploration.graph) if is_drawn else ""
     return {"text/html": page(graph, source(text)), "text/plain": text}
 
 

@@ -17,8 +17,8 @@ from workbench.backends.device import Device
 from workbench.base.context import Context
 from workbench.base.errors import WorkbenchError
 from workbench.tensor.tensor import Tensor
-from workbench.viz.exploration import Exploration
-from workbench.viz.explore import explore
+from workbench.viz.exploration.exploration import Exploration
+from workbench.viz.exploration.explore import explore
 from workbench.viz.page.panel import panes
 from workbench.viz.schema.messages import ViewState
 from workbench.viz.session.show import session_of

@@ -11,8 +11,8 @@ from msgspec import UNSET
 
 from workbench.base.display import Printed
 from workbench.kernel.kernel import Kernel
+from workbench.viz.exploration.scheduled_tensors import ScheduledTensors
 from workbench.viz.page.panel import panes
-from workbench.viz.scheduled_tensors import ScheduledTensors
 from workbench.viz.schema.messages import ViewState
 
 
@@ -33,6 +33,8 @@ class Pane(Printed):
 
     def __str__(self) -> str:
         ex = self.exploration
+        if ex.waits:
+            return ex.waits
         every = list(enumerate(ex.kernels))
         kernels = every if self.variant is None else [self.variant]
         return panes()[self.name].text(ex, kernels)

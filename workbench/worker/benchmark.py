@@ -11,9 +11,11 @@ from typing import Any
 import numpy as np
 
 from workbench.backends.buffer import Buffer
-from workbench.backends.native.object_cache import key_of
+from workbench.base.cache.folder import key_of
 from workbench.base.errors import WorkbenchError
+from workbench.check.answer import check
 from workbench.ir.meaning.closeness import LONG_STEPS, are_close
+from workbench.kernel.inputs import arrays
 from workbench.measure.timing import (
     Samples,
     measure,
@@ -21,7 +23,7 @@ from workbench.measure.timing import (
     seconds_of,
     timed_rounds,
 )
-from workbench.worker.candidate import Row, Run, bind, error_row
+from workbench.worker.candidate import Row, Run, bind, error_row, parsed
 from workbench.worker.kernel_data import KernelData
 from workbench.worker.time_limit import OverTime, within
 
@@ -42,15 +44,15 @@ Array = np.ndarray[Any, Any]
 class BenchmarkSettings:
     """Settings of a benchmark. Units: seconds. `limit_s` limits the first run; a candidate that
     takes `hopeless` times as long as the other is given up; `digests` name programs that were
-    measured before; `compares` says whether answers are compared, too; a run of a slow candidate
-    begins only if it would end within `left_s`."""
+    measured before; `original` is the un-optimised kernel as text where answers are compared, too;
+    a run of a slow candidate begins only if it would end within `left_s`."""
 
     budget_s: float
     samples: int
     limit_s: float
     hopeless: float
     digests: tuple[str, ...] = ()
-    compares: bool = False
+    original: str = ""
     left_s: float = math.inf
 
 
@@ -90,9 +92,8 @@ def run_benchmark(
         times = _alone(run, first_s, rules, stop)
         return row | {"samples": times, "against": times}
     other_s, expected = _first_run(other, others, outputs)
-    if rules.compares:
-        pairs = zip(answer, expected, strict=True)
-        row["differs"] = not all(are_close(*pair, LONG_STEPS) for pair in pairs)
+    if rules.original:
+        row["differs"] = not _agree(answer, expected, rules.original, data, outputs)
     go_on()
     if max(first_s, other_s) < SLOW * rules.budget_s:
         return row | _in_turns(run, other, rules, go_on)
@@ -100,6 +101,22 @@ def run_benchmark(
         "samples": _few(run, first_s, rules, stop),
         "against": _few(other, other_s, rules, stop),
     }
+
+
+def _agree(
+    answer: Sequence[Array],
+    expected: Sequence[Array],
+    original: str,
+    data: KernelData,
+    outputs: Sequence[int],
+) -> bool:
+    """Return whether an answer is that of another candidate; where both have lost much by
+    cancellation, whether it is right."""
+    pairs = zip(answer, expected, strict=True)
+    if all(are_close(*pair, LONG_STEPS) for pair in pairs):
+        return True
+    inputs = arrays(data.buffers, outputs)
+    return bool(check(parsed(original), outputs, inputs, answer))
 
 
 def _alone(

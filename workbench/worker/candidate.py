@@ -15,6 +15,7 @@ from dataclasses import replace
 from typing import Any
 
 from workbench.backends.buffer import Buffer
+from workbench.backends.program.launch import LaunchAxis, LaunchShape
 from workbench.backends.program.source import Source
 from workbench.base.dtypes import dtypes
 from workbench.base.errors import ParseError, WorkbenchError
@@ -65,13 +66,14 @@ def compiled(candidate: Row) -> tuple[Source, Any]:
     return source, program
 
 
-_PLAIN = ("name", "language", "text", "scratch_bytes", "extent", "threads")
+_PLAIN = ("name", "language", "text", "scratch_bytes")
 
 
 def _program_row(source: Source) -> Row:
     """Return a source as plain data."""
     row: Row = {name: getattr(source, name) for name in _PLAIN}
     row["params"] = [[str(dtype), size] for dtype, size in source.params]
+    row["launch"] = [list(axis) for axis in source.launch.axes]
     row["aligned"] = list(source.aligned)
     row["block"] = None if source.block is None else to_text(source.block)
     return row
@@ -86,6 +88,7 @@ def _source(row: Row) -> Source:
     return Source(
         **{name: row[name] for name in _PLAIN},
         params=tuple((dtypes.named(name), size) for name, size in row["params"]),
+        launch=LaunchShape(tuple(LaunchAxis(*axis) for axis in row["launch"])),
         aligned=tuple(row["aligned"]),
         block=None if row["block"] is None else parsed(row["block"]),
     )
@@ -108,8 +111,10 @@ def parsed(text: str) -> UOp:
     return kernel
 
 
-def error_row(error: Exception) -> dict[str, str]:
-    """Return an error as plain data: what, because, try."""
+def error_row(error: Exception) -> Row:
+    """Return an error as plain data: what, because, try, and the line of the text that it is
+    about, if it names one."""
     if isinstance(error, WorkbenchError):
-        return {"what": error.what, "because": error.because, "try": error.hint}
+        row = {"what": error.what, "because": error.because, "try": error.hint}
+        return row if error.line is None else {**row, "line": error.line}
     return {"what": type(error).__name__, "because": str(error), "try": ""}

@@ -97,6 +97,10 @@ class Worker:
         """Whether it has a device, which is false of devices registered in this process."""
         return Device.is_own(device)
 
+    def start(self) -> None:
+        """Start the process unless it runs: a task without data needs it."""
+        self._running()
+
     def hold(self, key: str, make: Callable[[], Sequence[tuple[Buffer, bool]]]) -> None:
         """Send the data `key` unless the worker has them; `make` returns the buffers by slot, and
         whether each is only written."""
@@ -197,10 +201,7 @@ class Worker:
             elif message["kind"] == "stopped":
                 raise TaskStopped()
             elif message["kind"] == "error":
-                failure = message["value"]
-                raise WorkbenchError(
-                    failure["what"], failure["because"], failure["try"]
-                )
+                raise _failed(message["value"])
 
 
 class _Process:
@@ -323,6 +324,12 @@ def _environment() -> dict[str, str]:
         return dict(os.environ)
     paths = [os.environ.get("PYTHONPATH", ""), home]
     return os.environ | {"PYTHONPATH": os.pathsep.join(p for p in paths if p)}
+
+
+def _failed(failure: Row) -> WorkbenchError:
+    error = WorkbenchError(failure["what"], failure["because"], failure["try"])
+    error.line = failure.get("line")
+    return error
 
 
 def _hung(quiet_s: float) -> WorkerEnded:

@@ -38,6 +38,9 @@ class LocalWorker(Worker):
         """Whether it has a device, which is always true."""
         return True
 
+    def start(self) -> None:
+        """Do nothing: this process runs."""
+
     def hold(self, key: str, make: Callable[[], Sequence[tuple[Buffer, bool]]]) -> None:
         """Store the data `key` unless they are there (see `Worker.hold`)."""
         if key not in self._keys:
@@ -53,6 +56,8 @@ class LocalWorker(Worker):
         tasks = {
             "measure": self._server.measure,
             "check": self._server.check,
+            "compile": self._server.compile,
+            "passes": self._server.passes,
             "benchmark": self._server.benchmark,
         }
         try:

@@ -92,6 +92,8 @@ def _do(server: WorkerServer, line: Connection, head: dict[str, Any]) -> None:
     tasks = {
         "measure": server.measure,
         "check": server.check,
+        "compile": server.compile,
+        "passes": server.passes,
         "benchmark": server.benchmark,
     }
     try:

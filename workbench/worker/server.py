@@ -14,14 +14,16 @@ import numpy as np
 
 from workbench.backends.buffer import Buffer
 from workbench.backends.device import Device
+from workbench.backends.native.assembly import AsmLine
 from workbench.backends.native.host_memory import HOST
 from workbench.base.dtypes import dtypes
+from workbench.base.errors import DeviceError
 from workbench.check import answer as checking
 from workbench.kernel.inputs import arrays
 from workbench.measure.cold_cache import ROUNDS, cold_rounds
 from workbench.measure.timing import no_garbage_collection, timed_rounds
 from workbench.worker.benchmark import BenchmarkSettings, is_settled, run_benchmark
-from workbench.worker.candidate import Row, Run, bind, error_row, parsed
+from workbench.worker.candidate import Row, Run, bind, compiled, error_row, parsed
 from workbench.worker.kernel_data import KernelData
 from workbench.worker.sandboxed import SandboxedBuffer
 
@@ -79,7 +81,7 @@ class WorkerServer:
                 self._continue(place, len(rows), "compiling")
                 key = kernel.get("data", task.get("data"))
                 source, run = bind(kernel, self._data[key].on(kernel["device"]))
-                rows[place]["threads"] = source.threads
+                rows[place]["threads"] = source.launch.threads
                 self._continue(place, len(rows), "first run", task.get("silent_s"))
                 start = time.perf_counter()
                 run()
@@ -152,6 +154,26 @@ class WorkerServer:
         actual = [buffers[slot].to_numpy() for slot in slots]
         outcome = checking.check(original, slots, inputs, actual)
         return {"ok": bool(outcome.ok), "text": str(outcome)}
+
+    def compile(self, task: Row) -> Row:
+        """Return the machine code of a kernel, which does not run: its lines, each with the line of
+        the source that it is for. A device without machine code has no lines."""
+        self._continue(0, 1, "compiling")
+        _, program = compiled(task["kernel"])
+        lines: Sequence[AsmLine] = getattr(program, "assembly_lines", ())
+        return {"assembly": [[line.text, line.source_line] for line in lines]}
+
+    def passes(self, task: Row) -> Row:
+        """Return the passes of a device's compiler that change a kernel: their names, their titles
+        and the lines after each. Errors: DeviceError for a compiler that does not say."""
+        self._continue(0, 1, "asking the compiler")
+        _, program = compiled(task["kernel"])
+        ask = getattr(program, "passes", None)
+        if ask is None:
+            device = task["kernel"]["device"]
+            because = f"the compiler of {device} does not say them"
+            raise DeviceError("there are no passes to show", because)
+        return {"passes": [list(row) for row in ask()]}
 
     def _continue(
         self, step: int, total: int, text: str, silent_s: float | None = None

@@ -111,7 +111,7 @@ def test_a_staged_row_is_told_in_a_line() -> None:
 
 def test_source_says_what_a_runtime_needs() -> None:
     source = kernel_source(matmul_bias_relu(16, 32, 80).graph)
-    assert (source.language, source.extent, source.scratch_bytes) == ("C", 16, 0)
+    assert (source.language, source.launch.steps, source.scratch_bytes) == ("C", 16, 0)
     assert source.params == ((F, 512), (F, 1280), (F, 2560), (F, 32))
     assert f"void {source.name}(void **args, long lo, long hi) {{" in str(source)
     large = render(*lower(softmax(4, 16).graph, TARGET), Target("C", stack_bytes=0))

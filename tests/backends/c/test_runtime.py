@@ -62,8 +62,8 @@ from workbench.backends.c import compiler
 from workbench.backends.c.compiler import find_compiler
 from workbench.backends.c.runtime import CProgram, compile_many, one_text
 from workbench.backends.device import Device
-from workbench.backends.native import object_cache
 from workbench.backends.program.source import Source
+from workbench.base.cache.folder import cache_folder
 from workbench.base.dtypes import DType, dtypes
 from workbench.base.errors import CompileError, DeviceError
 from workbench.ir.node.ops import COMPARE, OPS, Ops
@@ -275,7 +275,7 @@ def test_a_damaged_object_is_compiled_again() -> None:
 
 
 def _objects() -> list[Path]:
-    return list((object_cache.cache_folder() / "objects").iterdir())
+    return list((cache_folder() / "objects").iterdir())
 
 
 # finding a compiler

@@ -88,7 +88,7 @@ def test_source_says_what_a_runtime_needs() -> None:
     source = source_of(*matmul(16), name="mm")
     assert (source.name, source.language) == ("mm", "LLVM IR")
     assert source.params == ((F, 256),) * 3
-    assert (source.extent, source.scratch_bytes) == (8, 0)
+    assert (source.launch.steps, source.scratch_bytes) == (8, 0)
     assert str(source) == source.text
 
 
@@ -192,7 +192,7 @@ def test_a_loop_that_comes_twice_and_one_after_it() -> None:
     actual = run(source, poisoned(6), data)
     np.testing.assert_array_equal(actual, data * data.sum())
     assert is_c(source) or "for_r0:" in source.text and "for_r0.2:" in source.text
-    assert source.extent is None
+    assert source.launch.steps is None
 
 
 @pytest.mark.parametrize("stack_bytes", [0, 64 << 10])

@@ -35,11 +35,11 @@ from tests.backends.linear import (
 )
 from tests.support import ROOT, calls_of
 from workbench.backends.buffer import Buffer
-from workbench.backends.llvm import jit
 from workbench.backends.llvm.runtime import LLVMProgram, load
-from workbench.backends.native import object_cache
+from workbench.backends.native import jit
 from workbench.backends.native import program as native_program
 from workbench.backends.program.source import Source
+from workbench.base.cache.folder import cache_folder, key_of
 from workbench.base.dtypes import dtypes
 from workbench.base.errors import CompileError, DeviceError
 from workbench.ir.node.axis import AxisType
@@ -253,8 +253,8 @@ def test_a_damaged_object_is_compiled_again() -> None:
     source = dataclasses.replace(add(), text=text)
     LLVMProgram(source)
     host = jit.host()
-    key = object_cache.key_of(text, host.version, host.triple, host.cpu, host.features)
-    path = object_cache.cache_folder() / "objects" / key
+    key = key_of(text, host.version, host.triple, host.cpu, host.features)
+    path = cache_folder() / "objects" / key
     whole = path.read_bytes()
     damaged = whole[:-9] + bytes([whole[-9] ^ 1]) + whole[-8:]
     path.write_bytes(damaged)
@@ -280,7 +280,7 @@ def test_without_llvmlite_the_error_says_how_to_get_it(tmp_path: Path) -> None:
     (tmp_path / "llvmlite.py").write_text("raise ImportError('not here')")
     script = (
         "import sys; sys.path.insert(0, sys.argv[1])\n"
-        "from workbench.backends.llvm import jit\n"
+        "from workbench.backends.native import jit\n"
         "from workbench.base.errors import DeviceError\n"
         "try: jit.host()\n"
         "except DeviceError as error: print(error)"

@@ -17,14 +17,14 @@ import pytest
 
 from tests.backends.disk import fill_disk
 from workbench import Tensor, engine
-from workbench.backends.llvm import jit
-from workbench.backends.llvm.objects import object_of
-from workbench.backends.native import object_cache
-from workbench.backends.native.private_files import write_json
+from workbench.backends.native import jit, object_cache
+from workbench.backends.native.objects import object_of
+from workbench.base.cache.folder import cache_folder, key_of
+from workbench.base.cache.json_files import write_json
 from workbench.pipeline import build
 
 posix = pytest.mark.skipif(os.name != "posix", reason="POSIX owners and modes")
-KEY = object_cache.key_of("some", "text")
+KEY = key_of("some", "text")
 
 
 @pytest.fixture(autouse=True)
@@ -34,7 +34,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def entry(key: str = KEY) -> Path:
-    return object_cache.cache_folder() / "objects" / key
+    return cache_folder() / "objects" / key
 
 
 def test_what_is_put_comes_back() -> None:
@@ -65,12 +65,12 @@ def test_no_cache_lies_in_the_folder_one_works_in(
     assert [path.name for path in (home / "deeper").rglob("*")] == ["work"]
     if name == "XDG_CACHE_HOME":
         assert object_cache.get(KEY) == b"code"
-        assert object_cache.cache_folder().is_relative_to(home / "own")
+        assert cache_folder().is_relative_to(home / "own")
 
 
 def test_keys_tell_parts_apart() -> None:
-    assert object_cache.key_of("ab", "c") != object_cache.key_of("a", "bc")
-    assert object_cache.key_of("a") == object_cache.key_of("a")
+    assert key_of("ab", "c") != key_of("a", "bc")
+    assert key_of("a") == key_of("a")
 
 
 @posix
@@ -102,7 +102,7 @@ def test_a_cut_file_is_noticed(length: int) -> None:
 
 
 def test_an_entry_under_another_key_is_noticed() -> None:
-    other = object_cache.key_of("other")
+    other = key_of("other")
     object_cache.put(other, b"code")
     entry(other).rename(entry())
     with pytest.warns(RuntimeWarning, match="damaged"):
@@ -229,7 +229,7 @@ def test_code_of_another_processor_is_not_used(monkeypatch: pytest.MonkeyPatch) 
 
 ONCE = """
 import numpy as np
-from workbench.backends.llvm import jit
+from workbench.backends.native import jit
 compiled, compile_object = [], jit.compile_object
 def noted(text):
     compiled.append(text)
@@ -254,7 +254,7 @@ def test_equal_kernels_compile_once_and_not_in_the_next_process(tmp_path: Path) 
 
 
 def test_trim_deletes_the_oldest() -> None:
-    keys = [object_cache.key_of(str(n)) for n in range(10)]
+    keys = [key_of(str(n)) for n in range(10)]
     for n, key in enumerate(keys):
         object_cache.put(key, b"x" * 1000)
         os.utime(entry(key), (n, n))
@@ -271,5 +271,5 @@ def test_folder_of_each_platform(monkeypatch: pytest.MonkeyPatch) -> None:
     ends = {"linux": ".cache", "darwin": "Caches", "win32": "local"}
     for platform, parent in ends.items():
         monkeypatch.setattr(sys, "platform", platform)
-        assert object_cache.cache_folder().name == "workbench"
-        assert object_cache.cache_folder().parent.name == parent
+        assert cache_folder().name == "workbench"
+        assert cache_folder().parent.name == parent

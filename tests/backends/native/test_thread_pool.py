@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from tests.support import count
-from workbench.backends.llvm import jit
+from workbench.backends.native import jit
 from workbench.backends.native import thread_pool as runtime_pool
 from workbench.backends.native.thread_pool import ThreadPool, pool
 

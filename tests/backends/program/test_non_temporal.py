@@ -20,9 +20,9 @@ from tests.backends.linear import (
 )
 from workbench import Device, Tensor, explore, pipeline
 from workbench.backends.buffer import Buffer
-from workbench.backends.llvm import jit
 from workbench.backends.llvm.render import render
 from workbench.backends.llvm.runtime import load
+from workbench.backends.native import jit
 from workbench.backends.program.non_temporal import non_temporal_stores
 from workbench.backends.program.source import Source
 from workbench.base.dtypes import dtypes
@@ -43,7 +43,7 @@ def small_caches(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Kernels of a few kilobytes are too much for the caches of this LLVM device."""
     device = Device["LLVM"]
     small = replace(
-        device.target, vector_bytes=64, l2_bytes=L2, non_temporal_bytes=LAST
+        device.target, vector_bytes=64, caches=(("L2", L2),), non_temporal_bytes=LAST
     )
     monkeypatch.setitem(vars(device), "target", small)
     for table in ("_programs", "_tuned"):
@@ -105,7 +105,7 @@ def test_lines_are_written_at_once(name: str) -> None:
     stores = [store(at(out, i), load_from(at(operand, i), lanes)) for i in places]
     linear = program(begin(g0), *inner, *stores, end(g0))
     non_temporal = non_temporal_stores(
-        linear, Target("LLVM", l2_bytes=0, non_temporal_bytes=1)
+        linear, Target("LLVM", caches=(("L2", 0),), non_temporal_bytes=1)
     )
     assert non_temporal == (set(stores) if chosen else set())
 

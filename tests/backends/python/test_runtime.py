@@ -12,12 +12,10 @@ from workbench.backends.python.render import render
 from workbench.backends.python.runtime import EmulatorProgram
 from workbench.base.dtypes import DType, dtypes
 from workbench.base.errors import CompileError, DeviceError, WorkbenchError
-from workbench.base.target import Target
 from workbench.ir.node.axis import AxisType
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import KernelInfo, Storage, UOp, gated
 
-TARGET = Target("PYTHON", native_transcendentals=True)
 F32 = dtypes.float32
 PIECES = [1 << 20, 64, 1]  # lanes at once: everything, pieces, one by one
 
@@ -91,7 +89,7 @@ def block(*children: UOp, name: str = "kernel") -> UOp:
 
 
 def run(tree: UOp, *arrays: Any, lanes: int = 1 << 20) -> None:
-    EmulatorProgram(render(tree, TARGET), lanes)([Memory(a) for a in arrays])
+    EmulatorProgram(render(tree), lanes)([Memory(a) for a in arrays])
 
 
 def normal(*shape: int) -> Any:
@@ -368,9 +366,7 @@ def test_deep_expressions_do_not_recurse() -> None:
 
 def test_a_bound_program_runs_again() -> None:
     a, b, out = normal(16), normal(16), Memory(np.zeros(16, np.float32))
-    again = EmulatorProgram(render(matmul(4, 4, 4), TARGET)).bind(
-        [out, Memory(a), Memory(b)]
-    )
+    again = EmulatorProgram(render(matmul(4, 4, 4))).bind([out, Memory(a), Memory(b)])
     for _ in range(2):
         again()
         want = a.reshape(4, 4) @ b.reshape(4, 4)
@@ -379,19 +375,17 @@ def test_a_bound_program_runs_again() -> None:
 
 
 def test_the_source_is_the_tree_to_read() -> None:
-    source = render(matmul(4, 5, 6), TARGET)
+    source = render(matmul(4, 5, 6))
     assert source.name == "kernel" and source.language == "workbench IR"
     assert source.params == ((F32, 24), (F32, 20), (F32, 30))
-    assert source.extent is None and source.scratch_bytes == 0
+    assert source.launch.steps is None and source.scratch_bytes == 0
     assert "for r0 in 5" in source.text
-    unused = render(
-        block(store(at(param(1, 1), UOp.index(0)), UOp.const(F32, 1.0))), TARGET
-    )
+    unused = render(block(store(at(param(1, 1), UOp.index(0)), UOp.const(F32, 1.0))))
     assert unused.params == ((dtypes.void, 0), (F32, 1))
 
 
 def test_what_cannot_run_says_so() -> None:
-    source = render(matmul(2, 2, 2), TARGET)
+    source = render(matmul(2, 2, 2))
     four = Memory(np.zeros(4, np.float32))
     with pytest.raises(DeviceError, match="takes 3 buffers, not 2"):
         EmulatorProgram(source)([four, four])
@@ -400,7 +394,7 @@ def test_what_cannot_run_says_so() -> None:
     with pytest.raises(DeviceError, match="buffer 2 is 4 x float64"):
         EmulatorProgram(source)([four, four, Memory(np.zeros(4))])
     with pytest.raises(CompileError, match="CONST is not a statement"):
-        EmulatorProgram(render(block(UOp.index(1)), TARGET))
+        EmulatorProgram(render(block(UOp.index(1))))
     stray = store(at(param(0, 4), g(4, "g0")), UOp.const(F32, 1.0))
     with pytest.raises(WorkbenchError, match="axis g0 is used outside its loop"):
-        EmulatorProgram(render(block(stray), TARGET))([four])
+        EmulatorProgram(render(block(stray)))([four])

@@ -7,22 +7,18 @@ from typing import Any
 
 import numpy as np
 
-from workbench.base.dtypes import DType, dtypes
+from workbench.base.dtypes import dtypes
 from workbench.ir.lower.decompose import DECOMPOSE_RULES
 from workbench.ir.meaning.casts import bitcast_array, cast_array
 from workbench.ir.node.ops import OPS, Ops
 from workbench.ir.node.uop import UOp
+from workbench.ir.rewriting.example_graphs import variable as variable
 from workbench.ir.rewriting.rewrite import RuleSet, rewrite
 
 FLOATS = [dtypes.float32, dtypes.float64]
 
 Array = Any
 Env = dict[UOp, Array]
-
-
-def variable(dtype: DType, name: str = "x", lo: Any = None, hi: Any = None) -> UOp:
-    bounds = dtype.min if lo is None else lo, dtype.max if hi is None else hi
-    return UOp(Ops.VAR, dtype, (), (name, *bounds))
 
 
 def decomposed(root: UOp, rules: RuleSet = DECOMPOSE_RULES) -> UOp:

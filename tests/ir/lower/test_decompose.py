@@ -9,6 +9,7 @@ from tests.ir.lower.graphs import Array, decomposed, evaluate, variable
 from workbench.base.dtypes import DType, dtypes
 from workbench.base.trace import observe
 from workbench.ir.lower.decompose import DECOMPOSE_RULES
+from workbench.ir.lower.examples import EXAMPLES
 from workbench.ir.node.axis import AxisType
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
@@ -100,36 +101,15 @@ def test_products_that_are_added_are_fused() -> None:
     assert decomposed(i * j + i) is i * j + i
 
 
-FIRES = {
-    "exp2-polynomial": variable(dtypes.float32).alu(Ops.EXP2),
-    "log2-polynomial": variable(dtypes.float64).alu(Ops.LOG2),
-    "sin-polynomial": variable(dtypes.float32).alu(Ops.SIN),
-    "cos-polynomial": variable(dtypes.float64).alu(Ops.COS),
-    "idiv-by-shift": variable(dtypes.int32) // 8,
-    "mod-by-mask": variable(dtypes.int32) % 8,
-    "idiv-nonnegative": variable(dtypes.int32, lo=0, hi=9) // 3,
-    "mod-nonnegative": variable(dtypes.int32, lo=0, hi=9) % 3,
-    "idiv-floor": variable(dtypes.int32) // variable(dtypes.int32, "y"),
-    "mod-floor": variable(dtypes.int32) % variable(dtypes.int32, "y"),
-    "guard-shift": variable(dtypes.int32).alu(Ops.SHL, variable(dtypes.int32, "y")),
-    "form-fma": variable(dtypes.float32) * 3.0 + 1.0,
-    "form-fma-right": variable(dtypes.float32) + variable(dtypes.float32, "y") * 3.0,
-    "form-fma-negated": variable(dtypes.float32)
-    + -(variable(dtypes.float32, "y") * 3.0),
-    "form-fma-subtract": -(variable(dtypes.float32) * 3.0)
-    + variable(dtypes.float32, "y"),
-}
-
-
 def test_every_rule_has_an_example_and_a_doc() -> None:
-    assert set(FIRES) == {rule.name for rule in DECOMPOSE_RULES.rules}
+    assert set(EXAMPLES) == {rule.name for rule in DECOMPOSE_RULES.rules}
     assert all(rule.doc for rule in DECOMPOSE_RULES.rules)
 
 
-@pytest.mark.parametrize("name", FIRES)
+@pytest.mark.parametrize("name", EXAMPLES)
 def test_rule_fires(name: str) -> None:
     with observe() as observation:
-        decomposed(FIRES[name])
+        decomposed(EXAMPLES[name])
     assert name in {str(match.rule.name) for match in observation.records[0].matches}
 
 
@@ -140,11 +120,11 @@ def drawn(node: UOp, rng: np.random.Generator) -> Array:
     return rng.integers(low, high, 1000, dtype=node.dtype.numpy, endpoint=True)
 
 
-@pytest.mark.parametrize("name", FIRES)
+@pytest.mark.parametrize("name", EXAMPLES)
 def test_both_sides_of_a_rule_agree(name: str) -> None:
     """Bit for bit, but for polynomials: `test_transcendentals` measures those."""
     rng = np.random.default_rng(4)
-    root = FIRES[name]
+    root = EXAMPLES[name]
     env = {n: drawn(n, rng) for n in root.toposort() if n.op is Ops.VAR}
     want, actual = evaluate(root, env), evaluate(decomposed(root), env)
     off = 4 * np.finfo(want.dtype).eps if name.endswith("-polynomial") else 0

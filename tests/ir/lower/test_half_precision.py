@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from tests.agreement.edge_cases import same
+from tests.ir.lower.graphs import evaluate
 from tests.ir.samples import at, axis, kernel, load, param, reduced, stage
 from workbench.backends.buffer import Buffer
 from workbench.backends.device import Device
@@ -15,11 +16,13 @@ from workbench.backends.llvm.runtime import load as load_program
 from workbench.base.dtypes import DType, dtypes
 from workbench.base.target import Target
 from workbench.base.trace import observe
+from workbench.ir.lower.examples import HALF_PRECISION_EXAMPLES
 from workbench.ir.lower.half_precision import ALL_HALF_PRECISION_RULES
 from workbench.ir.lower.lower import lower
 from workbench.ir.meaning.interpret import interpret_kernel
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp, gated
+from workbench.ir.rewriting.rewrite import Rule
 from workbench.ir.verify.verify import verify
 
 F16, BF16, F32 = dtypes.float16, dtypes.bfloat16, dtypes.float32
@@ -139,6 +142,22 @@ def test_every_rule_fires_and_has_a_doc() -> None:
             fired |= {str(match.rule.name) for match in matches}
     assert fired == {rule.name for rule in ALL_HALF_PRECISION_RULES.rules}
     assert all(rule.doc for rule in ALL_HALF_PRECISION_RULES.rules)
+
+
+@pytest.mark.parametrize("rule", ALL_HALF_PRECISION_RULES.rules, ids=lambda r: r.name)
+def test_a_rule_fires_at_its_example_and_both_sides_agree(rule: Rule) -> None:
+    """Memory has other bits' dtype afterwards: the kernels above say that it means the same."""
+    before = HALF_PRECISION_EXAMPLES[rule.name]
+    after = rule.matcher(before)
+    assert after is not None and after is not before
+    nodes = before.toposort()
+    if any(node.op in (Ops.LOAD, Ops.STORE) for node in nodes):
+        return
+    rng = np.random.default_rng(2)
+    bits = {n: rng.integers(0, 256, 4000 * n.dtype.itemsize, np.uint8) for n in nodes
+            if n.op is Ops.VAR}  # fmt: skip
+    env = {n: values.view(n.dtype.numpy) for n, values in bits.items()}
+    assert same(evaluate(after, env), evaluate(before, env)).all()
 
 
 def test_kernels_without_half_precision_types_have_no_such_pass() -> None:

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import random
-
 import pytest
 
-from tests.ir.rules import test_collapse, test_index_rules, test_movement, test_values
+from tests.ir.rules import test_index_rules, test_values
 from tests.ir.rules.instances import Leaves, instances
 from tests.ir.rules.meaning import matches
-from tests.ir.samples import F, at, axis, buffer, load, param, store, tensor
+from tests.ir.samples import F, axis, load, param
 from tests.tools.silent_rules import package_rules
-from workbench.base.dtypes import DType, dtypes
-from workbench.ir.functions.expand import FUNCTION_RULES
+from workbench.base.dtypes import dtypes
+from workbench.ir.functions import examples as functions
 from workbench.ir.lower.decompose import DECOMPOSE_RULES
-from workbench.ir.lower.half_precision import ALL_HALF_PRECISION_RULES
+from workbench.ir.lower.examples import HALF_PRECISION_EXAMPLES
 from workbench.ir.lower.lower import DECOMPOSED
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
@@ -22,36 +20,17 @@ from workbench.ir.rewriting.explain import explain
 from workbench.ir.rewriting.patterns import const, op, var
 from workbench.ir.rewriting.rewrite import Rule, RuleSet
 from workbench.ir.rules.collapse import COLLAPSE_RULES
+from workbench.ir.rules.examples import collapse, movement
 from workbench.ir.rules.index import INDEX_RULES
 from workbench.ir.rules.movement import MOVEMENT_RULES, TENSOR_RULES
 from workbench.ir.rules.values import VALUE_RULES
-from workbench.ir.schedule.cost import SPLIT_WORK
-from workbench.ir.schedule.split import SPLIT_RULES
+from workbench.ir.schedule import examples as schedule
 
 WIDE = Leaves(
     test_values.leaf, test_values.number, (F, dtypes.int32, dtypes.bool, dtypes.index)
 )
 DTYPES = (dtypes.float16, dtypes.bfloat16, F, dtypes.int32, dtypes.bool)
 g, h = axis("g0", 4), axis("g1", 5)
-
-
-def loaded(pick: random.Random, dtype: DType) -> UOp:
-    return load(param(1, 4, dtype), g)
-
-
-def half_precision_node(rule: Rule) -> UOp:
-    name, _, small = rule.name.partition("-")
-    if small not in ("float16", "bfloat16"):
-        return next(instances(rule, Leaves(loaded, test_values.number, DTYPES), 1))[0]
-    dtype = dtypes.float16 if small == "float16" else dtypes.bfloat16
-    memory = param(1, 4, dtype)
-    bits = load(param(1, 4, dtypes.uint16), g).bitcast(dtype)
-    return {
-        "load": load(memory, g),
-        "widen": bits.cast(F),
-        "round": load(param(1, 4, F), g).cast(dtype),
-        "store": store(at(memory, g), bits),
-    }[name]
 
 
 def fired_in(root: UOp, rules: RuleSet, name: str) -> UOp:
@@ -70,19 +49,13 @@ def nodes_that_match() -> dict[str, UOp]:
         graphs = test_index_rules.graphs_with_loads(rule) if with_loads else drawn
         nodes[rule.name] = next(graphs)[0]
     for rule in MOVEMENT_RULES.rules:
-        root = test_movement.CASES[rule.name][0][0]
+        root = movement.EXAMPLES[rule.name][0][0]
         nodes[rule.name] = fired_in(root, TENSOR_RULES, rule.name)
     for rule in COLLAPSE_RULES.rules:
-        root = test_collapse.BECOMES[rule.name][0][0]
+        root = collapse.EXAMPLES[rule.name][0][0]
         nodes[rule.name] = fired_in(root, COLLAPSE_RULES, rule.name)
-    for rule in ALL_HALF_PRECISION_RULES.rules:
-        nodes[rule.name] = half_precision_node(rule)
-    for rule in FUNCTION_RULES.rules:
-        assert rule.match.ops is not None and rule.match.src is not None
-        sources = (buffer(1, 3),) * len(rule.match.src)
-        nodes[rule.name] = UOp(rule.match.ops[0], F, sources)
-    large = tensor(Ops.REDUCE_AXIS, buffer(1, SPLIT_WORK), (Ops.ADD, (0,)))
-    return nodes | {r.name: large for r in SPLIT_RULES.rules}
+    nodes |= HALF_PRECISION_EXAMPLES
+    return nodes | functions.EXAMPLES | schedule.EXAMPLES
 
 
 def fires(rule: Rule, node: UOp) -> bool:

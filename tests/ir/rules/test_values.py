@@ -26,72 +26,21 @@ from workbench.base.dtypes import DType, dtypes
 from workbench.ir.node.ops import COMPARE, OPS, Ops
 from workbench.ir.node.uop import UOp
 from workbench.ir.rewriting.rewrite import Rule, rewrite
+from workbench.ir.rules.examples.values import EXAMPLES
 from workbench.ir.rules.values import VALUE_RULES
 from workbench.ir.text.readable import to_expr
 
 F, INT, B = dtypes.float32, dtypes.int32, dtypes.bool
-x, y, z = value(F), value(F, 1), value(F, 2)
-i, j, k = value(INT), value(INT, 1), value(INT, 2)
-p, q = value(B), value(B, 1)
-
-
-def minus(node: UOp) -> UOp:
-    return node.alu(Ops.NEG)
-
-
-def against(op: Ops, b: UOp, constant: bool) -> UOp:
-    return b.alu(op, b.like(constant))
-
-
-ONE_BY_ONE: dict[str, tuple[UOp, UOp]] = {
-    # rule, expression, what it becomes
-    "fold-constants": (UOp.const(INT, 7) // -2, UOp.const(INT, -4)),
-    "fold-cast": (UOp.const(F, 1e20).cast(INT), UOp.const(INT, 2**31 - 1)),
-    "fold-known": ((HERE // 64) + 1, UOp.index(1)),
-    "constant-right": (i.like(3) + i, i + 3),
-    "add-zero": (x + 0.0, x),
-    "mul-one": (x * 1.0, x),
-    "mul-zero": (p * False, UOp.const(B, False)),
-    "mul-minus-one": (x * -1.0, -x),
-    "neg-index": (-HERE, HERE * -1),
-    "neg-neg": (minus(minus(x)), x),
-    "not-not": (p.alu(Ops.NOT).alu(Ops.NOT), p),
-    "div-one": (x.alu(Ops.FDIV, x.like(1.0)), x),
-    "div-power-of-two": (x.alu(Ops.FDIV, x.like(-8.0)), x * -0.125),
-    "idiv-one": (i // 1, i),
-    "add-constants": ((i + 3) + 4, i + 7),
-    "mul-constants": ((i * 3) * 4, i * 12),
-    "and-self": (i & i, i),
-    "or-self": (i | i, i),
-    "or-zero": (i | 0, i),
-    "xor-zero": (p.alu(Ops.XOR, p.like(False)), p),
-    "xor-self": (i.alu(Ops.XOR, i), i.like(0)),
-    "shift-zero": (i.alu(Ops.SHL, i.like(0)), i),
-    "minus-self": (i + minus(i), i.like(0)),
-    "and-true": (p & True, p),
-    "or-false": (p | False, p),
-    "not-equal-true": (against(Ops.CMPNE, p, True), p.alu(Ops.NOT)),
-    "not-equal-false": (against(Ops.CMPNE, p, False), p),
-    "equal-true": (against(Ops.CMPEQ, p, True), p),
-    "equal-false": (against(Ops.CMPEQ, p, False), p.alu(Ops.NOT)),
-    "where-itself": (p.where(p.like(True), p.like(False)), p),
-    "where-same": (p.where(x, x), x),
-    "where-known": (p.like(True).where(x, y), x),
-    "where-not": (p.alu(Ops.NOT).where(x, y), p.where(y, x)),
-    "where-nested": (p.where(p.where(x, z), y), p.where(x, y)),
-    "max-min-self": (x.alu(Ops.MAX, x), x),
-    "max-min-bounded": ((i % 4).alu(Ops.MAX, i.like(-1)), i % 4),
-    "cast-same": (UOp(Ops.CAST, F, (x,)), x),
-    "cast-widened": (value(dtypes.int8).cast(INT).cast(F), value(dtypes.int8).cast(F)),
-}
+x, y = value(F), value(F, 1)
+i = value(INT)
 
 
 @pytest.mark.parametrize("name", [rule.name for rule in VALUE_RULES.rules])
 def test_one_rule(name: str) -> None:
-    before, expected = ONE_BY_ONE[name]
-    assert name in fired(before, VALUE_RULES)
-    assert rewrite(before, VALUE_RULES) is expected
-    assert name not in fired(expected, VALUE_RULES)
+    for before, expected in EXAMPLES[name]:
+        assert name in fired(before, VALUE_RULES)
+        assert rewrite(before, VALUE_RULES) is expected
+        assert name not in fired(expected, VALUE_RULES)
 
 
 NOT_EXACT: list[tuple[str, UOp]] = [

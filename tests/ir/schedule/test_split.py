@@ -14,6 +14,7 @@ from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 from workbench.ir.rewriting.rewrite import rewrite
 from workbench.ir.schedule.cost import FEW_RESULTS, SPLIT_WORK
+from workbench.ir.schedule.examples import EXAMPLES
 from workbench.ir.schedule.split import FEWEST_PARTS, SPLIT_RULES
 from workbench.ir.verify.verify import verify
 
@@ -51,6 +52,11 @@ def test_both_sides_of_a_rule_agree(kind: Ops) -> None:
             np.testing.assert_array_equal(actual, want)
             split += fired(before, SPLIT_RULES) == {"split-reduction"}
     assert split == 9
+
+
+def test_the_rule_fires_in_its_example() -> None:
+    assert {"split-reduction"} == EXAMPLES.keys()
+    assert fired(EXAMPLES["split-reduction"], SPLIT_RULES) == EXAMPLES.keys()
 
 
 STAYS = {

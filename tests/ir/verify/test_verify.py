@@ -253,6 +253,7 @@ LOWERED: dict[str, list[Callable[[], UOp]]] = {
         lambda: statements(store(out, x, "u0")),
         lambda: statements(store(out, x, "g0")),
     ],
+    "barrier": [lambda: block(bad(Ops.BARRIER, V, arg="all"), loop(g0, store(out, x)))],
     "accumulate": [
         lambda: statements(bad(Ops.ACCUMULATE, V, at(acc, g0), x, arg=Ops.ADD)),
         lambda: statements(bad(Ops.ACCUMULATE, V, at(acc, g0), x, arg=(Ops.XOR, None))),

@@ -7,6 +7,7 @@ what comes later there are `expect`, which tries again until it is so, and `draw
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 from collections.abc import Iterator
@@ -16,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from workbench.viz.page.document import css, packed, scripts
+from workbench.viz.page.document import css, esm, packed, scripts, shell
 
 FLAGS = (
     "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
@@ -25,12 +26,14 @@ FLAGS = (
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 WAIT_MS = 60_000
 """A machine that has much else to do is slow; what never comes fails all the same."""
-_SESSION = """<!doctype html><meta charset="utf-8"><style>{css}</style>
-<input id="outside"><div id="workbench"></div>
+_SESSION = """<!doctype html><html lang="en"><meta charset="utf-8"><title>workbench</title>
+<style id="style">{css}</style>
+<input id="outside" aria-label="outside"><div id="workbench"></div>
 <script type="text/plain" id="record">{record}</script>
 <script type="module">
 {scripts}
-const traits = {{ record: document.getElementById("record").textContent, view: {{}}, live: true }};
+const [record, css] = ["record", "style"].map((id) => document.getElementById(id).textContent);
+const traits = {{ record, view: {{}}, live: true, shell: {shell}, _css: css, _esm: {esm} }};
 const heard = {{}};
 window.sent = [];
 window.hear = (message) => heard["msg:custom"].forEach((act) => act(message));
@@ -67,7 +70,7 @@ FAINT = """() => {
   };
   const faint = [];
   for (const e of document.querySelectorAll(".wb-g-svg text")) {
-    const box = e.parentNode.querySelector(e.matches(".wb-g-badge") ? "circle" : ".wb-g-box, rect");
+    const box = e.parentNode.querySelector(e.parentNode.matches(".wb-g-badge") ? "circle" : ".wb-g-box, rect");
     if (!box || e.matches(".wb-g-sign") || !e.getClientRects().length) continue;
     const [a, b] = [e, box].map((part) => light(rgb(getComputedStyle(part).fill)));
     const contrast = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
@@ -164,6 +167,9 @@ def leave(browser: Any, page: Any) -> None:
             page.keyboard.up(key)
         page.mouse.up()
         page.mouse.move(-1, -1)  # nothing is under it
+        page.evaluate(
+            "localStorage.clear()"
+        )  # the next test finds panes as they are at first
         page.goto("about:blank")
         faults, page.faults = page.faults, []
         browser.free_pages.append(page)
@@ -173,10 +179,11 @@ def leave(browser: Any, page: Any) -> None:
 def shown(
     browser: Any, folder: Path, html: str, mode: str = "", **more: Any
 ) -> Iterator[Any]:
-    """Yield the page of some HTML, from disk, in the mode that a key leads to; in the end, fail
-    on errors that nobody caught."""
+    """Yield the page of some HTML, from disk, in the mode that a key leads to, else in Tune; in the
+    end, fail on errors that nobody caught."""
     path = folder / "page.html"
-    path.write_text(html, encoding="utf-8")
+    tune = html.replace("view: {}", "view: { mode: 'tune' }")
+    path.write_text(html if mode else tune, encoding="utf-8")
     page = opened(browser, path, **more)
     if mode:
         page.click(".wb-header", position={"x": 4, "y": 4})
@@ -193,4 +200,9 @@ def _local(page: Any, url: str) -> None:
 def session_page(record: dict[str, Any]) -> str:
     """Return a page over a model that a test answers for: `sent`, `hear(message)`, `show(view)`."""
     named = scripts().replace("export default", "const page =")
-    return _SESSION.format(css=css(), record=packed(record), scripts=named)
+    shell_text, esm_text = (
+        json.dumps(t).replace("</", "<\\/") for t in (shell(), esm())
+    )
+    return _SESSION.format(
+        css=css(), record=packed(record), scripts=named, shell=shell_text, esm=esm_text
+    )

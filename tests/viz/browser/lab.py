@@ -49,12 +49,9 @@ OWN = """(path) => {
   const own = [...shell.widgets("main")].find((w) => w.context?.path === path);
   shell.activateById(own.id);
 }"""
-PATIENT = """() => {
-  const limit = AbortSignal.timeout.bind(AbortSignal);
-  AbortSignal.timeout = (ms) => limit(Math.max(ms, 60_000));
-}"""
-"""anywidget gives up a model whose script has not begun after two seconds, and its page hears
-nothing any more: a busy machine takes longer."""
+GIVEN_UP_MODEL = "[anywidget] Failed to initialize model."
+"""What anywidget says of a model whose script has not begun within two seconds: the page hears Python
+all the same."""
 IS_OWN = "(path) => jupyterapp.shell.currentWidget?.context?.path === path"
 KERNEL = "jupyterapp.shell.currentWidget.context.sessionContext.session.kernel"
 SETTINGS = {

@@ -1,8 +1,9 @@
-"""No key that is pressed inside the workbench does anything to the notebook around it."""
+"""No key that is pressed inside the workbench does anything to the notebook around it, but saving."""
 
 from __future__ import annotations
 
 import string
+from typing import Any
 
 from tests.viz.browser.lab import LAB, Notebook
 
@@ -37,6 +38,7 @@ FOCUS = """(selector) => {
   element.focus();
   return element.contains(document.activeElement);
 }"""
+ON_OPT = "document.activeElement.matches('[data-opt]')"
 
 
 def test_keys_stay_inside(notebook: Notebook) -> None:
@@ -64,3 +66,37 @@ def test_keys_stay_inside(notebook: Notebook) -> None:
         page.evaluate(FOCUS, ".wb")
         page.keyboard.press("1")
     assert notebook.python("id(marker), other") == marker
+
+
+def test_a_save_from_inside_saves_the_notebook(notebook: Notebook) -> None:
+    """Opts are found, applied, timed and checked by keys, and Ctrl+S is the notebook's, with the
+    focus in the widget or in a field of it."""
+    wb = notebook.cell(CELLS.replace("24, 40", "48, 56")).locator(".wb")
+    wb.locator("[role=treeitem]:has-text('auto')").wait_for()
+    page = notebook.page
+    page.evaluate(FOCUS, ".wb")
+    page.keyboard.press("/")
+    page.keyboard.type("UPCAST")
+    page.keyboard.press("Enter")
+    page.wait_for_function(ON_OPT)
+    page.keyboard.press("a")
+    chosen = "[data-key^=variant-][aria-selected=true]:has-text('UPCAST')"
+    wb.locator(chosen).wait_for(state="attached")
+    page.wait_for_function(ON_OPT)
+    page.keyboard.press("c")
+    wb.locator(f"{chosen}:has-text('✓'), .wb-notice:has-text('✓')").first.wait_for()
+    file = notebook.lab.folder / notebook.name
+    for place in (".wb", ".wb-find"):
+        typed = f"{place[4:] or 'nothing'} = 1"
+        notebook.cell(typed)
+        assert typed not in file.read_text()
+        assert page.evaluate(FOCUS, place)
+        with page.expect_response(is_checkpoint):  # the last that a save asks for
+            page.keyboard.press("Control+s")
+        assert typed in file.read_text()
+        notebook.settle()
+    assert "explore(a.softmax(1))" in file.read_text()
+
+
+def is_checkpoint(response: Any) -> bool:
+    return "/checkpoints" in response.url and response.request.method == "POST"

@@ -70,3 +70,46 @@ def show_mode(wb: Any, key: str) -> None:
         wb.locator(".wb-rw-node").wait_for()
     else:
         wb.locator(".wb-loops [data-item]").first.click()
+
+
+TAB = """() => {
+  const tab = document.querySelector(".jp-LinkedOutputView").getBoundingClientRect();
+  const view = document.querySelector(".jp-LinkedOutputView .wb");
+  const { top, bottom, height } = view.getBoundingClientRect();
+  const graph = [...view.querySelectorAll(".wb-g-stage")].find((e) => e.checkVisibility());
+  return {
+    tab: tab.height, page: height, above: top - tab.top, below: tab.bottom - bottom,
+    graph: graph?.getBoundingClientRect().height ?? 0,
+    scrolls: [...document.querySelectorAll(".jp-LinkedOutputView, .jp-LinkedOutputView .jp-OutputArea")]
+      .filter((e) => e.scrollHeight > e.clientHeight + 1 && getComputedStyle(e).overflowY !== "visible").length,
+  };
+}"""
+
+
+@pytest.mark.parametrize("height", [1000, 1400])
+def test_a_view_of_its_own_has_all_of_the_tab(notebook: Notebook, height: int) -> None:
+    """JupyterLab's "Create New View for Output", with JupyterLab's settings: a tab below the notebook,
+    half of the window high."""
+    page = notebook.page
+    cell = notebook.cell(SOURCE)
+    cell.locator(".wb [role=treeitem]:has-text('auto')").wait_for(state="attached")
+    notebook.looks(1400)
+    page.set_viewport_size({"width": 1400, "height": height})
+    page.evaluate(
+        """() => {
+          const { content } = jupyterapp.shell.currentWidget;
+          content.activeCellIndex = content.widgets.findIndex((w) => w.node.querySelector(".wb"));
+          return jupyterapp.commands.execute("notebook:create-output-view");
+        }"""
+    )
+    view = page.locator(".jp-LinkedOutputView .wb")
+    view.locator(".wb-g-node").first.wait_for(state="attached")
+    page.wait_for_function(f"({TAB})().page > 200")
+    view.focus()
+    page.keyboard.press("3")
+    page.wait_for_function(f"({TAB})().graph > 100")
+    seen = page.evaluate(TAB)
+    assert seen["scrolls"] == 0, seen
+    assert 0 <= seen["above"] < 16 and 0 <= seen["below"] < 24, seen
+    assert seen["page"] > 0.93 * seen["tab"]
+    assert seen["graph"] > 0.5 * seen["tab"], "the graph has what the tab gives"

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import re
 from contextlib import nullcontext, suppress
+from pathlib import Path
 from typing import Any
 
 import nbformat
 import pytest
 from playwright.sync_api import TimeoutError, expect
 
+from tests.viz.browser.browser import leave, opened
 from tests.viz.browser.lab import KERNEL, LAB, Notebook
 
 pytestmark = LAB
@@ -77,9 +80,11 @@ def test_variants_and_times_come_back_after_a_restart(notebook: Notebook) -> Non
     wb = ready(notebook, SOURCE.format(n=22))
     wb.locator("[data-key=paste]").fill('UPCAST("g0", 2)')
     wb.locator("[data-key=paste]").press("Enter")
-    wb.locator("[role=treeitem][aria-selected=true]:has-text('mine 1')").wait_for()
+    wb.locator("[role=treeitem][aria-selected=true]:has-text('UPCAST g0 2')").wait_for()
     wb.locator("[data-key=time]").click()
-    time = wb.locator("[role=treeitem]:has-text('mine 1') .wb-spread:has-text('±')")
+    time = wb.locator(
+        "[role=treeitem]:has-text('UPCAST g0 2') .wb-spread:has-text('±')"
+    )
     time.wait_for()
     notebook.run(0)
     time.wait_for()
@@ -110,10 +115,12 @@ def test_many_pages_do_not_meet(notebook: Notebook) -> None:
     expect(page.locator(".wb")).to_have_count(10)
     second.locator("[data-key=paste]").fill('UPCAST("r0", 2)')
     second.locator("[data-key=paste]").press("Enter")
-    second.locator(".wb-offers .wb-error").wait_for()
+    second.locator(".wb-opt-verdict .wb-bad").wait_for()
     second.locator("[data-key=paste]").fill('UNROLL("r0", 2)')
     second.locator("[data-key=paste]").press("Enter")
-    second.locator("[role=treeitem][aria-selected=true]:has-text('mine 1')").wait_for()
+    second.locator(
+        "[role=treeitem][aria-selected=true]:has-text('UNROLL r0 2')"
+    ).wait_for()
     # both pages of one expression, and no other; the last pages may still be drawn
     try:
         page.wait_for_function(f"{COUNTS}.join() === '2,2,2,2,2,2,2,2,3,3'")
@@ -131,6 +138,60 @@ def test_many_pages_do_not_meet(notebook: Notebook) -> None:
     assert others.count() == 1, "each page looks for itself"
     chosen = first.locator("[role=treeitem][aria-selected=true]")
     expect(chosen).to_contain_text("plain")
+
+
+def saved_by_default(notebook: Notebook) -> Any:
+    """Show a workbench, save the notebook with the settings of a new JupyterLab, and return it."""
+    ready(notebook, SOURCE.format(n=26).removesuffix("ex") + QUIET.format("ex"))
+    still = notebook.page.locator("[data-still]")
+    expect(still).to_have_count(1)
+    expect(still).to_be_hidden()
+    notebook.settle()
+    notebook.page.evaluate("jupyterapp.commands.execute('docmanager:save')")
+    path = notebook.page.evaluate("jupyterapp.shell.currentWidget.context.path")
+    return nbformat.read(notebook.lab.folder / path, as_version=4)
+
+
+def test_a_notebook_saved_by_default_shows_its_picture_and_its_page(
+    notebook: Notebook,
+) -> None:
+    saved = saved_by_default(notebook)
+    assert "widgets" not in saved.metadata, "these are the default settings"
+    picture, widget = saved.cells[0].outputs
+    assert set(picture.data) == {"text/html"}
+    assert {"text/html", "text/plain"} < set(widget.data)
+    size = len(json.dumps(saved))
+    assert size < 500_000, "a cell's page and picture are not too much for a notebook"
+    notebook.python("__import__('ipywidgets').Widget.close_all()")  # as after a restart
+    with notebook.beside("tomorrow.ipynb", saved) as other:
+        output = other.locator(".jp-OutputArea")
+        output.locator("[data-still] img").first.wait_for()
+        expect(output.get_by_text("model not found")).to_be_hidden()
+        output.locator("[data-still] > details > summary").click()
+        inside = output.frame_locator("[data-still] iframe")
+        inside.locator(".wb").wait_for()
+        inside.locator("[data-key=mode-plan]").click()
+        inside.locator(".wb[data-mode=plan]").wait_for()
+        expect(inside.locator(".wb")).to_contain_text("1 kernel")
+    saved.cells[0].source += "  # changed: somebody else's notebook is not trusted"
+    with notebook.beside("stranger.ipynb", saved) as other:
+        output = other.locator(".jp-OutputArea")
+        output.locator("img").first.wait_for()
+        assert other.locator("iframe").count() == 0
+        expect(output.get_by_text("model not found")).to_have_count(0)
+
+
+def test_the_page_in_a_notebook_saves_itself(
+    notebook: Notebook, browser: Any, tmp_path: Path
+) -> None:
+    ready(notebook, SOURCE.format(n=27).removesuffix("ex") + QUIET.format("ex"))
+    notebook.page.click("[data-key=export]")
+    with notebook.page.expect_download() as info:
+        notebook.page.click("[data-key=export-html]")
+    info.value.save_as(tmp_path / "page.html")
+    page = opened(browser, tmp_path / "page.html")
+    expect(page.locator(".wb")).to_contain_text("1 kernel")
+    leave(browser, page)
 
 
 def test_a_saved_notebook(notebook: Notebook) -> None:
@@ -156,5 +217,5 @@ def test_a_saved_notebook(notebook: Notebook) -> None:
     with notebook.beside("foreign.ipynb", saved) as other_page:
         output = other_page.locator(".jp-OutputArea-output")
         output.locator("img").first.wait_for()
-        expect(output).to_contain_text("1 kernel")
+        expect(output.first).to_contain_text("1 kernel")
         assert other_page.locator(".wb").count() == 0

@@ -87,7 +87,7 @@ Deno.test("Esc lets go of what is picked", () => {
 Deno.test("what is typed into a field asks for nothing", () => {
   const target = new Played({ [FIELDS]: new Played() });
   const { isAnswered, app } = press("2", { target });
-  assert.deepEqual([isAnswered, app.view.mode], [false, "tune"]);
+  assert.deepEqual([isAnswered, app.view.mode], [false, ""]);
 });
 
 Deno.test("letters that mean something elsewhere in the page do nothing, others go on", () => {

@@ -52,3 +52,10 @@ Deno.test("an edge that is too long has no line", () => {
   assert.equal(routes.at(-1), null);
   assert.ok(routes.slice(0, -1).every(Boolean));
 });
+
+Deno.test("a thousand that are new stand free in one row", () => {
+  const star = graphOf(1001, Array.from({ length: 1000 }, (_, i) => [0, i + 1]));
+  const layout = layoutGraph(star, new Map([[0, { x: 0, y: 0 }]]));
+  assert.equal(new Set(layout.places.slice(1).map(({ y }) => y)).size, 1);
+  assert.equal(overlaps(star, layout), 0);
+});

@@ -10,7 +10,7 @@ export function recordOf() {
     ],
     pinned: null,
     languages: [{ name: "C" }, { name: "LLVM" }],
-    nodes: { op: ["PARAM", "ADD"], line: [-1, 0], inner: [[], []], made: [[], []] },
+    nodes: { op: ["PARAM", "ADD"], lines: [[], [[0]]], causes: [[], []] },
     lines: [{ where: "In [1], line 1", text: "x + y" }],
     passes: [],
     rules: [],

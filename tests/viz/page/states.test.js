@@ -29,9 +29,8 @@ function nodesOf(rows) {
     label: text(),
     dtype: text(),
     shape: text(),
-    line: rows.map(() => -1),
-    inner: rows.map(() => []),
-    made: rows.map(() => []),
+    lines: rows.map(() => []),
+    causes: rows.map(() => []),
   };
   return withReadings({ nodes, readings: rows.map(([reading]) => reading) }).nodes;
 }

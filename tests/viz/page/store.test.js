@@ -56,7 +56,7 @@ Deno.test("another variant leaves the opt and the code behind that were marked",
 Deno.test("a patch appends rows and columns, and sets values at paths", async () => {
   const app = new App(recordOf());
   const patch = {
-    append: { nodes: { op: ["MUL"], line: [-1], inner: [[]], made: [[]] }, texts: ["a"] },
+    append: { nodes: { op: ["MUL"], lines: [[]], causes: [[]] }, texts: ["a"] },
     set: [[["variants", 0, "note"], "good"], [["pinned"], 1]],
   };
   assert.deepEqual(await heard(app, () => app.patch(patch)), ["record"]);

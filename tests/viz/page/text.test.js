@@ -32,6 +32,7 @@ Deno.test("units fit the figure", () => {
 });
 
 Deno.test("plurals end as the word asks", () => {
+  assert.deepEqual([plural(1, "copy"), plural(2, "copy")], ["1 copy", "2 copies"]);
   assert.deepEqual([plural(1, "pass"), plural(2, "pass"), plural(1200, "match")], [
     "1 pass",
     "2 passes",

@@ -14,8 +14,8 @@ from tests.tools.compiler import needs_c
 from tests.tools.kernels import EXAMPLES
 from tests.viz.provenance.provenance_cases import CASES
 from workbench import Opt, explore
-from workbench.backends.llvm import jit
 from workbench.backends.llvm.locations import with_locations
+from workbench.backends.native import jit
 from workbench.backends.native.assembly import AsmLine, code_loops, readable
 from workbench.base.errors import DeviceError
 from workbench.ir.node.ops import Ops
@@ -25,7 +25,7 @@ from workbench.ir.text.printer import to_text
 from workbench.kernel.compiled import compiled
 from workbench.kernel.kernel import Compiled, Kernel
 from workbench.pipeline import recorded
-from workbench.viz.exploration import Exploration
+from workbench.viz.exploration.exploration import Exploration
 from workbench.viz.model.provenance import Links, Origin, links_of
 
 

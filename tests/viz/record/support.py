@@ -33,6 +33,8 @@ def timeless(record: Record) -> Record:
     result["machine"] |= dict.fromkeys(("peak", "bandwidth", "copy", "one_thread"))
     for row in result["passes"]:
         row["seconds"] = 0.0
+    for run in result["plan"]["runs"]:
+        run["predicted_s"] = None
     for row in result["variants"]:
         row["bound"] = row["cost"] = None
         row["offers"].sort(key=lambda offer: str(offer["opt"]))
@@ -63,21 +65,20 @@ def references(record: Record) -> Iterator[tuple[str, str, int]]:
     nodes = record["nodes"]
     for node, sources in enumerate(nodes["src"]):
         yield from (("src", f"nodes<{node}", s) for s in sources)
-        for place, number, source in nodes["made"][node]:
-            yield "made", "passes", place
-            yield "made", "nodes", source
+        for place, number, source in nodes["causes"][node]:
+            yield "causes", "passes", place
+            yield "causes", "nodes", source
             if number > 0:
-                yield "made", f"rewrites of {place}", number - 1
-        if nodes["line"][node] != -1:
-            yield "node.line", "lines", nodes["line"][node]
-        yield from (("node.inner", "lines", line) for line in nodes["inner"][node])
+                yield "causes", f"rewrites of {place}", number - 1
+        for chain in nodes["lines"][node]:
+            yield from (("node.lines", "lines", line) for line in chain)
     for row in record["passes"]:
         yield from (("pass", "nodes", n) for n in row["before"] + row["after"])
         texts = (row["text_before"], row["text_after"])
         yield from (("pass.text", "texts", t) for t in texts if t is not None)
         if row["kernel"] is not None:
             yield "pass.kernel", "kernels", row["kernel"]
-        for rule, before, after, root in row["rewrites"]:
+        for rule, before, after, root, _ in row["rewrites"]:
             if rule != -1:
                 yield "rewrite", "rules", rule
             numbers = (before, after) if root == -1 else (before, after, root)
@@ -103,6 +104,14 @@ def _plan_references(plan: Record) -> Iterator[tuple[str, str, int]]:
     for edge in plan["edges"]:
         yield from (("edge", "plan.nodes", end) for end in (edge["a"], edge["b"]))
     yield from (("region", "kernels", r["kernel"]) for r in plan["regions"])
+    for read in plan["reads"]:
+        source, reader, node, _ = read
+        yield from (("read", "kernels", k) for k in (source, reader))
+        yield "read", "nodes", node
+    for repeat in plan["repeats"]:
+        last = repeat["first"] + repeat["size"] * repeat["times"] - 1
+        yield from (("repeat", "kernels", k) for k in (repeat["first"], last))
+    yield from (("run", "kernels", run["like"]) for run in plan["runs"])
     for decision in plan["decisions"]:
         yield "decision", "nodes", decision["node"]
         if decision["kernel"] is not None:
@@ -117,7 +126,7 @@ def _variant_references(row: Record) -> Iterator[tuple[str, str, int]]:
     for line in row["loops"]["rows"] if row["loops"] else ():
         yield from (("row", "nodes", n) for n in line["nodes"])
         yield from (("row", "lines", n) for n in line["lines"])
-    for code in row["code"]:
+    for code in (*row["code"], *row["code_elsewhere"]):
         for link in filter(None, code["links"]):
             yield from (("link", "nodes", n) for n in link["nodes"])
             yield from (("link", "lines", n) for n in link["lines"])
@@ -163,7 +172,7 @@ def outline(record: Record) -> str:
     lines.append("passes")
     for row in record["passes"]:
         lines.append(f"{'  ' * (row['depth'] + 1)}{pass_text(row)}")
-        for rule, before, after, _ in row["rewrites"]:
+        for rule, before, after, *_ in row["rewrites"]:
             if rule != -1:
                 name = record["rules"][rule]["name"]
                 lines.append(f"    {name}: {label[before]} -> {label[after]}")

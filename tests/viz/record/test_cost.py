@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -14,9 +15,10 @@ from workbench.measure import speeds
 from workbench.measure.bandwidth import working_sets
 from workbench.measure.speeds import Rate, Speeds
 from workbench.viz.record.record import Recorder, build
+from workbench.viz.schema.variant import ShareRow
 from workbench.viz.session.timing_rows import timing_row
 
-LEVELS = [name for name, _ in working_sets(machine.caches() or machine.TYPICAL)]
+LEVELS = [name for name, _ in working_sets(machine.known_caches())]
 RATES = {
     name: Rate(200e9 / 2**place, 300e9 / 2**place) for place, name in enumerate(LEVELS)
 }
@@ -69,7 +71,7 @@ def timed(recorder: Recorder, variant: int, gflops: float, threads: int = 1) -> 
     median_s = work.flops / gflops / 1e9
     row = timing_row([median_s] * 3, work, "LLVM", "f32", threads)
     recorder.put(("variants", variant, "timing"), row)
-    recorder.raise_peaks()
+    recorder.mend_speeds()
 
 
 def peaks(record: dict[str, Any]) -> tuple[float, float]:
@@ -93,6 +95,16 @@ def test_what_beats_the_peak_raises_it(monkeypatch: pytest.MonkeyPatch) -> None:
     recorder.first()
     timed(recorder, 0, 100)
     assert peaks(plain(recorder.record)) == (128, 256) and not again
+    recorder.patch()
+    timing = recorder.record.variants[0].timing
+    assert timing and timing.share == ShareRow(100 / 128, "one thread's peak")
+    machine = replace(SPEEDS, peak={**SPEEDS.peak, "f32": Rate(2e11, 2e11)})
+    recorder.speeds = machine  # as if another variant had raised it
+    change = [["variants", 0, "timing", "share"], {"fraction": 0.5, "of": "peak"}]
+    assert (
+        change in plain(recorder.patch())["set"] and not plain(recorder.patch())["set"]
+    )
+    recorder.speeds = SPEEDS
     timed(recorder, 0, 140)
     assert peaks(plain(recorder.record)) == pytest.approx((140, 256)) and again == [1]
     timed(recorder, 0, 290, threads=2)
@@ -103,6 +115,25 @@ def test_what_beats_the_peak_raises_it(monkeypatch: pytest.MonkeyPatch) -> None:
         2,
         1,
     ]
+
+
+def test_no_launch_takes_longer_than_a_kernel_that_ran(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A launch of 6 µs was told of a kernel measured at 4.1 µs."""
+    monkeypatch.setattr(speeds, "_by_place", {})
+    recorder = Recorder(matmul(), replace(SPEEDS, launch_s=6e-6))
+    recorder.first()
+    recorder.add_cost(0)
+    assert "takes 6 µs" in str(plain(recorder.record)["variants"][0]["bound"])
+    work = recorder.kernels[0].estimates
+    row = timing_row([4.1e-6] * 3, work, "LLVM", "f32", 1)
+    recorder.put(("variants", 0, "timing"), row)
+    recorder.mend_speeds(0)
+    recorder.add_cost(0)
+    shown = plain(recorder.record)["variants"][0]
+    assert shown["cost"]["launch_s"] == pytest.approx(4.1e-6)
+    assert "takes 4.1 µs" in shown["bound"] and "6 µs" not in shown["bound"]
 
 
 def test_what_was_edited_raises_no_peak() -> None:

@@ -131,7 +131,7 @@ def test_a_step_is_got_at(recorder: Recorder, unit: str, name: str | None) -> No
     assert text.strip() == str(names["found"].after).strip()
     rewrites = passes[place]["rewrites"]
     names, text = run(copied(recorder, place, len(rewrites) - 1), recorder.exploration)
-    match, (rule, before, after, _) = names["match"], rewrites[-1]
+    match, (rule, before, after, *_) = names["match"], rewrites[-1]
     assert match.before is recorder.node(before)
     assert unit == "decision" or match.after is recorder.node(after)
     assert rule == -1 or str(match.rule).startswith(rules[rule]["name"])
@@ -141,7 +141,11 @@ def test_a_step_is_got_at(recorder: Recorder, unit: str, name: str | None) -> No
 
 def test_each_pass_that_is_one_function_is_got_at(recorder: Recorder) -> None:
     passes = plain(recorder.record.passes)
-    steps = [place for place, row in enumerate(passes) if row["unit"] == "step"]
+    steps = [
+        place
+        for place, row in enumerate(passes)
+        if row["unit"] == "step" and not row["rewrites"]
+    ]
     assert steps
     for place in steps[:4]:
         names, text = run(copied(recorder, place), recorder.exploration)
@@ -187,8 +191,8 @@ def test_the_plan_and_a_decision_are_got_at() -> None:
     assert [k.ast for k in names["ex"].kernels] == [k.ast for k in own.kernels]
     for row, decision in zip(rows, decisions, strict=True):
         other = None if decision.forced else not decision.stored
-        assert ("the other way" in row["python"]) == (not row["asked"])
-        assert row["asked"] or f"node: {other}}}" in row["python"]
+        assert ("the other way" in row["python"]) == (not row["is_requested"])
+        assert row["is_requested"] or f"node: {other}}}" in row["python"]
 
 
 @pytest.mark.parametrize("off", [(), ("form-fma",), ("form-fma", "mul-one")])

@@ -46,8 +46,8 @@ def test_what_a_page_opens_with(name: str) -> None:
 def test_decisions_have_the_names_people_know() -> None:
     decisions = plain(build(matmul(), "first"))["plan"]["decisions"]
     assert [d["name"] for d in decisions] == [
-        "matmul+bias+relu 6x4", "copy to LLVM 4", "copy to LLVM 8x4", "copy to LLVM 6x8",
-        "add 6x4", "sum of products 6x4x1", "mul 6x4x8",
+        "y = matmul+bias+relu 6x4", "add 6x4", "copy to LLVM 4", "sum of products 6x4x1",
+        "mul 6x4x8", "copy to LLVM 8x4", "copy to LLVM 6x8",
     ]  # fmt: skip
     assert str(matmul().decisions[0]).startswith(
         "store-asked max [6, 4]: it is a result"
@@ -163,7 +163,7 @@ def test_a_variant_is_appended() -> None:
     recorder.add_compiled(variant)
     patch = plain(recorder.patch())
     assert len(patch["append"]["variants"]) == 1
-    assert all(path[:2] == ["nodes", "made"] for path, _ in patch["set"])
+    assert all(path[:2] == ["nodes", "causes"] for path, _ in patch["set"])
     page = patched(page, patch)
     assert broken(page) == []
     row = page["variants"][variant]
@@ -333,7 +333,7 @@ def above(record: dict[str, Any], nodes: list[int]) -> set[int]:
     """Return nodes and all they came from, as the page follows them."""
     nodes_above, stack = set(nodes), list(nodes)
     while stack:
-        for _, _, node in record["nodes"]["made"][stack.pop()]:
+        for _, _, node in record["nodes"]["causes"][stack.pop()]:
             if node not in nodes_above:
                 nodes_above.add(node)
                 stack.append(node)
@@ -399,6 +399,17 @@ def test_what_is_left_out_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     assert broken(record) == []
     long = next(p for p in record["passes"] if p["name"] == "decompose")
     assert len(long["rewrites"]) == 4 < long["matches"]
-    roots = [root for *_, root in long["rewrites"]]
+    roots = [root for *_, root, _ in long["rewrites"]]
     assert roots[0] != -1 and roots[-1] == -1
     assert long["after"] != [-1]
+
+
+def test_memory_says_what_is_in_it() -> None:
+    """As the user calls it, or by the kernel that computes it; of earlier results nobody knows."""
+    a, earlier = array(64, 64), (array(64, 64) + 1).realize()
+    result = (a @ a).softmax(-1) @ (earlier + a)
+    nodes = plain(build(explore(result)))["nodes"]
+    columns = zip(nodes["op"], nodes["label"], strict=True)
+    labels = {label for op, label in columns if op == "BUFFER"}
+    assert {"a", "earlier", "result of kernel 1"} <= labels
+    assert not any("memory" in label for label in labels)

@@ -24,7 +24,7 @@ from tests.viz.schema import decoded
 from tests.viz.session.support import Page, session_of
 from tests.viz.session.test_persistence import KEY, SEARCH, TIMING, record
 from tests.viz.support import matmul
-from workbench.backends.native.private_files import read_json, write_json
+from workbench.base.cache.json_files import read_json, write_json
 from workbench.base.errors import WorkbenchError
 from workbench.base.typed import typed
 from workbench.ir.opt.opt import Opt, OptOps
@@ -36,7 +36,7 @@ from workbench.search.search import CachedSearch
 from workbench.viz.schema.saved import SavedVariants
 from workbench.viz.schema.variant import CheckRow, ErrorWords, SearchRow
 from workbench.viz.session import persistence
-from workbench.viz.session.handlers import variants as tuning
+from workbench.viz.session.handlers.saved_variants import restored
 from workbench.viz.session.live_record import Edited
 from workbench.viz.session.requests import checked
 
@@ -45,6 +45,10 @@ SEED = os.environ.get("WORKBENCH_TEST_SEED", "")
 REQUESTS: list[dict[str, Any]] = [
     {"do": "apply", "variant": 0, "opt": 'UPCAST("g1", 4)'},
     {"do": "paste", "variant": 0, "text": 'UPCAST("g0", 2), UPCAST("g1", 2)'},
+    {"do": "opts", "variant": 0, "opts": ['UPCAST("g0", 2)'], "place": 0, "amount": 4},
+    {"do": "name", "variant": 0, "text": "best"},
+    {"do": "delete", "variants": [0], "back": False},
+    {"do": "saved"},
     {"do": "auto", "kernel": 0},
     {"do": "code", "variant": 0, "language": "LLVM"},
     {"do": "offers", "variant": 0},
@@ -152,10 +156,10 @@ def test_every_request_is_answered_and_the_session_lives(
                 assert reply["error"]["what"] == refused.what
         assert plain(session.handle({"id": 1, "do": "ping", "have": None}))["ok"]
         session.tell_changes()
-        assert page.record == plain(session.record)
+        assert page.is_record_of(session)
 
 
-SAID = ("apply", "paste", "auto", "code", "offers", "pin", "note", "values", "ping",
+SAID = ("apply", "opts", "paste", "auto", "code", "offers", "pin", "note", "values", "ping",
         "measure", "check", "replan", "stop")  # fmt: skip
 """Requests that are answered, so that something is said of each kind."""
 
@@ -283,11 +287,12 @@ def test_a_session_begins_with_whatever_it_kept(
         )
         with session_of(matmul()) as session:
             page = Page(session)
-            for _ in tuning.restored(session):
+            session.shows_saved = True  # whoever saved them
+            for _ in restored(session):
                 session.tell_changes()
             assert plain(session.handle({"do": "ping"}))["ok"]
             session.tell_changes()
-            assert page.record == plain(session.record)
+            assert page.is_record_of(session)
 
 
 def read_variants(data: Any) -> dict[persistence.Key, Any]:

@@ -39,6 +39,11 @@ class Page:
             assert patch["set"][-1] == [["n"], self.record["n"] + 1], "in order"
             self.record = patched(self.record, patch)
 
+    def is_record_of(self, session: Session) -> bool:
+        """Whether its copy is the session's record, while no job changes that."""
+        with session.lock:
+            return bool(self.record == plain(session.record))
+
     def renew(self, record: str) -> None:
         self.renewed.append(record)
 

@@ -17,7 +17,7 @@ SHOWN = """import numpy as np, threading, time
 from IPython.display import display
 from workbench import Context, Tensor, explore
 with Context(LIVE=1): display(ex := explore(Tensor(np.ones((8, 8), np.float32)).sum(1)))
-widget, = ex.display.session.listeners()
+*_, widget = ex.display.session.listeners()
 def tell(widget=widget):  # Python's end clears the names of a module before its threads stop
     while True: widget.renew(str(time.time()) + "x" * 200_000); time.sleep(0.0005)
 threading.Thread(target=tell, daemon=True).start()"""

@@ -63,6 +63,7 @@ def test_an_op_may_be_a_name_in_quotes() -> None:
         ('"UPCAST"("g1", 4)', "is not an opt"),
         ('FASTER("g1", 4)', "there are UPCAST, UNROLL"),
         ("for x in y: pass", "is not an opt"),
+        ("UPCAST(g1, 7)", 'the name of an axis stands in quotes\n  try      "g1"'),
         ("[UPCAST", "cannot read the opts"),
         ("(" * 5000, "cannot read the opts"),
         ("x\0", "cannot read the opts"),

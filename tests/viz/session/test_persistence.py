@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from tests.support import ROOT
 from tests.viz.support import matmul
-from workbench.backends.native.private_files import MOST_BYTES
+from workbench.base.cache.json_files import MOST_BYTES
 from workbench.base.typed import typed
 from workbench.ir.nest.estimates import Estimates
 from workbench.viz.record.record import build
@@ -112,8 +112,8 @@ def test_damaged_source_is_as_good_as_absent(folder: Path, edited: Any) -> None:
 SEARCH = {
     "tried": 3, "timed": 2, "best": 2, "speedup": 1.5, "seconds": 9.0, "ended": "done",
     "device": "LLVM",
-    "trials": [[0, None, "start", 2e-3, ""], [1, 0, "\u202e<b>", None, "x"],
-               [2, 0, "UNROLL", 1e-3, ""]],
+    "candidates": [[0, None, "start", 2e-3, "", 0.01], [1, 0, "\u202e<b>", None, "x", None],
+               [2, 0, "UNROLL", 1e-3, "", None]],
 }  # fmt: skip
 
 
@@ -136,10 +136,10 @@ def test_what_a_search_tried_is_kept_of_the_youngest() -> None:
 
 @pytest.mark.parametrize(
     "broken",
-    [4, {"trials": []}, {"best": 7}, {"best": None}, {"speedup": "nan"}, {"tried": "3"},
-     {"trials": [[0, 0, "", None, ""]]}, {"trials": [[0, None, "", -1, ""]]},
-     {"trials": [[0, None, "", None, ""], [0, None, "", None, ""]]},
-     {"trials": [[0, None]]}, {"trials": 3}, {"trials": [[[], None, "", None, ""]]}],
+    [4, {"candidates": []}, {"best": 7}, {"best": None}, {"speedup": "nan"}, {"tried": "3"},
+     {"candidates": [[0, 0, "", None, ""]]}, {"candidates": [[0, None, "", -1, ""]]},
+     {"candidates": [[0, None, "", None, ""], [0, None, "", None, ""]]},
+     {"candidates": [[0, None]]}, {"candidates": 3}, {"candidates": [[[], None, "", None, ""]]}],
 )  # fmt: skip
 def test_a_damaged_search_is_as_good_as_absent(folder: Path, broken: Any) -> None:
     rows = record("A")

@@ -169,7 +169,7 @@ def test_a_page_that_opens_between_a_change_and_its_patch() -> None:
         reply = plain(session.handle({"do": "ping", "have": -1}, second))
         assert reply["result"]["n"] == plain(session.record)["n"]
         session.tell_changes()
-        assert first.record == second.record == plain(session.record)
+        assert first.is_record_of(session) and second.is_record_of(session)
         assert (
             len(plain(second.record)["variants"]) == 3 and broken(second.record) == []
         )
@@ -241,7 +241,7 @@ def test_baselines_change_while_they_are_timed(monkeypatch: pytest.MonkeyPatch) 
 
 def test_offers_change_while_they_are_measured(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(prefetch, "MOST_OFFERS", 8)
-    with session_of(matmul(), measures_ahead=True) as session:
+    with session_of(matmul(), prefetches=True) as session:
 
         def away_and_back() -> None:
             for name in ("PYTHON", "LLVM"):
@@ -292,7 +292,7 @@ def test_what_was_asked_of_a_plan_that_is_gone_is_not_done() -> None:
 
 def test_baselines_are_not_timed_ahead_on_an_emulator() -> None:
     ex = softmax().baseline("mine", lambda: None)
-    with session_of(ex, measures_ahead=True) as session:
+    with session_of(ex, prefetches=True) as session:
         done(session, "device", name="PYTHON")
         assert session.jobs.submit(session, session._prefetch(), PREFETCH).wait(60)
         assert plain(session.record)["baselines"][0]["timing"] is None

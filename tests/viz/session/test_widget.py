@@ -176,3 +176,15 @@ def test_looking_in_a_terminal_loads_no_widgets() -> None:
         [sys.executable, "-c", script], capture_output=True, text=True, check=True
     )
     assert ran.stdout == "[]\n"
+
+
+def test_a_widget_hears_of_a_guess_and_python_of_one_in_the_page() -> None:
+    a = array(8, 8)
+    ex = explore(a + 1.0, ask="kernels")
+    widget = ex.to_widget()
+    assert "guess" not in widget.view and ex.waits
+    ex.guess(2)
+    assert widget.view["guess"] == "2" and not ex.waits
+    ex.display.guess = None
+    widget.view = {"mode": "tune", "guess": "4"}
+    assert ex.display.guess == "4" and "you said 4, it is 1" in str(ex)

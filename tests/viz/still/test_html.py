@@ -20,7 +20,7 @@ from workbench.ir.node.axis import AxisType
 from workbench.ir.opt.opt import Opt, OptOps
 from workbench.tensor.tensor import Tensor
 from workbench.viz import explore, formatters
-from workbench.viz.exploration import MOST_KERNELS
+from workbench.viz.exploration.exploration import MOST_KERNELS
 from workbench.viz.model.graph import folded
 from workbench.viz.model.kinds import PATTERNS, ink
 from workbench.viz.schema.variant import OfferRow
@@ -215,7 +215,19 @@ def test_opts_by_kind() -> None:
         Opt(OptOps.UPCAST, "g0", 4),
     ]
     offers = [
-        OfferRow(str(o), o.op.name, [], o.op.here, o.op.on_a_gpu, None, "", None, None)
+        OfferRow(
+            str(o),
+            o.op.name,
+            [],
+            o.op.here,
+            o.op.on_a_gpu,
+            None,
+            "",
+            None,
+            None,
+            False,
+            None,
+        )
         for o in opts
     ]
     html = offers_part(offers)

@@ -16,7 +16,7 @@ from workbench import Tensor, explore
 from workbench.base.errors import WorkbenchError
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
-from workbench.viz.exploration import Exploration
+from workbench.viz.exploration.exploration import Exploration
 from workbench.viz.page.panel import panes
 from workbench.viz.schema.messages import ViewState
 from workbench.viz.session import show
@@ -79,7 +79,7 @@ def test_results_are_those_of_the_workbench(
         session.recorder.add_speeds()
         text = str(ex.results)
     for words in (
-        f"mine 1: {opt}",
+        f": {opt}",
         "a note",
         "right: ",
         " peak, ",
@@ -118,7 +118,9 @@ def test_a_notebook_shows_the_one_pane(
         def _repr_mimebundle_(self) -> tuple[dict[str, str], dict[str, str]]:
             return {show.WIDGET: "view"}, {}
 
-    def widget(page: show.LivePage, ex: Exploration, view: ViewState) -> Widget:
+    def widget(
+        page: show.LivePage, ex: Exploration, view: ViewState, *_: object
+    ) -> Widget:
         views.append(view)
         return Widget()
 

@@ -14,13 +14,13 @@ from collections.abc import Iterator
 
 from workbench.ir.nest.accesses import name_of
 from workbench.ir.nest.loops import tree_statements
-from workbench.ir.node.ops import Ops
+from workbench.ir.node.ops import OPS, Ops
 from workbench.ir.node.uop import UOp
 from workbench.ir.text.readable import statement_lines
 
 _LONGEST = 88
-_LONG = frozenset({Ops.EXP2, Ops.LOG2, Ops.SIN, Ops.COS})
-"""Ops that take many lines as polynomials."""
+_LONG_COST = 20
+"""What an op costs, in additions, that takes many lines as a polynomial."""
 _SIGN = re.compile(r" (?:\+|\*|max|min)?= ")
 
 
@@ -79,7 +79,8 @@ class Follower:
         nodes = leaf.src[1].toposort()
         places = dict.fromkeys(n.place.param for n in nodes if n.op is Ops.LOAD)
         names = ", ".join(name_of(place) for place in places)
-        functions = dict.fromkeys(n.op.name.lower() for n in nodes if n.op in _LONG)
+        long = [n.op for n in nodes if OPS[n.op].cost >= _LONG_COST]
+        functions = dict.fromkeys(op.name.lower() for op in long)
         by = f", with {' and '.join(functions)}" if functions else ""
         return f"{target} from {names}{by}" if names else target + by
 

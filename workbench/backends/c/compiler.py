@@ -17,7 +17,8 @@ from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
 
-from workbench.backends.native import object_cache
+from workbench.backends.native.assembly import error_line
+from workbench.base.cache.folder import cache_folder
 from workbench.base.errors import CompileError, DeviceError
 
 # What the renderer relies on: signed integers wrap, a*b + c is fused, float operations are never
@@ -93,6 +94,7 @@ class Compiler:
                 "c",
                 because or f"{self.command[0]} ended with status {process.returncode}",
                 last_good=text or None,
+                line=error_line(process.stderr),
             )
         return process.stdout
 
@@ -101,7 +103,7 @@ class Compiler:
         read-only."""
         if not self.is_zig:
             return None
-        folder = str(object_cache.cache_folder() / "zig")
+        folder = str(cache_folder() / "zig")
         return {
             "ZIG_GLOBAL_CACHE_DIR": folder,
             "ZIG_LOCAL_CACHE_DIR": folder,

@@ -8,8 +8,11 @@ from dataclasses import replace
 from importlib.util import find_spec
 
 from workbench.backends.contract import Program
-from workbench.backends.llvm.device import DEVICE as LLVM
-from workbench.backends.native.processor import Processor, cache_bytes
+from workbench.backends.native.processor import (
+    Processor,
+    compiled_target,
+    processor_target,
+)
 from workbench.backends.program.language import Language
 from workbench.backends.program.source import Source
 from workbench.base.errors import DeviceError
@@ -29,7 +32,7 @@ class CDevice(Processor):
     renders_anywhere = True
     language = Language(
         "C",
-        "C",
+        "C, in which every kernel can be read",
         comment="//.*$",
         word=r"\b(?:for|if|else|return|const|void|float|double|long|int|static|inline|typedef"
         r"|struct|union|__kernel|__local|__global)\b",
@@ -47,12 +50,11 @@ class CDevice(Processor):
 
     def _target(self) -> Target:
         if find_spec("llvmlite") is None:
-            l1_bytes, l2_bytes, _ = cache_bytes()
-            return Target(self.name, l1_bytes=l1_bytes, l2_bytes=l2_bytes)
+            return processor_target(self.name)
         # Compilers differ in their support of float16 and in their syntax of non-temporal stores;
         # all of them have integers and plain stores.
         return replace(
-            LLVM.target, device=self.name, converts_float16=False, non_temporal_bytes=0
+            compiled_target(self.name), converts_float16=False, non_temporal_bytes=0
         )
 
     def render(

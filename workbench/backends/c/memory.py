@@ -19,10 +19,7 @@ from workbench.backends.c.expressions.expression import (
 )
 from workbench.backends.c.expressions.operands import COperands
 from workbench.backends.c.writer import CWriter
-from workbench.backends.program.analysis import (
-    ALIGNMENT_BYTES,
-    ProgramAnalysis,
-)
+from workbench.backends.program.analysis import ProgramAnalysis
 from workbench.base.dtypes import DType, dtypes
 from workbench.base.errors import CompileError
 from workbench.ir.nest.accesses import size_of
@@ -62,7 +59,7 @@ class CMemory:
             if handed_in:
                 self.text.put(f"{kind} *{name} = ({kind} *)(scratch + {offset});")
             else:
-                aligned = f"__attribute__((aligned({ALIGNMENT_BYTES})))"
+                aligned = f"__attribute__((aligned({self.plan.alignment_bytes})))"
                 self.text.put(f"{kind} {name}[{size_of(define)}] {aligned};")
 
     def _place(self, address: UOp) -> tuple[str, str]:

@@ -85,7 +85,7 @@ def render(
     prelude = writer.prelude.text()
     head = [*prelude.split("\n"), ""] if prelude else []
     head += ["// " + words for words in _about(info, plan, block)]
-    thread = ", long thread" if plan.threads > 1 else ""
+    thread = ", long thread" if plan.launch.threads > 1 else ""
     head.append(f"void {name}(void **args, long lo, long hi{thread}) {{")
     body = writer.text.lines, writer.text.positions
     return finished(name, "C", plan, head, body, ["}", ""])

@@ -14,8 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
 
 from workbench.backends.c.compiler import compiler
-from workbench.backends.llvm import jit
-from workbench.backends.native import object_cache
+from workbench.backends.native import jit, object_cache
 from workbench.backends.native.assembly import AsmLine, readable
 from workbench.backends.native.program import KEPT_PROGRAMS, NativeProgram
 from workbench.backends.program.source import Source
@@ -118,7 +117,8 @@ def _loaded(text: str, names: Sequence[str]) -> list[jit.Code]:
     try:
         return jit.load_functions(_object(text), names)
     except CompileError as error:
-        raise CompileError("c", error.because, last_good=text) from error
+        because, line = error.because, error.line
+        raise CompileError("c", because, last_good=text, line=line) from error
 
 
 def _object(text: str) -> bytes:

@@ -7,7 +7,7 @@ from importlib.util import find_spec
 
 from workbench.backends.contract import Program
 from workbench.backends.llvm import render as render_llvm
-from workbench.backends.native.processor import Processor, cache_bytes
+from workbench.backends.native.processor import Processor, compiled_target
 from workbench.backends.program.language import Language
 from workbench.backends.program.source import Source
 from workbench.base.forking import no_fork
@@ -41,22 +41,7 @@ class LLVMDevice(Processor):
         return self._is_installed
 
     def _target(self) -> Target:
-        with no_fork:
-            from workbench.backends.llvm.jit import host
-            from workbench.backends.native.thread_pool import cores
-
-        machine = host()
-        l1_bytes, l2_bytes, last_bytes = cache_bytes()
-        return Target(
-            self.name,
-            vector_bytes=machine.vector_bytes,
-            vector_registers=machine.vector_registers,
-            l1_bytes=l1_bytes,
-            l2_bytes=l2_bytes,
-            non_temporal_bytes=last_bytes,
-            converts_float16=machine.converts_float16,
-            cores=cores(),
-        )
+        return compiled_target(self.name)
 
     def render(
         self, block: UOp, linear: tuple[UOp, ...], tree: UOp | None = None

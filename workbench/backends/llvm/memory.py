@@ -16,7 +16,6 @@ from workbench.backends.llvm.operands import Operands
 from workbench.backends.llvm.ssa import split_offset
 from workbench.backends.llvm.writer import LLVMWriter
 from workbench.backends.program.analysis import (
-    ALIGNMENT_BYTES,
     ProgramAnalysis,
     alignment,
     element_type,
@@ -68,7 +67,7 @@ class LLVMMemory:
             name = self.text.unique(define.name)
             kind = f"[{size_of(define)} x {memory_type(define.dtype.scalar)}]"
             place = f"getelementptr i8, ptr {base}, i64 {offset}"
-            on_stack = f"alloca {kind}, align {ALIGNMENT_BYTES}"
+            on_stack = f"alloca {kind}, align {self.plan.alignment_bytes}"
             self.operands.values[define] = self.text.emit(
                 place if base else on_stack, name
             )
@@ -113,7 +112,7 @@ class LLVMMemory:
         """Return the instruction that reads the bytes of a LOAD."""
         address, *condition = node.src
         pointer, dtype = self.operands.operand(address), node.dtype
-        kind, align = memory_type(dtype), _alignment(address)
+        kind, align = memory_type(dtype), self._alignment(address)
         if not condition:
             return f"load {kind}, ptr {pointer}, align {align}"
         test = self.operands.operand(condition[0])
@@ -142,8 +141,16 @@ class LLVMMemory:
     def _manner(self, store: UOp) -> str:
         """Return the suffix of a store: its alignment, and whether it is non-temporal."""
         if store in self.non_temporal:
-            return f", align {alignment(store.src[0])}, !nontemporal !0"
-        return f", align {_alignment(store.src[0])}"
+            most = self.plan.alignment_bytes
+            return f", align {alignment(store.src[0], most)}, !nontemporal !0"
+        return f", align {self._alignment(store.src[0])}"
+
+    def _alignment(self, address: UOp) -> int:
+        """Return the alignment of an address in bytes: scratch is aligned, arguments need not
+        be."""
+        if address.param.op is Ops.PARAM:
+            return element_type(address).itemsize
+        return alignment(address, self.plan.alignment_bytes)
 
     def _masked_store(self, store: UOp, kind: str, text: str) -> None:
         """Store where the condition holds: all lanes at once where it holds in all, which is nearly
@@ -164,7 +171,7 @@ class LLVMMemory:
             self.text.put(f"br i1 {full}, label %{whole}, label %{edge}")
             self.text.begin(edge)
             over = f"v{dtype.count}{suffix(dtypes.uint8 if dtype.is_bool else dtype.scalar)}"
-            at = f"ptr align {_alignment(address)} {pointer}"
+            at = f"ptr align {self._alignment(address)} {pointer}"
             self.text.put(
                 f"call void @llvm.masked.store.{over}.p0({kind} {text}, {at}, {mask} {test})"
             )
@@ -179,10 +186,3 @@ def _gep(is_inside: bool) -> str:
     """Return the instruction for an address. Its "inbounds" is a promise, and an address under
     a condition may well lie outside of its buffer."""
     return "getelementptr inbounds" if is_inside else "getelementptr"
-
-
-def _alignment(address: UOp) -> int:
-    """Return the alignment of an address in bytes: scratch is aligned, arguments need not be."""
-    if address.param.op is Ops.PARAM:
-        return element_type(address).itemsize
-    return alignment(address)

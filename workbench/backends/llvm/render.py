@@ -30,7 +30,6 @@ from workbench.backends.llvm.remainder import remainder
 from workbench.backends.llvm.ssa import SSAPlan, construct_ssa
 from workbench.backends.llvm.writer import LLVMWriter, global_name
 from workbench.backends.program.analysis import (
-    ALIGNMENT_BYTES,
     ProgramAnalysis,
     about,
     analyse,
@@ -89,9 +88,10 @@ def _frame(
         for slot in non_temporal_slots
     ]
     if ssa.zero_bytes:
-        zeros = f"[{ssa.zero_bytes} x i8] zeroinitializer, align {ALIGNMENT_BYTES}"
+        least = plan.alignment_bytes
+        zeros = f"[{max(least, ssa.zero_bytes)} x i8] zeroinitializer, align {least}"
         head.append(f"@zeros = private constant {zeros}")
-    thread = ", i64 %thread" if plan.threads > 1 else ""
+    thread = ", i64 %thread" if plan.launch.threads > 1 else ""
     parameters = f"ptr %args, i64 %lo, i64 %hi{thread}"
     define = f"define void {global_name(name)}({parameters}) #0 {{"
     attributes = 'attributes #0 = { nounwind "no-stack-arg-probe" }'
@@ -115,7 +115,7 @@ class _LLVMRenderer:
         """Load the arguments, set up scratch memory, and return if there are no steps."""
         self.text.begin("entry")
         self.memory.pointers()
-        if self.plan.chunked is not None:
+        if self.plan.launch.steps is not None:
             self.text.put("%some = icmp slt i64 %lo, %hi")
             self.text.put("br i1 %some, label %begin, label %done")
             self.text.begin("begin")
@@ -146,7 +146,7 @@ class _LLVMRenderer:
     def finish(self) -> None:
         """End the function."""
         self.text.at = ()
-        if self.plan.chunked is not None:
+        if self.plan.launch.steps is not None:
             self.text.put("br label %done")
             self.text.begin("done")
         if self.memory.non_temporal:  # later stores may overtake non-temporal ones

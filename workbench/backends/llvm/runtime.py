@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from workbench.backends.llvm import jit
 from workbench.backends.llvm.locations import with_locations
-from workbench.backends.llvm.objects import object_of
+from workbench.backends.llvm.machine_passes import MachinePass, machine_passes
+from workbench.backends.native import jit
 from workbench.backends.native.assembly import AsmLine, readable
+from workbench.backends.native.objects import object_of
 from workbench.backends.native.program import KEPT_PROGRAMS, NativeProgram
 from workbench.backends.program.source import Source
 from workbench.base.forking import once
@@ -40,6 +41,10 @@ class LLVMProgram(NativeProgram):
     def assembly_lines(self) -> tuple[AsmLine, ...]:
         """The instructions without directives, each with its line of the source."""
         return readable(jit.compile_assembly(with_locations(self.source.text)))
+
+    def passes(self) -> list[MachinePass]:
+        """Return the passes of LLVM's code generator that change it, in a process of its own."""
+        return machine_passes(self.source.text)
 
     def _load(self) -> jit.Code:
         return jit.load_object(object_of(self.source.text), self.source.name)

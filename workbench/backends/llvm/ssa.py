@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from workbench.backends.program.analysis import ALIGNMENT_BYTES
 from workbench.base.dtypes import dtypes
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
@@ -39,7 +38,7 @@ def construct_ssa(linear: tuple[UOp, ...]) -> SSAPlan:
         loop_carried=_loop_carried(linear),
         folded=_folded(linear),
         names={n.src[1]: n.src[0] for n in linear if n.op is Ops.SET},
-        zero_bytes=max(ALIGNMENT_BYTES, *zeros) if zeros else 0,
+        zero_bytes=max(zeros, default=0),
     )
 
 

@@ -8,15 +8,11 @@ from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
+from workbench.base.target import TYPICAL_CACHES, Caches
+
 CACHES = Path("/sys/devices/system/cpu/cpu0/cache")
 CPUINFO = Path("/proc/cpuinfo")
 MEMORY = "memory"
-LINE_BYTES = 64
-"""Bytes of a cache line; a few processors have 128."""
-Caches = tuple[tuple[str, int], ...]
-"""(name, bytes) per level, the smallest first: ("L1", 32768)."""
-TYPICAL: Caches = (("L1", 32 << 10), ("L2", 512 << 10), ("L3", 8 << 20))
-"""Caches of a common processor, where the system does not say."""
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 
 
@@ -35,6 +31,20 @@ def caches(folder: Path = CACHES) -> Caches:
         if amount and kind in ("Data", "Unified"):
             sizes[f"L{level}"] = int(amount[1]) * _UNITS[amount[2]]
     return tuple(sorted(sizes.items(), key=lambda level: level[1]))
+
+
+def known_caches() -> Caches:
+    """Return the caches of core 0; those of a common processor where the system does not say."""
+    return caches() or TYPICAL_CACHES
+
+
+def line_bytes(folder: Path = CACHES, otherwise: int = 64) -> int:
+    """Return the bytes of a line of the first cache; `otherwise` where the system does not say."""
+    try:
+        text = (folder / "index0" / "coherency_line_size").read_text().strip()
+    except OSError:
+        return otherwise
+    return int(text) if text.isdigit() and int(text) else otherwise
 
 
 def level_of(size_bytes: int, levels: Sequence[tuple[str, int]]) -> str | None:

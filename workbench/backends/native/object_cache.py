@@ -12,12 +12,11 @@ import hashlib
 import itertools
 import os
 import stat
-import sys
-import tempfile
 import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from workbench.base.cache.folder import is_private, key_of, private_folder
 from workbench.base.files import replace_file
 
 _MAGIC = b"workbench object 1\n"
@@ -25,35 +24,6 @@ _DIGEST_BYTES = hashlib.sha256().digest_size
 _LIMIT_BYTES = 256 << 20
 _WRITES_BETWEEN_TRIMS = 256
 _writes = itertools.count(1)
-
-
-def cache_folder() -> Path:
-    """Return where caches live: $XDG_CACHE_HOME/workbench or the platform's equivalent.
-
-    A relative $XDG_CACHE_HOME is ignored, as its specification says: code would be read from the
-    current folder.
-    """
-    xdg_cache = Path(os.environ.get("XDG_CACHE_HOME", ""))
-    if xdg_cache.is_absolute():
-        return xdg_cache / "workbench"
-    if sys.platform == "win32":
-        return (
-            Path(os.environ.get("LOCALAPPDATA") or tempfile.gettempdir()) / "workbench"
-        )
-    home = Path(os.path.expanduser("~"))
-    if sys.platform == "darwin":
-        return home / "Library" / "Caches" / "workbench"
-    return home / ".cache" / "workbench"
-
-
-def key_of(*parts: str) -> str:
-    """Return the key of an object file that `parts` determine."""
-    digest = hashlib.sha256()
-    for part in parts:
-        data = part.encode()
-        digest.update(b"%d " % len(data))
-        digest.update(data)
-    return digest.hexdigest()
 
 
 def object_of(
@@ -77,7 +47,7 @@ def object_of(
 
 def get(key: str) -> bytes | None:
     """Return the object file stored under `key`, or None. Warns about a damaged file."""
-    folder = _safe_folder()
+    folder = private_folder("objects")
     if folder is None:
         return None
     data = _read(folder / key)
@@ -94,7 +64,7 @@ def get(key: str) -> bytes | None:
 def put(key: str, content: bytes) -> None:
     """Store `content` under `key`. Without a cache folder it does nothing; where one cannot be
     written, as on a full disk, it warns, and the kernel is compiled each session."""
-    folder = _safe_folder()
+    folder = private_folder("objects")
     if folder is None:
         return
     try:
@@ -109,7 +79,7 @@ def put(key: str, content: bytes) -> None:
 
 def trim(limit_bytes: int) -> None:
     """Where files take more than `limit_bytes`, delete the oldest until they take half of it."""
-    folder = _safe_folder()
+    folder = private_folder("objects")
     if folder is None:
         return
     files = []
@@ -156,37 +126,13 @@ def _read(path: Path) -> bytes | None:
         os.close(handle)
         return None
     with os.fdopen(handle, "rb") as file:
-        if not stat.S_ISREG(about.st_mode) or not _is_ours(about):
+        if not stat.S_ISREG(about.st_mode) or not is_private(about):
             _warn(f"the cache file {path} is not yours alone; not using it")
             return None
         try:
             return file.read()
         except OSError:
             return b""  # treated as damaged
-
-
-def _safe_folder() -> Path | None:
-    """Return the folder of object files, created if necessary; None where it is not safe."""
-    folder = cache_folder() / "objects"
-    if not folder.is_absolute():  # a relative $HOME
-        return None
-    try:
-        for path in (folder.parent, folder):
-            path.mkdir(mode=0o700, parents=True, exist_ok=True)
-            if not _is_ours(path.stat()):
-                _warn(f"the cache folder {path} is not yours alone; not using it")
-                return None
-    except OSError:
-        return None
-    return folder
-
-
-def _is_ours(about: os.stat_result) -> bool:
-    """Whether this user owns a file and no other user may write to it."""
-    if not hasattr(os, "geteuid"):  # Windows keeps a user's folders by access lists
-        return True
-    shared = stat.S_IWGRP | stat.S_IWOTH
-    return about.st_uid == os.geteuid() and not about.st_mode & shared
 
 
 def _warn(message: str) -> None:

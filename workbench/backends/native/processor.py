@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from workbench.backends.contract import DeviceInfo
 from workbench.backends.native.host_memory import host_memory
 from workbench.base.forking import no_fork
+from workbench.base.target import Target
 
 
 class Processor(DeviceInfo):
@@ -14,11 +17,30 @@ class Processor(DeviceInfo):
     memory = host_memory
 
 
-def cache_bytes() -> tuple[int, int, int]:
-    """Return the bytes of the two caches that each core has, and of the largest; those of a common
-    processor where the system does not say. It reads a few small files, once, in 0.5 ms."""
+def processor_target(name: str) -> Target:
+    """Return a Target with the caches of this machine's processor. It reads a few small files, in
+    0.5 ms."""
     with no_fork:
-        from workbench.backends.native.machine import TYPICAL, caches
+        from workbench.backends.native.machine import known_caches, line_bytes
 
-    sizes = dict(TYPICAL) | dict(caches())
-    return sizes["L1"], sizes["L2"], max(sizes.values())
+    return Target(name, caches=known_caches(), line_bytes=line_bytes())
+
+
+def compiled_target(name: str) -> Target:
+    """Return the Target of code that LLVM loads on this machine's processor.
+
+    Errors: DeviceError if llvmlite is not installed or does not load.
+    """
+    with no_fork:
+        from workbench.backends.native.jit import host
+        from workbench.backends.native.thread_pool import cores
+
+    machine, target = host(), processor_target(name)
+    return replace(
+        target,
+        vector_bytes=machine.vector_bytes,
+        vector_registers=machine.vector_registers,
+        non_temporal_bytes=target.last_cache_bytes,
+        converts_float16=machine.converts_float16,
+        cores=cores(),
+    )

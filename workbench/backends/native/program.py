@@ -1,8 +1,14 @@
 """Launching machine code, for all devices on this machine's processor.
 
-A launch passes one array of pointers and the steps (lo, hi) of the chunked loop that it runs. A
-long kernel is launched in slices of at most 50 ms, so that Ctrl-C works in the middle of it; a
-kernel that is known to be short is one call, of less than a microsecond.
+The languages of these devices have the same frame around a kernel:
+
+    name(args, lo, hi, thread)
+
+`args` holds a pointer per argument and then, if it is large, one to scratch memory; `lo` and `hi`
+are the steps of the chunked loop that this launch runs, `thread` is its step of the loop over
+threads, where there is one. A long kernel is launched in slices of at most 50 ms, so that Ctrl-C
+works in the middle of it; a kernel that is known to be short is one call, of less than a
+microsecond.
 """
 
 from __future__ import annotations
@@ -14,10 +20,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from workbench.backends.buffer import Buffer
-from workbench.backends.llvm.jit import Code
 from workbench.backends.native.assembly import AsmLine
+from workbench.backends.native.jit import Code
 from workbench.backends.native.thread_pool import pool
-from workbench.backends.program.analysis import ALIGNMENT_BYTES
 from workbench.backends.program.source import Source
 from workbench.base.dtypes import DType, dtypes
 from workbench.base.errors import DeviceError
@@ -43,7 +48,8 @@ class NativeProgram(Unpicklable, ABC):
         self.source = source
         pointers = len(source.params) + bool(source.scratch_bytes)
         self._array = ctypes.c_uint64 * pointers
-        self._steps = 1 if source.extent is None else source.extent
+        self._steps = 1 if source.launch.steps is None else source.launch.steps
+        self._threads = source.launch.threads
         # Steps of one slice: 1 until a launch has measured a step.
         self._slice = 1 if self._steps > 1 else self._steps
 
@@ -79,7 +85,7 @@ class NativeProgram(Unpicklable, ABC):
 
     def on_threads(self, table: int, lo: int, hi: int) -> None:
         """Run the steps from `lo` to `hi` of every thread's part, all at once."""
-        pool().run(self._code.address, table, self.source.threads, lo, hi)
+        pool().run(self._code.address, table, self._threads, lo, hi)
 
     @property
     @abstractmethod
@@ -142,7 +148,7 @@ class NativeProgram(Unpicklable, ABC):
                     f"argument {slot} is {dtype}[{size}], and was given"
                     f" {buffer.dtype}[{buffer.size}]",
                 )
-            if slot in self.source.aligned and buffer.address % ALIGNMENT_BYTES:
+            if slot in self.source.aligned and not _begins_a_line(buffer):
                 raise DeviceError(
                     f"cannot launch {self.source.name}",
                     f"argument {slot} is a part of a buffer that begins inside of a cache line,"
@@ -162,7 +168,7 @@ class NativeLaunch:
         self._run = program.run
         self._slots, self._buffers = len(buffers), [*buffers]
         addresses = [b.address for b in buffers]
-        threads = range(program.source.threads)
+        threads = range(program._threads)
         self._parts = [program.pack(addresses, self._buffers) for _ in threads]
         starts = [ctypes.addressof(part) for part in self._parts]
         self._table = (ctypes.c_uint64 * len(starts))(*starts)
@@ -185,6 +191,11 @@ class NativeLaunch:
 
 def _steps_in_slice(step_s: float) -> int:
     return max(1, int(SLICE_S / 2 / max(step_s, 1e-12)))
+
+
+def _begins_a_line(buffer: Buffer) -> bool:
+    """Whether a Buffer begins where a block of its memory may."""
+    return buffer.address % buffer.memory.alignment_bytes == 0
 
 
 def _fits(buffer: Buffer, param: tuple[DType, int]) -> bool:

@@ -13,11 +13,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from workbench.backends.program.analysis import (
-    ALIGNMENT_BYTES,
-    alignment,
-    element_type,
-)
+from workbench.backends.program.analysis import alignment, element_type
 from workbench.base.target import Target
 from workbench.ir.nest.accesses import size_of
 from workbench.ir.nest.estimates import executed
@@ -25,8 +21,6 @@ from workbench.ir.node.affine import terms
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 
-LINE_BYTES = ALIGNMENT_BYTES
-"""Bytes of a cache line."""
 LEAST_BYTES = 16
 """Bytes of a vector: machines have no shorter non-temporal stores."""
 
@@ -44,7 +38,7 @@ def non_temporal_stores(linear: tuple[UOp, ...], target: Target) -> frozenset[UO
     return frozenset(  # a masked tail counts as if all of it were written
         store
         for loop, stores in _bodies(linear)
-        for store in _in_lines(loop, stores)
+        for store in _in_lines(loop, stores, target)
         if _place(store) not in loaded
         and target.l2_bytes < stored[_place(store)] < 2 * _size(_place(store))
     )
@@ -65,15 +59,16 @@ def _bodies(linear: tuple[UOp, ...]) -> Iterator[tuple[UOp | None, list[UOp]]]:
             around[-1][1].append(node)
 
 
-def _in_lines(loop: UOp | None, stores: Sequence[UOp]) -> Iterator[UOp]:
+def _in_lines(loop: UOp | None, stores: Sequence[UOp], target: Target) -> Iterator[UOp]:
     """Yield the STOREs of a body that fill cache lines: neighbours that are whole lines together,
     or that the next step of the loop continues."""
+    line_bytes, most = target.line_bytes, target.alignment_bytes
     rows: dict[tuple[UOp, frozenset[tuple[UOp, int]]], list[tuple[int, UOp]]] = {}
     for store in stores:
         nbytes = store.src[1].dtype.itemsize
         if (
             nbytes >= LEAST_BYTES
-            and alignment(store.src[0]) % min(nbytes, LINE_BYTES) == 0
+            and alignment(store.src[0], most) % min(nbytes, line_bytes) == 0
         ):
             parts, offset = terms(store.place.flat_index)
             key = _place(store), frozenset(parts.items())
@@ -82,8 +77,9 @@ def _in_lines(loop: UOp | None, stores: Sequence[UOp]) -> Iterator[UOp]:
         step = None if loop is None else dict(steps).get(loop)
         for run in _runs(sorted(row, key=lambda pair: pair[0])):
             first, lanes = run[0], sum(s.src[1].dtype.count for s in run)
-            whole = lanes * element_type(first.src[0]).itemsize % LINE_BYTES == 0
-            if step == lanes or (whole and alignment(first.src[0]) == LINE_BYTES):
+            whole = lanes * element_type(first.src[0]).itemsize % line_bytes == 0
+            begins_line = alignment(first.src[0], most) % line_bytes == 0
+            if step == lanes or (whole and begins_line):
                 yield from run
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from workbench.backends.program.launch import LaunchShape
 from workbench.base.dtypes import DType, dtypes
 from workbench.ir.node.uop import UOp
 
@@ -14,13 +15,11 @@ class Source:
     """A kernel as text in the `language` of a device.
 
     `params` has the dtype and the number of elements of each argument, by slot (dtype void
-    for a slot that the kernel never touches); `extent` is the number of steps of the loop
-    that a launch may cut into slices, None where it runs whole; `threads` is how many parts
-    it has that run at once, each with scratch memory of its own; `aligned` are the slots whose
-    memory must begin at a multiple of 64 bytes, as a Buffer does; `block` is the lowered
-    statement tree, for the emulator. `lines` has, for each line of the text, the positions in
-    the linear program of the nodes whose code it is (none for a brace or a comment); it is empty
-    where that is unknown.
+    for a slot that the kernel never touches); `launch` has the loops of which a launch runs a
+    part; `aligned` are the slots whose memory must begin where a block of it may
+    (`Memory.alignment_bytes`); `block` is the lowered statement tree, for the emulator. `lines`
+    has, for each line of the text, the positions in the linear program of the nodes whose code it
+    is (none for a brace or a comment); it is empty where that is unknown.
 
     Units: scratch_bytes is the scratch memory that a launch passes; 0 where it is on the kernel's
     stack.
@@ -31,8 +30,7 @@ class Source:
     text: str
     params: tuple[tuple[DType, int], ...]
     scratch_bytes: int = 0
-    extent: int | None = None
-    threads: int = 1
+    launch: LaunchShape = LaunchShape()
     aligned: tuple[int, ...] = ()
     block: UOp | None = None
     lines: tuple[tuple[int, ...], ...] = field(default=(), compare=False, repr=False)

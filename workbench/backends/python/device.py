@@ -20,6 +20,7 @@ class PythonDevice(DeviceInfo):
     rank = 90
     is_emulator = True
     runs_plain = True
+    can_abort = False
     memory = host_memory
 
     @property
@@ -37,7 +38,7 @@ class PythonDevice(DeviceInfo):
         with no_fork:
             from workbench.backends.python.render import render
 
-        return render(block, self.target)
+        return render(block)
 
     def load(self, source: Source) -> Program:
         with no_fork:

@@ -92,7 +92,7 @@ def _body(
             )
         elif child.op in (Ops.STORE, Ops.ACCUMULATE):
             body.append(_statement(child))
-        elif child.op is not Ops.DEFINE:
+        elif child.op not in (Ops.DEFINE, Ops.BARRIER):
             raise CompileError("emulator", f"{child.op.name} is not a statement", child)
     return tuple(body)
 
@@ -171,5 +171,5 @@ def _statements(children: Sequence[UOp], path: Path) -> Iterator[tuple[Path, UOp
     for place, child in enumerate(children):
         if child.op is Ops.LOOP:
             yield from _statements(child.src[1:], (*path, place))
-        elif child.op is not Ops.DEFINE:
+        elif child.op not in (Ops.DEFINE, Ops.BARRIER):
             yield path, child

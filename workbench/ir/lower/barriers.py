@@ -1,15 +1,17 @@
 """Barriers of a work-group: where a work-item reads a tile that others have filled.
 
 The axes of a work-group (LOCAL, GROUP_REDUCE) are loops on a CPU. Where a tile is shared, they
-are cut in two, the filling before the reading; on a GPU a barrier stands there instead.
+are cut in two, the filling before the reading; a device with work-groups has a barrier there.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
-from workbench.ir.nest.loops import Statement, statements
+from workbench.ir.nest.loops import statements
 from workbench.ir.nest.placement import Item, Loop, place_statements
+from workbench.ir.nest.storage import is_shared
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 
@@ -19,8 +21,15 @@ def barriers(kernel: UOp) -> int:
     barrier stands after a tile is filled and before work-items read what others wrote; it serves
     all tiles filled before it. A barrier before a tile is filled again is not counted: a second
     tile makes it needless."""
-    waits: dict[Loop, list[tuple[int, int]]] = {}
     _, items = place_statements(statements(kernel))
+    points = barrier_points(items)
+    return sum(_trips(loop) * len(places) for loop, places in points.items())
+
+
+def barrier_points(items: Sequence[Item]) -> dict[Loop, list[int]]:
+    """Return, for the loops that need barriers, the positions in their bodies before which one
+    stands, in order."""
+    waits: dict[Loop, list[tuple[int, int]]] = {}
     makers = {i.statement.node: i for i in items if not i.init}
     for reader in makers.values():
         for node in reader.statement.reads:
@@ -28,16 +37,7 @@ def barriers(kernel: UOp) -> int:
             if node.op is Ops.STAGE and is_shared(maker.statement, reader.statement):
                 loop, between = _between(maker, reader)
                 waits.setdefault(loop, []).append(between)
-    return sum(_trips(loop) * _fewest(intervals) for loop, intervals in waits.items())
-
-
-def is_shared(tile: Statement, reader: Statement) -> bool:
-    """Whether a work-item reads elements of a tile that another one wrote: an axis of the
-    work-group fills the tile, or stands around the reader and not around the tile."""
-    around = {r for r in reader.nest if r.axis_kind.is_work_item}
-    return bool(around - set(tile.pre)) or any(
-        r.axis_kind.is_work_item for r in tile.own
-    )
+    return {loop: _fewest(intervals) for loop, intervals in waits.items()}
 
 
 def _between(maker: Item, reader: Item) -> tuple[Loop, tuple[int, int]]:
@@ -65,11 +65,11 @@ def _trips(loop: Loop) -> int:
     return math.prod(r.extent for r in loop.path() if not r.axis_kind.is_work_item)
 
 
-def _fewest(pairs: list[tuple[int, int]]) -> int:
-    """Return the least number of points such that one lies between the two positions of every
-    pair."""
-    many, last = 0, -1
+def _fewest(pairs: list[tuple[int, int]]) -> list[int]:
+    """Return the fewest points such that one lies between the two positions of every pair, each
+    right before the second one of a pair."""
+    points = [-1]
     for before, after in sorted(pairs, key=lambda pair: pair[1]):
-        if before >= last:
-            many, last = many + 1, after
-    return many
+        if before >= points[-1]:
+            points.append(after)
+    return points[1:]

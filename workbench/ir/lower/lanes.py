@@ -59,6 +59,24 @@ def lane_widths(axes: list[UOp], itemsize: int, target: Target) -> dict[str, int
     return {a.axis_name: width(a.extent, widest) for a in axes}
 
 
+def statement_lanes(
+    statement: UOp, widths: Mapping[str, int]
+) -> tuple[list[UOp], list[UOp], UOp | None]:
+    """Return the lane axes over which a statement writes, those that it only combines, both by
+    name, and that of the first which is its vector, if one is."""
+    target, value = statement.src
+    lanes = sorted((r for r in target.ranges if r.axis_kind.is_lane), key=_name)
+    rest = (r for r in value.ranges if r.axis_kind.is_lane and r not in lanes)
+    vector = next((r for r in lanes if r.axis_name == statement.vector), None)
+    if vector is not None and widths[vector.axis_name] == 1:
+        vector = None
+    return lanes, sorted(rest, key=_name), vector
+
+
+def _name(axis: UOp) -> str:
+    return axis.axis_name
+
+
 def starts(axis: UOp | None, widths: Mapping[str, int]) -> range:
     """Return where the vectors along an axis begin; one place without an axis."""
     if axis is None:

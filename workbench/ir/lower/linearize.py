@@ -12,11 +12,18 @@ from dataclasses import dataclass, field
 from workbench.base.dtypes import dtypes
 from workbench.base.sequences import common_prefix
 from workbench.base.target import Target
-from workbench.base.trace import derived_from
+from workbench.base.trace import derived_from, note_steps
 from workbench.ir.lower.addresses import flat
 from workbench.ir.lower.decompose import DECOMPOSE_RULES
 from workbench.ir.lower.expand import INT32, Expander, combine
-from workbench.ir.lower.lanes import VectorRegisters, lane_widths, spread
+from workbench.ir.lower.lanes import (
+    VectorRegisters,
+    lane_widths,
+    spread,
+    statement_lanes,
+)
+from workbench.ir.lower.linear_steps import linear_states
+from workbench.ir.lower.tree_steps import matches_between
 from workbench.ir.node import construct
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp, leaves, split_gate
@@ -47,7 +54,13 @@ MACHINE_DIVISION = Pass(
 def linearize(block: UOp, target: Target) -> tuple[UOp, ...]:
     """Return the program of a statement tree, lanes expanded to vectors."""
     with MACHINE_DIVISION.merged(), SIMPLIFY_INDEX.merged():
-        return _Linearizer(block, target).program()
+        linearizer = _Linearizer(block, target)
+        program = linearizer.program()
+    effects, widths = linearizer.effects, linearizer.widths
+    note_steps(
+        lambda: matches_between(block, linear_states(block, program, effects, widths))
+    )
+    return program
 
 
 class _Linearizer:
@@ -60,6 +73,8 @@ class _Linearizer:
         self.insertion_points = _insertion_points(block)
         self.divides = any(n.op in (Ops.IDIV, Ops.MOD) for n in nodes)
         self.machine: dict[UOp, UOp] = {}
+        self.effects: dict[UOp, tuple[UOp, ...]] = {}
+        """The operations that write, of each statement."""
         depth = {loop.src[0]: i for i, loop in enumerate(reversed(loops))}
         sizes = [
             n.dtype.itemsize
@@ -101,39 +116,39 @@ class _Linearizer:
 
     def program(self) -> tuple[UOp, ...]:
         header = UOp(Ops.BLOCK, dtypes.void, (), self.block.arg)
-        arrays = [d for d in leaves([self.block], Ops.DEFINE) if d.space == "scratch"]
+        arrays = [d for d in leaves([self.block], Ops.DEFINE) if d.space != "register"]
         for child in self.block.src:
             self._statement(child)
         return (header, *arrays, *self.scopes[0].program)
 
     def _statement(self, node: UOp) -> None:
         # loops nest no deeper than a kernel has axes
+        if node.op is Ops.BARRIER:
+            self._append(node)
+            return
         if node.op is not Ops.LOOP:
+            program = self.scopes[-1].program
+            start = len(program)
             with derived_from(node):
                 self._leaf(node)
+            writes = [n for n in program[start:] if n.dtype is dtypes.void]
+            self.effects[node] = tuple(writes)
             return
-        self.scopes.append(Scope(node.src[0]))
-        for child in node.src[1:]:
+        self.scopes.append(Scope(node.axis))
+        for child in node.body:
             self._statement(child)
         inner = self.scopes.pop()
         for value in inner.values:
             del self.placed[value]
-        begin = UOp(Ops.LOOP, dtypes.void, (node.src[0],), node.arg)
-        end = UOp(Ops.ENDLOOP, dtypes.void, (node.src[0],))
+        begin = UOp(Ops.LOOP, dtypes.void, (node.axis,), node.arg)
+        end = UOp(Ops.ENDLOOP, dtypes.void, (node.axis,))
         self.scopes[-1].program += [begin, *inner.program, end]
 
     # statements
 
     def _leaf(self, node: UOp) -> None:
         target, value = node.src
-        lanes = sorted((r for r in target.ranges if r.axis_kind.is_lane), key=_name)
-        more = sorted(
-            (r for r in value.ranges if r.axis_kind.is_lane and r not in lanes),
-            key=_name,
-        )
-        vector = next((r for r in lanes if r.axis_name == node.vector), None)
-        if vector is not None and self.widths[vector.axis_name] == 1:
-            vector = None
+        lanes, more, vector = statement_lanes(node, self.widths)
         if node.op is Ops.ACCUMULATE:
             self._accumulate(node, lanes, more, vector)
             return
@@ -265,16 +280,12 @@ def _insertion_points(block: UOp) -> dict[str, tuple[UOp, ...]]:
     while stack:
         node, path = stack.pop()
         if node.op is Ops.LOOP:
-            stack.extend((child, (*path, node)) for child in node.src[1:])
+            stack.extend((child, (*path, node)) for child in node.body)
             continue
         for define in leaves([node], Ops.DEFINE):
             before = insertion_points.get(define.name, path)
             insertion_points[define.name] = common_prefix(before, path)
     return insertion_points
-
-
-def _name(axis: UOp) -> str:
-    return axis.axis_name
 
 
 _FREE = frozenset({Ops.CONST, Ops.PARAM, Ops.RANGE, Ops.LANES, Ops.REG, Ops.DEFINE})

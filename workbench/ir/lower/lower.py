@@ -1,4 +1,4 @@
-"""Lowering: from a kernel to its statement tree and to a linear program, as a tuple of passes."""
+"""Lowering: from a kernel to its statement tree and to a linear program, level by level."""
 
 from __future__ import annotations
 

@@ -6,17 +6,50 @@ registers or arrays; this file writes both as UOps.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from workbench.base.dtypes import dtypes
 from workbench.base.errors import CompileError
 from workbench.base.target import Target
-from workbench.base.trace import derived_from
+from workbench.base.trace import PassStep, derived_from, note_steps
+from workbench.ir.lower.barriers import barrier_points
+from workbench.ir.lower.launch_loops import launch_roles
+from workbench.ir.lower.tree_steps import matches_between
 from workbench.ir.nest.placement import Item, Loop
 from workbench.ir.nest.storage import StoragePlan, plan_storage
 from workbench.ir.node import construct
-from workbench.ir.node.axis import AxisType
 from workbench.ir.node.constants import identity
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import KernelInfo, UOp
+
+PLACE_IDENTITY = PassStep(
+    "place-identity",
+    "An accumulator begins with the identity of its reduction, in the loops around those that the"
+    " reduction closes.",
+)
+PLACE_REDUCE = PassStep(
+    "place-reduction",
+    "A reduction stands in the loops that it closes and in those that its value depends on. It"
+    " shares a loop with other statements, unless one of them needs a value that is complete only"
+    " after that loop.",
+)
+PLACE_STAGE = PassStep(
+    "place-stage",
+    "A row or a tile is filled in the loops that it depends on, before its readers' loops.",
+)
+PLACE_STORE = PassStep(
+    "place-store",
+    "A result is stored in the loops of its axes, after what it reads is complete.",
+)
+PLACE_REGISTERS = PassStep(
+    "place-registers",
+    "Around the loops that only one reduction closes, elements of its array are in registers:"
+    " loaded before, stored after.",
+)
+PLACE_BARRIER = PassStep(
+    "place-barrier",
+    "A work-group waits here, until all that its work-items have written can be read.",
+)
 
 
 def build_tree(sink: UOp, target: Target) -> UOp:
@@ -26,7 +59,36 @@ def build_tree(sink: UOp, target: Target) -> UOp:
     """
     placed = plan_storage(sink, target)
     _check_budget(placed, target)
-    return _Emission(sink.arg, placed).block()
+    emission = _Emission(sink.arg, placed, target)
+    block = emission.block()
+    steps = emission.steps
+    note_steps(lambda: matches_between(sink, _states(block, steps)))
+    return block
+
+
+def _states(block: UOp, steps: list[Item | PassStep]) -> Iterator[tuple[PassStep, UOp]]:
+    """Yield the trees of the first statements of a tree, one more each time."""
+    for count, step in enumerate(steps, 1):
+        yield _step_of(step) if isinstance(step, Item) else step, _first(block, count)
+
+
+def _first(node: UOp, count: int) -> UOp:
+    """Return the tree, or the loop, with its first `count` statements."""
+    body = []
+    for child in node.src:
+        if count <= 0:
+            break
+        inside = _statement_count(child)
+        body.append(_first(child, count) if child.op is Ops.LOOP else child)
+        count -= inside
+    return node.replace(src=tuple(body))
+
+
+def _statement_count(node: UOp) -> int:
+    """Return how many statements a loop has; a statement is one, the RANGE of a loop none."""
+    if node.op is Ops.LOOP:
+        return sum(map(_statement_count, node.body))
+    return int(node.op is not Ops.RANGE)
 
 
 def _check_budget(placed: StoragePlan, target: Target) -> None:
@@ -45,16 +107,34 @@ def _check_budget(placed: StoragePlan, target: Target) -> None:
 class _Emission:
     """Writes placed statements and their storage as UOps."""
 
-    def __init__(self, info: KernelInfo, placed: StoragePlan):
-        self.info, self.placed = info, placed
+    def __init__(self, info: KernelInfo, placed: StoragePlan, target: Target):
+        self.info, self.placed, self.target = info, placed, target
         self.vectors, self.allocations = placed.vectors, placed.allocations
         self.registers: dict[UOp, UOp] = {}
+        self.steps: list[Item | PassStep] = []
+        """What each statement of the tree was placed as, or why it stands there, in their order."""
 
     def block(self) -> UOp:
         for item in self.placed.items:
             self._around_own_loops(item)
-        children = self._children(self.placed.root)
-        return UOp(Ops.BLOCK, dtypes.void, self._with_launch_loops(children), self.info)
+        self.roles = launch_roles(self.placed.root, self.target)
+        if self.target.has_groups:
+            self._add_barriers()
+        return UOp(Ops.BLOCK, dtypes.void, self._children(self.placed.root), self.info)
+
+    def _add_barriers(self) -> None:
+        """Add the BARRIERs of a work-group: before work-items read what others wrote, and, where
+        these statements run again, before they write it again."""
+        barrier = UOp(Ops.BARRIER, dtypes.void, ())
+        for loop, points in barrier_points(self.placed.items).items():
+            for at in reversed(points):
+                loop.body.insert(at, barrier)
+            if any(self._repeats(axis) for axis in loop.path()):
+                loop.body.append(barrier)
+
+    def _repeats(self, axis: UOp) -> bool:
+        """Whether a work-item goes through a loop step by step."""
+        return axis not in self.roles
 
     def _around_own_loops(self, item: Item) -> None:
         """Where an array accumulator's innermost loops are its own, use registers there: load it
@@ -88,13 +168,15 @@ class _Emission:
         for child in loop.body:
             if isinstance(child, Loop):
                 assert child.axis is not None
-                out.append(
-                    UOp(Ops.LOOP, dtypes.void, (child.axis, *self._children(child)))
-                )
+                parts, role = self._children(child), self.roles.get(child.axis)
+                out.append(UOp(Ops.LOOP, dtypes.void, (child.axis, *parts), role))
             elif isinstance(child, Item):
+                self.steps.append(child)
                 with derived_from(child.statement.node):
                     out.append(self._statement(child))
             else:
+                is_barrier = child.op is Ops.BARRIER
+                self.steps.append(PLACE_BARRIER if is_barrier else PLACE_REGISTERS)
                 out.append(child)
         return tuple(out)
 
@@ -167,15 +249,17 @@ class _Emission:
                     changes[node] = construct.index(define, *place, *lanes, *inner)
         return value.substitute(changes)
 
-    def _with_launch_loops(self, children: tuple[UOp, ...]) -> tuple[UOp, ...]:
-        """Mark the loops that a launch takes a part of, where they are the only outermost ones:
-        each thread does one step of a THREAD loop, and a GLOBAL loop may run in chunks."""
-        if len(children) != 1 or children[0].op is not Ops.LOOP:
-            return children
-        loop = children[0]
-        if loop.src[0].axis_kind is AxisType.THREAD:
-            inner = self._with_launch_loops(loop.src[1:])
-            return (loop.replace(src=(loop.src[0], *inner), arg="thread"),)
-        if loop.src[0].axis_kind is AxisType.GLOBAL:
-            return (loop.replace(arg="chunked"),)
-        return children
+
+def _step_of(item: Item) -> PassStep:
+    """Return why a statement stands where it does: what it is, and the loops it stands in."""
+    node = item.statement.node
+    loops = [axis.axis_name for axis in item.insertion_point.path()]
+    where = f"in the loops {' '.join(loops)}" if loops else "outside of all loops"
+    if node.op is Ops.REDUCE:
+        closed = " ".join(axis.axis_name for axis in item.statement.closed)
+        what = f"{node.combines.name.lower()} over {closed}"
+        step = PLACE_IDENTITY if item.init else PLACE_REDUCE
+        return step.at(f"{what}, {where}")
+    is_row = node.op is Ops.STAGE
+    what = "a row or tile" if is_row else f"the result p{node.place.memory.slot}"
+    return (PLACE_STAGE if is_row else PLACE_STORE).at(f"{what}, {where}")

@@ -61,7 +61,7 @@ def vector_of(statement: UOp) -> str | None:
 def is_buffer(node: UOp) -> bool:
     """Whether a node is memory, and not a register."""
     if node.op is Ops.DEFINE:
-        return node.space == "scratch"
+        return node.space != "register"
     return node.op is Ops.PARAM
 
 

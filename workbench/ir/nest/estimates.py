@@ -107,7 +107,7 @@ def executed(linear: tuple[UOp, ...]) -> Iterator[tuple[UOp, int]]:
     trips = [1]
     for node in linear:
         if node.op is Ops.LOOP:
-            trips.append(trips[-1] * node.src[0].extent)
+            trips.append(trips[-1] * node.axis.extent)
         elif node.op is Ops.ENDLOOP:
             trips.pop()
         else:

@@ -34,6 +34,11 @@ class Statement:
     reduction_lanes: tuple[UOp, ...]
     reads: tuple[UOp, ...]
 
+    @property
+    def closed(self) -> tuple[UOp, ...]:
+        """The ranges that it closes, in loops and lanes."""
+        return (*self.own, *self.reduction_lanes)
+
 
 @memoised
 def statements(sink: UOp) -> Mapping[UOp, Statement]:
@@ -117,7 +122,7 @@ def tree_statements(block: UOp) -> list[UOp]:
     while stack:
         node = stack.pop()
         if node.op is Ops.LOOP:
-            stack.extend(reversed(node.src[1:]))
+            stack.extend(reversed(node.body))
         elif node.op in (Ops.STORE, Ops.ACCUMULATE):
             leaves.append(node)
     return leaves

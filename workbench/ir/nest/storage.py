@@ -73,12 +73,19 @@ class StoragePlan:
     allocations: Mapping[UOp, Allocation]
 
     def excess(self, target: Target) -> Excess | None:
-        """Return why arrays and stages are more than `target.scratch_bytes`, or None."""
+        """Return why arrays and stages are more than `target.scratch_bytes`, or those of a
+        work-group more than `target.shared_bytes`, or None."""
+        return self._excess("scratch", target.scratch_bytes) or self._excess(
+            "shared", target.shared_bytes
+        )
+
+    def _excess(self, space: Space, limit: int) -> Excess | None:
         sizes = {
             node: allocation.scratch_bytes
             for node, allocation in self.allocations.items()
+            if allocation.define.space == space
         }
-        total, limit = sum(sizes.values()), target.scratch_bytes
+        total = sum(sizes.values())
         if total <= limit:
             return None
         largest = max(sizes, key=lambda node: sizes[node])
@@ -94,7 +101,8 @@ def plan_storage(sink: UOp, target: Target) -> StoragePlan:
     vectors = choose_vectors(by_node, target)
     values = [n for n in by_node if n.op is not Ops.STORE]
     allocations = {
-        n: _allocation(n, i, by_node, items, vectors) for i, n in enumerate(values)
+        n: _allocation(n, i, by_node, items, vectors, target)
+        for i, n in enumerate(values)
     }
     return StoragePlan(by_node, root, items, vectors, allocations)
 
@@ -102,7 +110,8 @@ def plan_storage(sink: UOp, target: Target) -> StoragePlan:
 def excess(sink: UOp, target: Target) -> Excess | None:
     """Return `plan_storage(sink, target).excess(target)`; None without placing statements where an
     upper bound of the bytes fits."""
-    if _most_bytes(statements(sink)) <= target.scratch_bytes:
+    limits = [target.scratch_bytes, *[target.shared_bytes] * target.has_groups]
+    if _most_bytes(statements(sink)) <= min(limits):
         return None
     return plan_storage(sink, target).excess(target)
 
@@ -130,14 +139,19 @@ def _allocation(
     by_node: Mapping[UOp, Statement],
     items: list[Item],
     vectors: Vectors,
+    target: Target,
 ) -> Allocation:
     statement = by_node[node]
-    array = _array(statement, items)
+    readers = [i for i in items if node in i.statement.reads and not i.init]
+    is_tile = node.op is Ops.STAGE and target.has_groups
+    shared = is_tile and any(is_shared(statement, r.statement) for r in readers)
+    array = _array(statement, items, readers, shared)
     extents = [a.extent for a in array]
     if node.op is Ops.STAGE:
         lanes = statement.lanes
         shape = (*extents, *(r.extent for r in lanes), *node.memory_shape)
-        define = construct.define(node.dtype, node.name, shape, "scratch")
+        where: Space = "shared" if shared else "scratch"
+        define = construct.define(node.dtype, node.name, shape, where)
     else:
         vector = vectors.axes[node]
         # the vector last, so that arrays keep its elements together
@@ -149,17 +163,30 @@ def _allocation(
     return Allocation(define, array, lanes)
 
 
-def _array(statement: Statement, items: list[Item]) -> tuple[UOp, ...]:
-    """Return the loops that a value is an array over."""
+def is_shared(tile: Statement, reader: Statement) -> bool:
+    """Whether a work-item reads elements of a tile that another one wrote: an axis of the
+    work-group fills the tile, or stands around the reader and not around the tile."""
+    around = {r for r in reader.nest if r.axis_kind.is_work_item}
+    return bool(around - set(tile.pre)) or any(
+        r.axis_kind.is_work_item for r in tile.own
+    )
+
+
+def _array(
+    statement: Statement, items: list[Item], readers: list[Item], shared: bool
+) -> tuple[UOp, ...]:
+    """Return the loops that a value is an array over. In memory that a work-group shares, they are
+    also those of its work-items that each fill an array of their own."""
     node = statement.node
     places = [i for i in items if i.statement.node is node]
-    readers = [i for i in items if node in i.statement.reads and not i.init]
     paths = [i.insertion_point.path() for i in (*places, *readers)]
     inside = _inside_own(statement, places[-1].insertion_point.path())
     return tuple(
         axis
         for axis in statement.pre
-        if axis in inside or len({p[axis] for p in paths if axis in p}) > 1
+        if axis in inside
+        or len({p[axis] for p in paths if axis in p}) > 1
+        or (shared and axis.axis_kind.is_work_item)
     )
 
 

@@ -105,6 +105,7 @@ class Ops(Enum):
     BLOCK = "BLOCK"
     LOOP = "LOOP"
     ENDLOOP = "ENDLOOP"
+    BARRIER = "BARRIER"
     ACCUMULATE = "ACCUMULATE"
     SET = "SET"
     BROADCAST = "BROADCAST"
@@ -141,8 +142,9 @@ class OpInfo(NamedTuple):
     without one is written as a call. `label` stands in a picture ("": the op's name). `word` is for
     titles and comments; a title names an op that `is_function` beside reductions, too. `cost` is
     the scheduler's estimate for one element, in additions; `slots` is how many arithmetic
-    instructions of a core it counts as. `gradient` will be the rule of its derivative; no op has
-    one yet.
+    instructions of a core it counts as; `latency` how long an op that needs its result waits, in
+    multiply-adds: 0 where nothing but its slots counts. `gradient` will be the rule of its
+    derivative; no op has one yet.
     """
 
     arity: int | None
@@ -158,6 +160,7 @@ class OpInfo(NamedTuple):
     is_commutative: bool = False
     cost: float = 1.0
     slots: int = 1
+    latency: int = 0
     reduction: Reduction | None = None
     gradient: Callable[..., Any] | None = None
 
@@ -265,10 +268,10 @@ OPS: dict[Ops, OpInfo] = {
     Ops.TRUNC: Op(1, _ALL, "float", np.trunc, "a rounded towards zero",
         word="trunc", is_function=True),
     Ops.ADD: Op(2, _ALL, "same", _wrap(np.add), "a + b; or on bool",
-        symbol="+", precedence=6, label="+", word="add", is_commutative=True,
+        symbol="+", precedence=6, label="+", word="add", is_commutative=True, latency=1,
         reduction=Reduction(np.add, "+=", "sum", lambda dtype: 0)),
     Ops.MUL: Op(2, _ALL, "same", _wrap(np.multiply), "a * b; and on bool",
-        symbol="*", precedence=7, label="\u00d7", word="mul", is_commutative=True,
+        symbol="*", precedence=7, label="\u00d7", word="mul", is_commutative=True, latency=1,
         reduction=Reduction(np.multiply, "*=", "prod", lambda dtype: 1)),
     Ops.FDIV: Op(2, _ALL, "float", _wrap(np.divide), "a / b of floats",
         symbol="/", precedence=7, label="\u00f7", word="div", is_function=True, cost=5.0,
@@ -284,10 +287,10 @@ OPS: dict[Ops, OpInfo] = {
     Ops.CMOD: Op(2, "ln", "int", _wrap(np.fmod), "a rest of CDIV, sign of a, b not 0",
         word="mod", slots=14),
     Ops.MAX: Op(2, _ALL, "same", np.maximum, "the greater; NaN if either is",
-        word="max", is_commutative=True, slots=2,
+        word="max", is_commutative=True, slots=2, latency=1,
         reduction=Reduction(np.maximum, "max=", "max", lambda dtype: dtype.min)),
     Ops.MIN: Op(2, _ALL, "same", np.minimum, "the lesser; NaN if either is",
-        word="min", is_commutative=True, slots=2,
+        word="min", is_commutative=True, slots=2, latency=1,
         reduction=Reduction(np.minimum, "min=", "min", lambda dtype: dtype.max)),
     Ops.CMPLT: Op(2, _ALL, "bool", _wrap(np.less), "a < b",
         symbol="<", precedence=1, label="<", word="compare"),
@@ -311,7 +314,7 @@ OPS: dict[Ops, OpInfo] = {
         word="where"),
     Ops.FMA: Op(3, "ln", "same", _wrap(lambda a, b, c: a * b + c),
         "a * b + c, rounded once if the device can",
-        word="fma"),
+        word="fma", latency=1),
     Ops.CAST: Op(1, _ALL, "cast", None, "the value as another dtype; float to int saturates",
         word="cast", cost=0.0),
     Ops.BITCAST: Op(1, _ALL, "cast", None, "the same bits as another dtype of that width",
@@ -357,6 +360,7 @@ OPS: dict[Ops, OpInfo] = {
     Ops.BLOCK: Op(None, "ln", "void", None, "statements in order; arg is KernelInfo"),
     Ops.LOOP: Op(None, "ln", "void", None, "a RANGE and the statements in it, in order"),
     Ops.ENDLOOP: Op(1, "n", "void", None, "the end of the loop over a RANGE"),
+    Ops.BARRIER: Op(0, "ln", "void", None, "work-items of a group wait until all are here"),
     Ops.ACCUMULATE: Op(2, "l", "void", None, "combines a value into an INDEX; arg is the op"),
     Ops.SET: Op(2, "n", "void", None, "changes a REG"),
     Ops.BROADCAST: Op(1, "n", "lanes", None, "one value in every lane"),

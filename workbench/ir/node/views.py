@@ -8,9 +8,9 @@ from typing import Any, Literal, Self
 from workbench.ir.node.axis import AxisType
 from workbench.ir.node.ops import Ops
 
-Space = Literal["register", "scratch"]
+Space = Literal["register", "scratch", "shared"]
 """Where a DEFINE is: one value per lane in registers, or an array in memory."""
-LoopRole = Literal["chunked", "thread"]
+LoopRole = Literal["chunked", "thread", "grid", "item"]
 """How a launch runs a LOOP: in chunks, one after the other, or with a thread per step."""
 
 
@@ -124,8 +124,18 @@ class Views:
 
     @property
     def role(self) -> LoopRole | None:
-        """How a launch runs a LOOP: "chunked", "thread", or None, a plain loop."""
+        """How a launch runs a LOOP (`LaunchShape` has the meanings); None: a plain loop."""
         return self.arg  # type: ignore[no-any-return]
+
+    @property
+    def axis(self) -> Self:
+        """The RANGE that a LOOP or an ENDLOOP is over."""
+        return self.src[0]
+
+    @property
+    def body(self) -> tuple[Self, ...]:
+        """The statements in a LOOP or a BLOCK, in order."""
+        return self.src[1:] if self.op is Ops.LOOP else self.src
 
     # axes and reductions
 

@@ -9,7 +9,7 @@ from workbench.base.target import Target
 from workbench.base.trace import Match, recording, unobserved
 from workbench.ir.node.uop import UOp
 from workbench.ir.opt.amounts import offered
-from workbench.ir.opt.budget import refuse_bytes
+from workbench.ir.opt.budget import refuse_bytes, refuse_items
 from workbench.ir.opt.kinds.padto import PADTO
 from workbench.ir.opt.opt import Opt, OptKind, OptOps, Refusal, ranges
 
@@ -75,7 +75,8 @@ def _apply_checked(kernel: UOp, opt: Opt, target: Target) -> UOp | Refusal:
     if refusal is not None:
         return refusal
     next_kernel = opt.op.apply(kernel, opt)
-    return refuse_bytes(opt, next_kernel, target) or next_kernel
+    refusal = refuse_items(next_kernel, target)
+    return refusal or refuse_bytes(opt, next_kernel, target) or next_kernel
 
 
 def apply_if_legal(kernel: UOp, opt: Opt, target: Target) -> UOp | None:

@@ -14,7 +14,7 @@ from workbench.ir.nest.loops import statements
 from workbench.ir.nest.storage import excess
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
-from workbench.ir.opt.opt import Opt, Refusal
+from workbench.ir.opt.opt import Opt, Refusal, ranges
 
 
 def stage_bytes(kernel: UOp) -> int:
@@ -29,7 +29,8 @@ def stage_bytes(kernel: UOp) -> int:
 
 def refuse_bytes(opt: Opt, next_kernel: UOp, target: Target) -> Refusal | None:
     """Return why `next_kernel`, the kernel after `opt`, needs too much memory, or None."""
-    needed, limit = stage_bytes(next_kernel), target.scratch_bytes
+    needed = stage_bytes(next_kernel)
+    limit = target.shared_bytes if target.has_groups else target.scratch_bytes
     if needed <= limit:
         over = excess(next_kernel, target)
         return None if over is None else Refusal(str(over), opt.op.less_memory(over))
@@ -37,6 +38,21 @@ def refuse_bytes(opt: Opt, next_kernel: UOp, target: Target) -> Refusal | None:
         f"it needs {needed:,} bytes of local memory, and this device gives {limit:,}"
     )
     return Refusal(because, opt.op.less_memory(None))
+
+
+def refuse_items(next_kernel: UOp, target: Target) -> Refusal | None:
+    """Return why `next_kernel` has too many work-items in a group, or None."""
+    if not target.has_groups:
+        return None
+    axes = ranges(next_kernel).values()
+    items = math.prod(r.extent for r in axes if r.axis_kind.is_work_item)
+    if items <= target.group_items:
+        return None
+    because = (
+        f"a work-group would have {items:,} work-items, and this device runs at most"
+        f" {target.group_items:,}"
+    )
+    return Refusal(because, "a smaller amount")
 
 
 def _has_its_own(axis: UOp) -> bool:

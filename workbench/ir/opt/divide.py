@@ -15,8 +15,7 @@ from workbench.ir.node import construct
 from workbench.ir.node.axis import AxisType
 from workbench.ir.node.uop import UOp
 from workbench.ir.opt.opt import Opt, Refusal, ranges
-from workbench.ir.rewriting.rewrite import rewrite
-from workbench.ir.rules.index import SIMPLIFY
+from workbench.ir.rules.index import SIMPLIFY_AXES
 
 
 def divide(
@@ -42,8 +41,7 @@ def divide(
 
 def settled(kernel: UOp) -> UOp:
     """Return the kernel simplified, with GLOBAL and LOOP derived anew."""
-    doc = "Index expressions are in their simplest form after an opt."
-    return kinds(rewrite(kernel, SIMPLIFY, name="simplify-kernel", doc=doc))
+    return kinds(SIMPLIFY_AXES(kernel))
 
 
 def unused(kernel: UOp, kind: AxisType) -> str:

@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any
 
-from workbench.base.trace import merged, recording
+from workbench.base.trace import Recording, merged, recording
 from workbench.ir.node.uop import UOp
 from workbench.ir.rewriting.rewrite import RuleSet, rewrite
 
@@ -24,11 +24,21 @@ class Pass:
         """Return the state after the pass; recorded where an observer watches."""
         if isinstance(self.run, RuleSet):
             return rewrite(state, self.run, name=self.name, doc=self.doc)
-        with recording(self.name, self.doc, state) as record:
+        with self.recording(state) as record:
             record.after = self.run(state, *context)
             return record.after
+
+    def recording(self, state: Any) -> Recording:
+        """Return a context that records one run, for who calls `run` itself: because it returns
+        more than a state, or takes other arguments."""
+        return recording(self.name, self.doc, state)
 
     def merged(self) -> AbstractContextManager[None]:
         """Return a context in which runs of this pass on many expressions are recorded as one
         run."""
         return merged(self.name, UOp.sink)
+
+
+def tables(*passes: Pass) -> dict[str, RuleSet]:
+    """Return the rules of the passes that are rules, by the name of the pass."""
+    return {p.name: p.run for p in passes if isinstance(p.run, RuleSet)}

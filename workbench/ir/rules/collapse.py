@@ -17,6 +17,7 @@ from workbench.ir.node import construct
 from workbench.ir.node.affine import from_terms, terms
 from workbench.ir.node.ops import COMPARE, Ops
 from workbench.ir.node.uop import UOp, gated, split_gate
+from workbench.ir.rewriting.passes import Pass
 from workbench.ir.rewriting.patterns import Pat
 from workbench.ir.rewriting.rewrite import Rule, RuleSet
 from workbench.ir.rules.index import SIMPLIFY, conjuncts
@@ -191,4 +192,9 @@ COLLAPSE_RULES = RuleSet(
 )
 
 KERNEL_RULES = RuleSet("simplify-kernel", SIMPLIFY.rules + COLLAPSE_RULES.rules)
+SIMPLIFY_KERNEL = Pass(
+    "simplify-kernel",
+    "Values and index expressions are in their simplest form.",
+    KERNEL_RULES,
+)
 """The rules for every kernel that scheduling builds."""

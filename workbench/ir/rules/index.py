@@ -334,7 +334,8 @@ INDEX_RULES = RuleSet("index", [
     Rule("div-common-factor",   i // c, div_common, where=positive),
     Rule("mod-common-factor",   i % c, mod_common, where=positive),
     Rule("div-div",             (i // c) // d, div_div, where=are_one),
-    Rule("mod-mod",             (i % c) % d, i % d, where=divides),
+    Rule("mod-mod",             (i % c) % d, i % d, where=divides,
+         doc="the rest by c, by a divisor d of c, is the rest by d"),
     Rule("less-than",           i < c, less_than),
     Rule("negated-less",        i < c, negated_less),
     Rule("greater-than",        c < i, greater_than),
@@ -354,3 +355,9 @@ SIMPLIFY_INDEX = Pass(
     "Indexes and conditions that arise in a larger pass are in their simplest form.",
     SIMPLIFY,
 )
+SIMPLIFY_AXES = Pass(
+    "simplify-kernel",
+    "Index expressions are in their simplest form after an opt or a merge of axes.",
+    SIMPLIFY,
+)
+"""Simplifies a kernel whose axes changed: no reduction can collapse then."""

@@ -175,15 +175,18 @@ _stored = Pat((Ops.BUFFER, Ops.CONTIGUOUS, Ops.COPY), None, name="x")
 # fmt: off
 MOVEMENT_RULES = RuleSet("movement", [
     Rule("empty-is-constant",   Pat(_EMPTIES, None, name="n"), empty),
-    Rule("moves-nothing",       Pat((*_SHUFFLES, Ops.PAD), (x,), name="n"), x, where=moves_nothing),
+    Rule("moves-nothing",       Pat((*_SHUFFLES, Ops.PAD), (x,), name="n"), x, where=moves_nothing,
+         doc="a movement that leaves every element where it is needs no node"),
     Rule("reshape-reshape",     Pat(Ops.RESHAPE, (op(Ops.RESHAPE, x),), name="n"), reshape_once),
     Rule("move-constant",       Pat(_SHUFFLES, (filled,), name="n"), filled_shape),
     Rule("bare-constants",      Pat(_ELEMENTWISE, None, name="n"), bare_constants),
     Rule("reduce-constant",     Pat(Ops.REDUCE_AXIS, (filled,), name="n"), reduced_constant),
-    Rule("contiguous-buffer",   Pat(Ops.CONTIGUOUS, (_stored,)), x),
+    Rule("contiguous-buffer",   Pat(Ops.CONTIGUOUS, (_stored,)), x,
+         doc="what has memory of its own is contiguous"),
     Rule("piece-of-pad",        Pat(Ops.SHRINK, (op(Ops.PAD, x),), name="n"), piece_of_pad),
     Rule("piece-of-choice",     Pat(Ops.SHRINK, (_choice,), name="n"), piece_of_choice),
-    Rule("reduce-nothing",      Pat(Ops.REDUCE_AXIS, (x,), name="n"), x, where=combines_nothing),
+    Rule("reduce-nothing",      Pat(Ops.REDUCE_AXIS, (x,), name="n"), x, where=combines_nothing,
+         doc="a reduction over axes of one element is the element"),
 ])
 # fmt: on
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import count
 
-from workbench.base.trace import derived_from, tentative
+from workbench.base.trace import derived_from, note_steps, tentative
 from workbench.ir.nest.loops import kinds
 from workbench.ir.node import construct
 from workbench.ir.node.axis import AxisType
@@ -14,6 +14,7 @@ from workbench.ir.node.uop import KernelInfo, UOp, gated
 from workbench.ir.schedule.access import TRUE, ZERO, Access, condition, flatten
 from workbench.ir.schedule.decide import SchedulePlan
 from workbench.ir.schedule.item import ScheduleItem
+from workbench.ir.schedule.range_steps import range_steps
 from workbench.ir.schedule.staging import read, stage
 
 _uids = count()
@@ -34,6 +35,7 @@ def build(
     devices = _devices(plan.nodes)
     values: dict[tuple[UOp, Access], UOp] = {}
     buffers: dict[UOp, UOp] = {}
+    stores: dict[UOp, tuple[UOp, UOp]] = {}
     items = []
     rows = count()
     for node in plan.nodes:
@@ -63,14 +65,12 @@ def build(
         access = plan.reads[node][0]
         with derived_from(node):
             buffers[node] = buffer(node, devices[node] or device)
-            at = flatten(access.indices, node.shape)
-        with tentative(node) as part:
-            with derived_from(node):
-                place = construct.index(buffers[node], at)
-                store = construct.store(place, values[node, access])
-            kernel, params = _kernel(store, access.loops)
-            part.after = kernel
+        store, kernel, params = _stored(
+            node, access, buffers[node], values[node, access]
+        )
+        stores[node] = store, kernel
         items.append(ScheduleItem(kernel, params, (node,), (decision,)))
+    note_steps(lambda: range_steps(plan, values, buffers, stores))
     return tuple(items), buffers
 
 
@@ -135,6 +135,20 @@ def _reduce(node: UOp, access: Access, below: Access, value: UOp) -> UOp:
     indices = [below.indices[a] for a in sorted(node.reduced_axes)]
     ranges = [index for index in indices if index is not ZERO]
     return construct.reduce(value, ranges, node.combines)
+
+
+def _stored(
+    node: UOp, access: Access, memory: UOp, value: UOp
+) -> tuple[UOp, UOp, tuple[UOp, ...]]:
+    """Return (STORE, SINK, buffers by slot) of a value that is stored in `memory`."""
+    with derived_from(node):
+        at = flatten(access.indices, node.shape)
+    with tentative(node) as part:
+        with derived_from(node):
+            store = construct.store(construct.index(memory, at), value)
+        kernel, params = _kernel(store, access.loops)
+        part.after = kernel
+    return store, kernel, params
 
 
 def _kernel(store: UOp, outer: tuple[UOp, ...]) -> tuple[UOp, tuple[UOp, ...]]:

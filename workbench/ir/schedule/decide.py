@@ -29,20 +29,22 @@ NOTHING_FORCED: Mapping[UOp, bool] = MappingProxyType({})
 
 @dataclass(slots=True, repr=False)
 class SchedulePlan:
-    """The result of the walk. `reads`: the accesses of each value (its own one where it is stored);
-    `links`: per value and access, the accesses of its sources."""
+    """The result of the walk. `decisions` are in its order, `stored` has those of stored values.
+    `reads`: the accesses of each value (its own one where it is stored); `links`: per value and
+    access, the accesses of its sources."""
 
     nodes: dict[UOp, None]
     staged: dict[UOp, Staging] = field(default_factory=dict)
     stored: dict[UOp, Decision] = field(default_factory=dict)
-    fused: list[Decision] = field(default_factory=list)
+    decisions: list[Decision] = field(default_factory=list)
     reads: dict[UOp, list[Access]] = field(default_factory=dict)
     links: dict[tuple[UOp, Access], tuple[Access | None, ...]] = field(
         default_factory=dict
     )
 
     def __repr__(self) -> str:
-        return f"Plan({len(self.stored)} values stored, {len(self.fused)} fused)"
+        stored = len(self.stored)
+        return f"Plan({stored} values stored, {len(self.decisions) - stored} fused)"
 
 
 def decide(
@@ -92,10 +94,9 @@ def _walk(nodes: dict[UOp, None], facts: Facts) -> SchedulePlan:
             reads = [root_access(node)]
         elif row is not None:
             plan.staged[node] = row
-            plan.fused.append(decision)
             reads = [row.fill]
-        elif node.op not in MOVEMENT or decision.forced:
-            plan.fused.append(decision)
+        if decision.stored or decision.forced or node.op not in MOVEMENT:
+            plan.decisions.append(decision)
         plan.reads[node] = reads
         with derived_from(node):
             for access in reads:

@@ -7,18 +7,23 @@ no more divisions than there were. Source of the idea: axis coalescing (ISL, TVM
 
 from __future__ import annotations
 
-from workbench.base.trace import tentative
+from workbench.base.trace import Match, PassStep, note_steps, tentative
 from workbench.ir.nest.loops import kinds
 from workbench.ir.node import construct
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
-from workbench.ir.rewriting.rewrite import rewrite
-from workbench.ir.rules.index import SIMPLIFY
+from workbench.ir.rules.index import SIMPLIFY_AXES
 from workbench.ir.schedule.build import named
+
+MERGE_LOOPS = PassStep(
+    "merge-loops",
+    "Two neighbouring loops that walk every buffer as one are one loop.",
+)
 
 
 def merge_axes(kernel: UOp) -> UOp:
     """Return `kernel` with every pair of axes merged that one loop can walk."""
+    merges: list[tuple[UOp, UOp, UOp, UOp]] = []
     changed = True
     while changed:
         changed = False
@@ -27,9 +32,20 @@ def merge_axes(kernel: UOp) -> UOp:
         for outer, inner in zip(order, order[1:], strict=False):
             merged = _merged(kernel, outer, inner)
             if merged is not None:
+                merges.append((outer, inner, kernel, merged))
                 kernel, changed = merged, True
                 break
+    if merges:
+        note_steps(lambda: [_step(*merge) for merge in merges])
     return kernel
+
+
+def _step(outer: UOp, inner: UOp, before: UOp, after: UOp) -> Match:
+    names, sizes = zip(*[(a.axis_name, a.extent) for a in (outer, inner)], strict=True)
+    about = (
+        f"{' and '.join(names)}: {sizes[0]} times {sizes[1]} is {sizes[0] * sizes[1]}"
+    )
+    return Match(MERGE_LOOPS.at(about), before, after)
 
 
 def _merged(kernel: UOp, outer: UOp, inner: UOp) -> UOp | None:
@@ -43,14 +59,11 @@ def _merged(kernel: UOp, outer: UOp, inner: UOp) -> UOp | None:
     with tentative(kernel) as part:
         tried = kernel.substitute({outer: both // size, inner: both % size})
         tried = construct.in_order(tried, order)
-        simple = rewrite(tried, SIMPLIFY, name="simplify-kernel", doc=_SIMPLE)
+        simple = SIMPLIFY_AXES(tried)
         if _divisions(simple) > _divisions(kernel):
             return None
         part.after = simple
     return named(kinds(simple))
-
-
-_SIMPLE = "Index expressions are in their simplest form over the merged axis."
 
 
 def _closed_together(kernel: UOp, outer: UOp, inner: UOp) -> bool:

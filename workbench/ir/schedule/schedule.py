@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from workbench.base.trace import Match, recording
+from workbench.base.trace import Match
 from workbench.ir.functions.expand import EXPAND_FUNCTIONS, FUNCTIONS
 from workbench.ir.nest.loops import kinds
 from workbench.ir.node import construct
@@ -13,8 +13,7 @@ from workbench.ir.node.constants import is_known
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 from workbench.ir.rewriting.passes import Pass
-from workbench.ir.rewriting.rewrite import rewrite
-from workbench.ir.rules.collapse import KERNEL_RULES
+from workbench.ir.rules.collapse import SIMPLIFY_KERNEL
 from workbench.ir.rules.index import SIMPLIFY_INDEX
 from workbench.ir.rules.movement import TENSOR_RULES
 from workbench.ir.schedule.access import ranges_from_0
@@ -34,6 +33,10 @@ SPLIT_REDUCTIONS = Pass(
     "Large reductions to few values have a first stage that cores can share.",
     SPLIT_RULES,
 )
+DECIDE = Pass("decide", "Every value is stored or fused, for a reason.", decide)
+RANGEIFY = Pass(
+    "rangeify", "Stored values are kernels over ranges; movement is gone.", build
+)
 MERGE_AXES = Pass(
     "merge-axes",
     "Neighbouring loops that walk every buffer as one are one loop.",
@@ -52,18 +55,14 @@ def schedule(
     """
     simple = SPLIT_REDUCTIONS(SIMPLIFY_TENSOR(UOp.sink(*outputs))).src
     roots = list(dict.fromkeys(b for b in map(base, simple) if needs_kernel(b)))
-    with recording(
-        "decide", "Every value is stored or fused, for a reason.", UOp.sink(*roots)
-    ) as r:
+    with DECIDE.recording(UOp.sink(*roots)) as r:
         with SIMPLIFY_INDEX.merged(), ranges_from_0():
             plan = decide(roots, forced)
-        decisions = (*plan.stored.values(), *plan.fused)
+        decisions = tuple(plan.decisions)
         r.after = plan
         if r.matches is not None:
             r.matches += [Match(d, d.node, d.node) for d in decisions]
-    with recording(
-        "rangeify", "Stored values are kernels over ranges; movement is gone.", plan
-    ) as r:
+    with RANGEIFY.recording(UOp.sink(*plan.stored)) as r:
         with SIMPLIFY_INDEX.merged():
             items, buffers = build(plan, device)
         r.after = items
@@ -88,8 +87,7 @@ def _simplified(item: ScheduleItem, has_functions: bool) -> ScheduleItem:
     if item.kernel is None:
         return item
     kernel = EXPAND_FUNCTIONS(item.kernel) if has_functions else item.kernel
-    doc = "Values and index expressions are in their simplest form."
-    kernel = kinds(rewrite(kernel, KERNEL_RULES, name="simplify-kernel", doc=doc))
+    kernel = kinds(SIMPLIFY_KERNEL(kernel))
     if kernel.arg.order != item.kernel.arg.order:
         kernel = named(
             kernel

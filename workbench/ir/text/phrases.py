@@ -232,8 +232,14 @@ def _loop(node: UOp) -> Phrase:
     if axis.op is not Ops.RANGE:
         return _called(node)
     note = axis.axis_kind.words + (f", {node.arg}" if node.arg else "")
-    head = ("for ", Slot(0), f" in {axis.extent} ({note}) {{")
-    return _called(node)._replace(statement=head, body=1)
+    head = "for ", Slot(0), f" in {axis.extent} ({note})"
+    if len(node.src) == 1:  # in a list, what is in it comes after it
+        return _called(node)._replace(statement=(*head, ":"))
+    return _called(node)._replace(statement=(*head, " {"), body=1)
+
+
+def _loop_end(node: UOp) -> Phrase:
+    return _called(node)._replace(statement=("end of ", Slot(0)))
 
 
 def _called(node: UOp) -> Phrase:
@@ -287,4 +293,5 @@ _SPECIAL: dict[Ops, Callable[[UOp], Phrase]] = {
     Ops.STORE: _written,
     Ops.ACCUMULATE: _written,
     Ops.LOOP: _loop,
+    Ops.ENDLOOP: _loop_end,
 }

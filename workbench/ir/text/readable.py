@@ -42,7 +42,7 @@ def to_expr(ir: UOp | Sequence[UOp]) -> str:
     if not isinstance(ir, UOp):
         return to_text(ir)
     if ir.op is Ops.BLOCK:
-        return "\n".join(_tree(ir))
+        return "\n".join(line for line, _ in tree_lines(ir))
     nodes = ir.toposort()
     shapes = any(n.op in TENSOR for n in nodes)
     writer = _TreeWriter(NodeNames(), shapes)
@@ -104,28 +104,30 @@ def _root_line(root: UOp, writer: _TreeWriter) -> str:
     return words
 
 
-def _tree(block: UOp) -> list[str]:
-    """Return the lines of a statement tree; each statement names its own shared values."""
+def tree_lines(block: UOp) -> list[tuple[str, UOp | None]]:
+    """Return the lines of a statement tree, each with the loop or the statement that it is of;
+    each statement names its own shared values."""
     writer = _TreeWriter(NodeNames(), shapes=False)
-    lines = _header(block, list(block.toposort()), writer)
+    header = _header(block, list(block.toposort()), writer)
+    lines: list[tuple[str, UOp | None]] = [(line, None) for line in header]
     stack: list[tuple[UOp | None, int]] = [(s, 0) for s in reversed(block.src)]
     while stack:
         node, depth = stack.pop()
         pad = "  " * depth
         if node is None:
-            lines.append(f"{pad}}}")
+            lines.append((f"{pad}}}", None))
             continue
         own = phrase(node)
         if own.body is not None:
-            lines.append(pad + writer.filled(node, own.statement))
+            lines.append((pad + writer.filled(node, own.statement), node))
             stack.append((None, depth))
             stack.extend([(s, depth + 1) for s in reversed(node.src[own.body :])])
             continue
         writer.count(node.toposort())
-        lines += [pad + line for line in writer.lines_before(node)]
+        lines += [(pad + line, node) for line in writer.lines_before(node)]
         parts = own.statement
         words = writer.filled(node, parts) if parts else writer.words(node)
-        lines.append(pad + words)
+        lines.append((pad + words, node))
     return lines
 
 

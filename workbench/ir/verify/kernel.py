@@ -205,7 +205,7 @@ def statements(node: UOp) -> str:
 
 def _shared_loops(block: UOp) -> list[UOp]:
     """Return the loops that a launch runs a part of: a "thread" loop around all statements, and in
-    it, or without it, a "chunked" one."""
+    it, or without it, a "chunked" one; or "grid" loops, in any order with those of work-items."""
     launch_loops: list[UOp] = []
     body = block.src
     roles: tuple[LoopRole, ...] = ("thread", "chunked")
@@ -213,7 +213,15 @@ def _shared_loops(block: UOp) -> list[UOp]:
         if len(body) == 1 and body[0].op is Ops.LOOP and body[0].role == role:
             launch_loops.append(body[0])
             body = body[0].src[1:]
+    while len(body) == 1 and body[0].op is Ops.LOOP and body[0].role in _OF_GROUPS:
+        launch_loops.append(body[0])
+        body = body[0].src[1:]
     return launch_loops
+
+
+def _is_of_item(loop: UOp) -> bool:
+    """Whether a LOOP is over work-items of a group: these may stand anywhere."""
+    return loop.role == "item" and loop.axis.axis_kind.is_work_item
 
 
 def loops(node: UOp) -> str:
@@ -235,12 +243,16 @@ def loops(node: UOp) -> str:
             continue
         if axis in opened:
             return f"a loop over {axis.axis_name} stands inside another"
-        if inner.arg is not None and inner not in shared:
+        if inner.arg is not None and inner not in shared and not _is_of_item(inner):
             return f"the loop over {axis.axis_name} is {inner.arg}, and one outermost loop may be"
         opened.add(axis)
         stack.append((inner, True))
         stack.extend([(s, False) for s in reversed(inner.src[1:])])
     return ""
+
+
+def barrier(node: UOp) -> str:
+    return "" if not node.src and node.arg is None else f"its arg is {node.arg!r}"
 
 
 def lane_reduce(node: UOp) -> str:
@@ -298,7 +310,8 @@ def _vector_axis(node: UOp, name: object) -> str:
     return "" if name is None or name in lanes else f"{name!r} is not one of its lanes"
 
 
-_STATEMENTS = (Ops.LOOP, Ops.STORE, Ops.ACCUMULATE)
+_OF_GROUPS: tuple[LoopRole, ...] = ("grid", "item")
+_STATEMENTS = (Ops.LOOP, Ops.STORE, Ops.ACCUMULATE, Ops.BARRIER)
 # fmt: off
 _SHARED = (
     Spec("param",     (Ops.PARAM,),           param,     "a parameter has a slot and a size"),
@@ -330,6 +343,7 @@ LOWERED = by_op((
     Spec("lane-reduce", (Ops.REDUCE,),         lane_reduce,   "a lowered REDUCE is over lanes"),
     Spec("write",       (Ops.STORE,),          lowered_store, "a STORE writes an INDEX"),
     Spec("accumulate",  (Ops.ACCUMULATE,),     accumulate,    "an ACCUMULATE changes a DEFINE"),
+    Spec("barrier",     (Ops.BARRIER,),        barrier,       "a BARRIER stands alone"),
     Spec("statements",  (Ops.BLOCK, Ops.LOOP), statements,    "BLOCK and LOOP hold statements"),
     Spec("loops",       (Ops.BLOCK,),          loops,         "a range is used inside its loop"),
     Spec("slots",       (Ops.BLOCK,),          slots,         "each slot has one parameter"),

@@ -13,7 +13,7 @@ from workbench.base.errors import VerifyError
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import KernelInfo, UOp
 from workbench.ir.node.views import LoopRole
-from workbench.ir.verify.kernel import define, memory, param
+from workbench.ir.verify.kernel import barrier, define, memory, param
 from workbench.ir.verify.rows import Spec, broken, by_op, common, require
 
 _ANYWHERE = frozenset({Ops.CONST, Ops.VAR, Ops.PARAM, Ops.RANGE, Ops.LANES, Ops.REG})
@@ -95,6 +95,7 @@ LINEAR = by_op((
     Spec("register", (Ops.REG,),               register, "a REG has a name and its first lane"),
     Spec("lanes",    (Ops.LANES,),             lanes,    "LANES has a value per lane"),
     Spec("loop",     (Ops.LOOP, Ops.ENDLOOP),  loop,     "a loop runs over one range"),
+    Spec("barrier",  (Ops.BARRIER,),           barrier,  "a BARRIER stands alone"),
     Spec("block",    (Ops.BLOCK,),             block,    "the first step names the kernel"),
 ))
 # fmt: on

@@ -43,6 +43,8 @@ class Ancestry:
 
     def __init__(self) -> None:
         self._causes: dict[UOp, dict[UOp, Cause]] = {}
+        self.replaced: dict[UOp, UOp] = {}
+        """Of a node that took the place of another, which had the same value: that one."""
 
     def add(self, record: PassRecord, place: int = 0) -> None:
         """Add a record; its causes name the pass by `place`."""
@@ -113,6 +115,7 @@ class Ancestry:
         existing = set(record.before.toposort())
 
         def note(target: UOp, source: UOp) -> None:
+            self.replaced.setdefault(target, source)
             number, match = by_node.get(source, (REBUILT, None))
             if match is None or match.after is not target:
                 self._link(place, REBUILT, target, source)

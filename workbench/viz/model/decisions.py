@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from workbench.ir.node.ops import Ops
 from workbench.ir.schedule.item import Decision
 from workbench.viz.model.recipes import REQUESTED
 from workbench.viz.model.title import value_name
 from workbench.viz.model.words import count_text, shape_text, short, three_digits
-from workbench.viz.schema.plan import DecisionRow
+from workbench.viz.schema.plan import CostChoice, DecisionRow
 from workbench.viz.schema.variant import NamedNumber
 
 MOST_DECISIONS = 60
@@ -21,29 +22,83 @@ def decision_row(
     kernel: int | None = None,
     title: str = "",
     python: str = "",
+    user: str = "",
 ) -> DecisionRow:
     """Return why a value is stored or fused. A record has its `node`, the `kernel` that computes
-    it, and `python` that prints it; `title` is that of the kernel that ends with it."""
+    it, `python` that prints it, and the `user`'s name for it; `title` is that of the kernel that
+    ends with it."""
     name, shape = value_name(decision.node), shape_text(decision.node.shape)
+    named = f"{user} = {title or name}" if user else title or name
     estimates = decision.estimates.items()
+    choices = cost_choices(decision)
+    is_costly = any(choice.wins and choice.cost > 0 for choice in choices)
     return DecisionRow(
         node=node,
-        name=f"{short(title or name)} {shape}",
+        name=f"{short(named)} {shape}",
         value=f"{name} {shape}",
         stored=decision.stored,
         reason=decision.reason,
-        figures=[NamedNumber(k.replace("_", " "), v) for k, v in estimates],
+        estimates=[NamedNumber(k.replace("_", " "), v) for k, v in estimates],
+        choices=choices,
+        tradeoff=is_costly and not decision.stored,
+        rank=None,
         costs=cost_sentences(decision),
         kernel=kernel,
         forced=decision.forced,
-        asked=decision.name == REQUESTED,
+        is_requested=decision.name == REQUESTED,
+        is_copy=decision.node.op is Ops.COPY,
         python=python,
     )
 
 
 def printed_decisions(decisions: Sequence[Decision]) -> list[DecisionRow]:
     """Return rows of the decisions that are printed in one place."""
-    return [decision_row(decision) for decision in decisions[:MOST_DECISIONS]]
+    printed = decisions[:MOST_DECISIONS]
+    return ranked([decision_row(decision) for decision in printed], printed)
+
+
+def ranked(rows: list[DecisionRow], decisions: Sequence[Decision]) -> list[DecisionRow]:
+    """Return `rows` of `decisions`, of which those have a rank that explain why there are not more
+    kernels: each value that is fused although that costs something, the dearest first. Where
+    there is none, it is the value at which a kernel would have ended most naturally: a reduction
+    before any other value, then the dearest to store, then the nearest to the inputs."""
+    fused = [place for place, row in enumerate(rows) if not row.stored and row.choices]
+
+    def interest(place: int) -> tuple[float, bool, float, int]:
+        row, node = rows[place], decisions[place].node
+        dearest = max(choice.cost for choice in row.choices)
+        is_reduction = node.op is Ops.REDUCE_AXIS
+        cost = dearest if row.tradeoff else 0.0
+        return cost, is_reduction, dearest, place
+
+    fused.sort(key=interest, reverse=True)
+    explaining = [place for place in fused if rows[place].tradeoff] or fused[:1]
+    for rank, place in enumerate(explaining):
+        rows[place].rank = rank
+    return rows
+
+
+CHOICES = {
+    "cost_of_masks": "fuse it, and test each read for the padding",
+    "cost_of_lost_tile": "fuse it, without a register tile",
+    "cost_to_recompute": "fuse it: compute it at each read",
+    "cost_to_stage": "fuse it, and keep a row of it in the kernel",
+    "cost_to_store": "store it, and read it back",
+}
+"""What is done for each cost that a decision compares; the last one of those that fuse a value
+is the cheapest."""
+
+
+def cost_choices(decision: Decision) -> list[CostChoice]:
+    """Return what a decision compared; [] where there was one way only."""
+    costs = {
+        name: decision.estimates[name] for name in CHOICES if name in decision.estimates
+    }
+    fusing = [name for name in costs if name != "cost_to_store"]
+    winner = "cost_to_store" if decision.stored else fusing[-1] if fusing else ""
+    return [
+        CostChoice(CHOICES[name], cost, name == winner) for name, cost in costs.items()
+    ]
 
 
 def cost_sentences(decision: Decision) -> str:
@@ -52,7 +107,14 @@ def cost_sentences(decision: Decision) -> str:
     elements, evaluations = estimates.get("elements"), estimates.get("evaluations")
     if not elements or evaluations is None:
         return ""
-    again, storing = estimates["cost_to_recompute"], estimates["cost_to_store"]
+    storing = estimates["cost_to_store"]
+    if "cost_of_masks" in estimates:
+        masks = _operations(estimates["cost_of_masks"])
+        return (
+            f"Fused, {evaluations:,.0f} reads would be tested for the padding: {masks} more. "
+            f"Storing it and reading it back is like {_operations(storing)}."
+        )
+    again = estimates["cost_to_recompute"]
     each = (
         f"each of its {elements:,.0f} elements" if elements != 1 else "its one element"
     )
@@ -70,6 +132,14 @@ def cost_sentences(decision: Decision) -> str:
             f"like {_operations(estimates['cost_to_stage'])}, "
             f"storing all of it like {_operations(storing)}."
         )
+    if evaluations <= elements:  # the reason says that it costs nothing
+        what, them = (
+            (f"its {elements:,.0f} elements", "them")
+            if elements != 1
+            else ("its one element", "it")
+        )
+        cost = _operations(storing)
+        return f"Storing {what} and reading {them} back would be like {cost}."
     return (
         f"Fused, {each} is computed {often}{more}. "
         f"Storing it and reading it back would be like {_operations(storing)}."

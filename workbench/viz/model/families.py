@@ -1,4 +1,5 @@
-"""Families of ops: what shape the boxes of a graph have; graph.css has a colour for each letter."""
+"""Families of ops: what shape and colour the boxes of a graph have, in still pictures and in the
+page, whose graph.css has the same colours."""
 
 from __future__ import annotations
 
@@ -9,30 +10,34 @@ from workbench.viz.schema.reading import FamilyRow, Shape
 
 
 class Family(NamedTuple):
-    """Ops that look alike in a graph: `shape` is a name in the page's `graph/paths.js`."""
+    """Ops that look alike in a graph: `shape` is a name in the page's `graph/paths.js`, `light` and
+    `dark` are its colours in the two themes."""
 
     letter: str
     name: str
     shape: Shape
+    light: str
+    dark: str
     ops: frozenset[Ops]
 
 
 # fmt: off
-MEMORY = Family("M", "memory", "cut", frozenset({
+MEMORY = Family("M", "memory", "cut", "#dcebfb", "#173253", frozenset({
     Ops.BUFFER, Ops.COPY, Ops.CONTIGUOUS, Ops.PARAM, Ops.DEFINE, Ops.REG, Ops.INDEX, Ops.LOAD,
     Ops.STORE, Ops.STAGE, Ops.SET,
 }))
-MOVED = Family("V", "movement", "slant", MOVEMENT)
-REDUCTION = Family("R", "reduction", "six", frozenset({
+MOVED = Family("V", "movement", "slant", "#f3e9fb", "#38264a", MOVEMENT)
+REDUCTION = Family("R", "reduction", "six", "#fbe3d3", "#532c12", frozenset({
     Ops.REDUCE, Ops.REDUCE_AXIS, Ops.ACCUMULATE, Ops.HREDUCE,
 }))
-ORDER = Family("L", "loops and order", "pill", frozenset({
+ORDER = Family("L", "loops and order", "pill", "#eef0f2", "#2a3036", frozenset({
     Ops.RANGE, Ops.VAR, Ops.LOOP, Ops.ENDLOOP, Ops.END, Ops.AFTER, Ops.BLOCK, Ops.SINK,
+    Ops.BARRIER,
 }))
-CONSTANT = Family("C", "constant", "box", frozenset({
+CONSTANT = Family("C", "constant", "box", "#fff", "#111418", frozenset({
     Ops.CONST, Ops.INVALID, Ops.IOTA, Ops.LANES,
 }))
-ARITHMETIC = Family("A", "arithmetic", "round", frozenset())
+ARITHMETIC = Family("A", "arithmetic", "round", "#fdf3d4", "#43370f", frozenset())
 # fmt: on
 FAMILIES = (MEMORY, MOVED, REDUCTION, ORDER, CONSTANT, ARITHMETIC)
 _FAMILY_OF = {op: family for family in FAMILIES for op in family.ops}

@@ -1,7 +1,8 @@
 """The tensor graph as plain data: every node, which kernels compute it, every edge.
 
 `tensor_graph` has all nodes; `folded` returns the graph of a picture: constants are part of their
-users' labels, a chain of movement is one node, and so is an array with its copy.
+users' labels, a chain of movement is one node, and so is an array with its copy; arrays and values
+have the user's names.
 """
 
 from __future__ import annotations
@@ -11,10 +12,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from workbench.base.source import SourceLine
+from workbench.backends.native.host_memory import HOST
 from workbench.ir.node.ops import MOVEMENT, OPS, REDUCTIONS, Ops
 from workbench.ir.node.uop import UOp
 from workbench.ir.schedule.item import ScheduleItem
+from workbench.viz.model.families import Family, family_of
 from workbench.viz.model.lines import UserLines
 from workbench.viz.model.words import shape_text
 
@@ -23,7 +25,7 @@ from workbench.viz.model.words import shape_text
 class GraphNode:
     """A value. `label` names it in a word or two; `kernels` number the kernels that
     compute it, `stored_by` the one that stores it; `role` is "input", "constant", "movement"
-    or "value"."""
+    or "value"; `name` is the user's."""
 
     number: int
     op: str
@@ -36,7 +38,13 @@ class GraphNode:
     stored_by: int | None = None
     size_bytes: int = 0
     line: str = ""
-    is_output: bool = False
+    is_requested: bool = False
+    name: str = ""
+
+    @property
+    def family(self) -> Family:
+        """What its box looks like."""
+        return family_of(Ops[self.op])
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +77,7 @@ def tensor_graph(
     inside = _membership(kernels, {node for item in items for node in item.nodes})
     numbers = {node: i for i, node in enumerate(graph_nodes(outputs))}
     nodes = [
-        _node(n, i, tuple(inside[n]), stored.get(n), n in outputs, lines.first(n))
+        _node(n, i, tuple(inside[n]), stored.get(n), n in outputs, lines)
         for n, i in numbers.items()
     ]
     edges = [
@@ -108,12 +116,13 @@ def _node(
     kernels: tuple[int, ...],
     stored: int | None,
     output: bool,
-    line: SourceLine | None,
+    lines: UserLines,
 ) -> GraphNode:
+    line = lines.first(node)
     return GraphNode(
         number, node.op.name, str(node.dtype), node.shape, label_of(node), _arg_text(node),
         _role(node), kernels, stored, node.size * node.dtype.itemsize,
-        "" if line is None else str(line), output,
+        "" if line is None else str(line), output, lines.name(node),
     )  # fmt: skip
 
 
@@ -122,7 +131,7 @@ def label_of(node: UOp) -> str:
     if node.op is Ops.CONST:
         return number_text(node)
     if node.op is Ops.BUFFER:
-        return "array" if node.device == "NPY" else f"memory on {node.device}"
+        return "array" if node.device == HOST else "computed before"
     if node.op is Ops.REDUCE_AXIS:
         over = ", ".join(map(str, node.reduced_axes))
         return f"{REDUCTIONS[node.combines].word} over axis {over}"
@@ -157,7 +166,7 @@ def _arg_text(node: UOp) -> str:
 @lru_cache(maxsize=8)
 def folded(graph: TensorGraph) -> TensorGraph:
     """Return the graph as a picture shows it; several pictures share one."""
-    return _without_chains(_without_copies(_without_constants(graph)))
+    return _with_names(_without_chains(_without_copies(_without_constants(graph))))
 
 
 def _without_constants(graph: TensorGraph) -> TensorGraph:
@@ -166,7 +175,7 @@ def _without_constants(graph: TensorGraph) -> TensorGraph:
     nodes = []
     for node in graph.nodes:
         below = sources[node.number]
-        if node.number in constants and not node.is_output:
+        if node.number in constants and not node.is_requested:
             continue
         words = [constants.get(e.source, "\u00b7") for e in below]
         if any(e.source in constants for e in below):
@@ -190,7 +199,7 @@ def _without_copies(graph: TensorGraph) -> TensorGraph:
     folded_numbers: set[int] = set()
     nodes = []
     for node in graph.nodes:
-        if node.op == "BUFFER" and not node.is_output:
+        if node.op == "BUFFER" and not node.is_requested:
             copies = [by_number[e.target].op == "COPY" for e in readers[node.number]]
             if copies and all(copies):
                 folded_numbers.add(node.number)
@@ -239,6 +248,18 @@ def _without_chains(graph: TensorGraph) -> TensorGraph:
     return TensorGraph(tuple(nodes), tuple(edges), graph.titles)
 
 
+def _with_names(graph: TensorGraph) -> TensorGraph:
+    """Label arrays and values as the user's code does: "a", "y = max(·, 0.0)"."""
+    nodes = []
+    for node in graph.nodes:
+        if node.name and node.role == "input":
+            node = replace(node, label=node.name)
+        elif node.name and node.role == "value":
+            node = replace(node, label=f"{node.name} = {node.label}")
+        nodes.append(node)
+    return replace(graph, nodes=tuple(nodes))
+
+
 def _chain_text(words: Sequence[str]) -> str:
     if len(words) > 3:  # the sliding windows of a convolution move its input ten times
         words = [words[0], f"{len(words) - 2} more", words[-1]]
@@ -246,7 +267,7 @@ def _chain_text(words: Sequence[str]) -> str:
 
 
 def _folds(node: GraphNode) -> bool:
-    return node.role == "movement" and node.stored_by is None and not node.is_output
+    return node.role == "movement" and node.stored_by is None and not node.is_requested
 
 
 def _sources(edges: Sequence[GraphEdge]) -> Mapping[int, list[GraphEdge]]:

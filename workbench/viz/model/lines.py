@@ -1,4 +1,5 @@
-"""The user's lines that a value comes from, among those that led to one exploration.
+"""The user's lines that a value comes from, and the user's names for it, among those that led to
+one exploration.
 
 A tensor has the lines and sources that it was derived from (`source.Derivation`). A node that comes
 from several lines has all of them, first those that ran in the cell of the exploration; a node of a
@@ -8,30 +9,65 @@ rewrite has the lines of the node that it replaces.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
+from os.path import basename
+from types import MappingProxyType
+from typing import NamedTuple
 
 from workbench.base.source import Calls, Derivation, SourceLine, line_for_viewer
 from workbench.base.trace import PassRecord
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
+from workbench.ir.schedule.schedule import RANGEIFY, SIMPLIFY_TENSOR
 from workbench.viz.model.ancestry import Ancestry
+from workbench.viz.names.names import Names
+
+
+class Viewer(NamedTuple):
+    """Who looks at an exploration: the user's `calls` that led to it, and the `names` that nodes
+    have there."""
+
+    calls: Calls = ()
+    names: Names = MappingProxyType({})
+
+
+NOBODY = Viewer()
+
+
+@dataclass(frozen=True, slots=True)
+class FileOrigin:
+    """Where tensors were loaded from, in `words` ("": they were made in this process), and the
+    `lines` that their nodes had there."""
+
+    words: str = ""
+    lines: Mapping[UOp, Sequence[SourceLine]] = field(default_factory=dict)
+
+
+HERE = FileOrigin()
 
 
 class UserLines:
-    """The user's lines of the nodes under `roots`, which have `derivations`, and of those that
-    the `passes` of a schedule made of them; `asked` are the calls that led to the exploration."""
+    """The user's lines and names of the nodes under `roots`, which have `derivations`, and of those
+    that the `passes` of a schedule made of them, for a `viewer`. Nodes that were loaded have
+    `file_lines`."""
 
     def __init__(
         self,
         roots: Iterable[UOp] = (),
         derivations: Iterable[Derivation | None] = (),
-        viewer: Calls = (),
+        viewer: Viewer = NOBODY,
         passes: Sequence[PassRecord] = (),
+        file_lines: Mapping[UOp, Sequence[SourceLine]] = HERE.lines,
     ):
         self.roots = tuple(roots)
         self._passes = passes
-        self._own: dict[UOp, dict[tuple[SourceLine, ...], SourceLine]] = {}
+        self._names = dict(viewer.names)
+        self._own: dict[UOp, dict[tuple[SourceLine, ...], SourceLine]] = {
+            node: {(line, *line.inner): line for line in lines}
+            for node, lines in file_lines.items()
+        }
         """Per node its lines, each by itself and those that it called."""
         ends: set[UOp] = set()
         pieces = []
@@ -41,9 +77,9 @@ class UserLines:
                 continue
             pieces.append((derivation.calls, _nodes_between(node, ends)))
             ends.add(node)
-        pieces.sort(key=lambda piece: not _is_near(piece[0], viewer))
+        pieces.sort(key=lambda piece: not _is_near(piece[0], viewer.calls))
         for calls, nodes in pieces:
-            line = line_for_viewer(calls, viewer)
+            line = line_for_viewer(calls, viewer.calls)
             if line is not None:
                 for node in nodes:
                     own_lines = self._own.setdefault(node, {})
@@ -83,6 +119,22 @@ class UserLines:
                 visited.update(below.src)
         return None
 
+    def names(self, node: UOp) -> tuple[str, ...]:
+        """Return the user's names of `node`, or of what it replaces; the one to show first."""
+        visited: set[UOp] = set()
+        while node not in self._names and node not in visited:
+            visited.add(node)
+            node = self._ancestry.replaced.get(node, node)
+        return self._names.get(node, ())
+
+    def add_names(self, names: Names) -> None:
+        """Add names of nodes that have none."""
+        self._names = {**names, **self._names}
+
+    def name(self, node: UOp) -> str:
+        """Return the user's name of `node`; "" where it has none."""
+        return next(iter(self.names(node)), "")
+
     @cached_property
     def _ancestry(self) -> Ancestry:
         ancestry = Ancestry()
@@ -100,7 +152,7 @@ def with_inner(lines: Iterable[SourceLine]) -> tuple[SourceLine, ...]:
 
 
 def _place(line: SourceLine) -> tuple[str, int]:
-    return line.name, line.line
+    return basename(line.name), line.line
 
 
 def _in_order(roots: Iterable[Derivation]) -> Iterator[Derivation]:
@@ -137,7 +189,7 @@ def _of_tensors(records: Iterable[PassRecord]) -> Iterator[PassRecord]:
     """Yield the passes that work on tensors; each device has its own."""
     is_tensor = True
     for record in records:
-        if record.name in ("simplify-tensor", "rangeify"):
-            is_tensor = record.name == "simplify-tensor"
+        if record.name in (SIMPLIFY_TENSOR.name, RANGEIFY.name):
+            is_tensor = record.name == SIMPLIFY_TENSOR.name
         if is_tensor and record.parent is None:
             yield record

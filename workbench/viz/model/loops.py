@@ -31,7 +31,7 @@ from workbench.ir.rewriting.rewrite import without
 from workbench.ir.text.readable import to_expr
 from workbench.kernel.kernel import Kernel
 from workbench.pipeline import stages
-from workbench.viz.model.words import brief_bytes, bytes_text
+from workbench.viz.model.words import brief_bytes, bytes_text, short
 from workbench.viz.schema.variant import BufferRow, Nest, NestRow, UseRow
 
 MOST_LETTERS = 3
@@ -51,7 +51,11 @@ def kernel_nest(kernel: Kernel, links: Links = unlinked) -> Nest:
     Errors: CompileError where the kernel needs more scratch than the device gives.
     """
     with without(kernel.rules_off):
-        return loop_nest(kernel.ast, Device[kernel.device].target, links)
+        nest = loop_nest(kernel.ast, Device[kernel.device].target, links)
+    users = {f"p{slot}": name for slot, name in enumerate(kernel.names)}
+    for row in nest.buffers:
+        row.user = short(users.get(row.name, ""))
+    return nest
 
 
 def loop_nest(kernel: UOp, target: Target, links: Links = unlinked) -> Nest:
@@ -137,6 +141,8 @@ def _body_rows(
             rows += _group_rows(group, around, reader)
             group = []
             rows += _loop_rows(node, around, reader)
+        elif node.op is Ops.BARRIER:
+            continue
         elif group and lanes_of(node) != lanes_of(group[0]):
             rows += _group_rows(group, around, reader)
             group = [node]
@@ -146,9 +152,9 @@ def _body_rows(
 
 
 def _loop_rows(loop: UOp, around: list[str], reader: _NestReader) -> list[NestRow]:
-    axis = loop.src[0]
+    axis = loop.axis
     below = tree_statements(loop)
-    inside = {n.src[0] for n in loop.toposort() if n.op is Ops.LOOP}
+    inside = {n.axis for n in loop.toposort() if n.op is Ops.LOOP}
     inside.update(lane for s in below for lane in lanes_of(s))
     row = reader.axis_row(axis, around, below, inside)
     return [row, *_body_rows(loop.src[1:], [*around, axis.axis_kind.name], reader)]
@@ -190,4 +196,4 @@ def _buffer_row(buffer: UOp, written: bool, read: bool) -> BufferRow:
     role = "in and out" if written and read else "out" if written else "in"
     if buffer.op is Ops.DEFINE:
         role = "scratch"
-    return BufferRow(name_of(buffer), str(buffer.dtype), size_of(buffer), role)
+    return BufferRow(name_of(buffer), "", str(buffer.dtype), size_of(buffer), role)

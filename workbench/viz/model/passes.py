@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from msgspec.structs import asdict
 
-from workbench.base.trace import PassRecord
+from workbench.base.trace import PassRecord, PassStep
 from workbench.ir.opt.opt import Opt
 from workbench.ir.schedule.item import Decision
 from workbench.viz.schema.record import PassOutcome, PassRow
@@ -49,13 +49,15 @@ def _rule_name(rule: object) -> str:
 
 
 def _unit(record: PassRecord) -> str:
-    """Return what the matches of a pass are: "rewrite", "decision", "opt", or "step" for a pass
-    that is one function."""
+    """Return what the matches of a pass are: "rewrite", "decision", "opt", or "step" for those of a
+    function."""
     rules = [m.rule for m in record.matches]
     if any(isinstance(r, Opt) for r in rules):
         return "opt"
     if any(isinstance(r, Decision) for r in rules):
         return "decision"
+    if any(isinstance(r, PassStep) for r in rules):
+        return "step"
     if not rules and record.after is not record.before:
         return "step"
     return "rewrite"

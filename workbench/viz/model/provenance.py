@@ -2,7 +2,7 @@
 
     found = links_of(compiled, exploration.passes, exploration.lines)
     found.of_line(12).lines          # the user's lines that line 12 of the source computes
-    found.text_lines(source_line)    # and back: which lines of the source compute one of his
+    found.text_lines(source_line)    # and back: which lines of the source compute one of theirs
     found.of_assembly(compiled.assembly_lines)     # per instruction: the same
 
 Kernels share their nodes with equal kernels of other cells, so a node alone is not a key: the links
@@ -22,6 +22,7 @@ from workbench.base.source import SourceLine
 from workbench.base.trace import PassRecord, ProvenanceEdge
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
+from workbench.ir.schedule.schedule import DECIDE, RANGEIFY, SIMPLIFY_TENSOR
 from workbench.kernel.kernel import Compiled
 from workbench.viz.model.ancestry import Ancestry, Cause
 from workbench.viz.model.lines import UserLines, with_inner
@@ -82,7 +83,7 @@ class Links:
         nodes = [self.linear[p] for p in positions]
         values = [n for n in nodes if n.dtype.kind != "index"]
         origin = replace(self.of(*values or nodes), axes=self.of(*nodes).axes)
-        loops = self._loops[positions[0]]
+        loops = self.loops[positions[0]]
         lanes = [a for a in origin.axes if a in self._lanes]
         return replace(origin, axes=(*loops, *lanes))
 
@@ -112,7 +113,7 @@ class Links:
         """Return the loops around an instruction; None where they are unknown."""
         number = line.source_line or 0
         places = self.positions[number - 1] if number else ()
-        return self._loops[places[0]] if places else None
+        return self.loops[places[0]] if places else None
 
     def text_lines(self, line: SourceLine) -> tuple[int, ...]:
         """Return the numbers of the lines of the source that compute (part of) a user's line."""
@@ -131,13 +132,13 @@ class Links:
         return numbers
 
     @once
-    def _loops(self) -> list[tuple[str, ...]]:
+    def loops(self) -> list[tuple[str, ...]]:
         """The names of the loops around each position of the program; a loop is around itself."""
         paths = []
         path: tuple[str, ...] = ()
         for node in self.linear:
             if node.op is Ops.LOOP:
-                path = (*path, node.src[0].axis_name)
+                path = (*path, node.axis.axis_name)
             paths.append(path)
             if node.op is Ops.ENDLOOP:
                 path = path[:-1]
@@ -167,7 +168,7 @@ def links_of(
         if entry.kernel is original and value in (None, entry.stored):
             for place, record in zip(entry.places, entry.records, strict=True):
                 ancestry.add(record, place)
-                if record.name == "decide":
+                if record.name == DECIDE.name:
                     tensor.update(record.before.toposort())
     for place, record in enumerate(compiled.passes, len(schedule)):
         ancestry.add(record, place)
@@ -198,7 +199,7 @@ def scheduled(records: Iterable[PassRecord]) -> Iterator[Scheduled]:
     parts: list[tuple[PassRecord, int]] = []
     own: list[tuple[PassRecord, int]] = []
     for place, record in enumerate((*records, None)):
-        of_tensors = record is not None and record.name == "simplify-tensor"
+        of_tensors = record is not None and record.name == SIMPLIFY_TENSOR.name
         is_first = (
             record is not None and bool(parts) and record.before is parts[0][0].after
         )
@@ -211,7 +212,7 @@ def scheduled(records: Iterable[PassRecord]) -> Iterator[Scheduled]:
             return
         if of_tensors:
             shared = []  # of another device
-        if record.name == "rangeify":
+        if record.name == RANGEIFY.name:
             parts = [(p, place) for p in record.edges if isinstance(p, PassRecord)]
             edges = tuple(p for p in record.edges if isinstance(p, ProvenanceEdge))
             shared.append((replace(record, edges=edges), place))

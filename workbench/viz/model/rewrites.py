@@ -65,7 +65,8 @@ def step(record: PassRecord, number: int) -> RewriteStep:
         )
     match = record.matches[number - 1]
     before, after = text(match.before), text(match.after)
-    doc = str(getattr(match.rule, "doc", "") or getattr(match.rule, "reason", ""))
+    docs = (getattr(match.rule, name, "") for name in ("doc", "reason", "why"))
+    doc = next((str(doc) for doc in docs if doc), "")
     return RewriteStep(
         number,
         repr(match.rule),

@@ -9,13 +9,14 @@ from __future__ import annotations
 import math
 from itertools import groupby
 
-from workbench.ir.node.ops import CASTS, OPS, REDUCTIONS, Ops
+from workbench.ir.node.ops import CASTS, MOVEMENT, OPS, REDUCTIONS, Ops
 from workbench.ir.node.uop import UOp, split_gate
 from workbench.ir.opt.opt import ranges
 from workbench.viz.model.graph import label_of
 
 LONGEST = 4
 """Most words of a title; then an ellipsis."""
+SQUARES = "sum of squares"
 
 
 def decoded(kernel: UOp) -> str:
@@ -53,8 +54,11 @@ def value_name(node: UOp) -> str:
     if node.op is Ops.MAX and _has_const(node, 0.0):
         return "relu"
     if node.op is Ops.REDUCE_AXIS:
-        is_product = node.combines is Ops.ADD and _uncast(node.src[0]).op is Ops.MUL
-        return "sum of products" if is_product else REDUCTIONS[node.combines].word
+        product = _uncast(node.src[0])
+        is_product = node.combines is Ops.ADD and product.op is Ops.MUL
+        if is_product and not any(map(_is_uniform, product.src)):
+            return SQUARES if product.src[0] is product.src[1] else "sum of products"
+        return REDUCTIONS[node.combines].word
     if node.op in CASTS:
         return label_of(node)
     return OPS[node.op].word or label_of(node)
@@ -104,6 +108,8 @@ def _reduce(node: UOp, readers: list[UOp], output: frozenset[UOp]) -> str:
 
 def _product(product: UOp, output: frozenset[UOp]) -> str:
     """Name a sum of products by what its two factors depend on."""
+    if product.src[0] is product.src[1]:
+        return SQUARES
     left, right = [s.ranges & output for s in product.src]
     if not left and not right:
         return "dot"
@@ -149,6 +155,13 @@ def _has_const(node: UOp, value: float) -> bool:
     return any(
         s.is_const and math.isclose(s.arg, value, rel_tol=1e-5) for s in node.src
     )
+
+
+def _is_uniform(node: UOp) -> bool:
+    """Whether a value of the tensor graph is one constant everywhere."""
+    while node.op in CASTS or node.op in MOVEMENT:
+        node = node.src[0]
+    return node.is_const
 
 
 def _uncast(node: UOp) -> UOp:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 from workbench.base.errors import WorkbenchError
 from workbench.base.words import cut
 from workbench.base.words import plural as plural
+from workbench.base.words import shape_text as shape_text
 from workbench.measure.units import bytes_text as bytes_text
 
 LABEL = 40
@@ -16,11 +17,6 @@ LABEL = 40
 def short(text: str) -> str:
     """Return `text` as a label: one line, not long."""
     return cut(" ".join(text.split()), LABEL)
-
-
-def shape_text(shape: Sequence[int]) -> str:
-    """Return "64x48"; "scalar" for no axes."""
-    return "x".join(map(str, shape)) or "scalar"
 
 
 def figure_text(value: float) -> str:

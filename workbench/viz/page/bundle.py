@@ -8,6 +8,7 @@ constant. A name without export is local to its module.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -52,13 +53,20 @@ def modules_of(entries: Sequence[Path]) -> list[Module]:
 
 
 def joined(modules: Sequence[Module]) -> str:
-    """Return the modules as one script; `variable(path)` has the exports of a module."""
+    """Return the modules as one script; `variable(path)` has the exports of a module.
+
+    Errors: ValueError for two modules of one name.
+    """
+    names = Counter(variable(module.path) for module in modules)
+    if double := [name for name, number in names.items() if number > 1]:
+        raise ValueError(f"two modules are {' and '.join(double)}")
     return "\n".join(_as_function(module) for module in modules)
 
 
 def variable(path: Path) -> str:
-    """Return the name under which a joined script has the exports of a module."""
-    return f"${path.parent.name}${path.stem}"
+    """Return the name under which a joined script has the exports of a module: with its two
+    folders, since each panel may have a `node/node.js`."""
+    return "$" + "$".join([*path.parts[-3:-1], path.stem])
 
 
 def _read(path: Path) -> Module:

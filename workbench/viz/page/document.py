@@ -30,9 +30,12 @@ _COMMENTS = re.compile(
 )
 """Comments on lines of their own, and types within a line; not the name for debuggers, which begins
 with //#."""
-_STYLE_COMMENTS = re.compile(r"^/\*.*?\*/\n+", re.MULTILINE | re.DOTALL)
-_IN_THE_MIDDLE = re.compile(r'place: "middle",\s+order: (\d+)')
+_STYLE_COMMENTS = re.compile(r"^/\*.*?\*/\n+|[ \t]*/\*.*?\*/", re.MULTILINE | re.DOTALL)
+_PANEL = re.compile(r"^export const panel = \{(.*?)\};", re.MULTILINE | re.DOTALL)
+_FIELD = re.compile(r'\b(place|order): "?(\w+)')
 
+EXPORT = "export default page;\n"
+"""The end of the module that anywidget loads."""
 _UNPACK = """const packed = "{packed}";
 const bytes = Uint8Array.from(atob(packed), (letter) => letter.charCodeAt(0));
 const plain = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
@@ -41,9 +44,12 @@ const url = URL.createObjectURL(new Blob([text], {{ type: "text/javascript" }}))
 const {{ default: page }} = await import(url);
 URL.revokeObjectURL(url);
 """
-# A widget model for a file without Jupyter: it has two traits.
+# A widget model for a file without Jupyter. The document as it came is what the page is saved as.
 _SHIM = """
-const traits = { record: document.getElementById("record").textContent, view: {}, live: false };
+const [record, css] = ["record", "style"].map((id) => document.getElementById(id).textContent);
+const file = "<!doctype html>\\n" + document.documentElement.outerHTML;
+const shell = file.replace(record, "<@record>");
+const traits = { record, view: {}, live: false, shell, _css: css };
 const model = {
   get: (name) => traits[name],
   set: (name, value) => { traits[name] = value; },
@@ -54,13 +60,13 @@ page.render({ model, el: document.getElementById("workbench") });
 _PAGE = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8">
 <meta name="viewport" content="width=device-width">
-<title>{title}</title>
+<title>{title} - workbench</title>
 <style>
 :root {{ color-scheme: light dark; }}
 body {{ margin: 8px; background: Canvas; }}
 .wb {{ --wb-height: calc(100vh - 18px); }}
-{css}</style></head>
-<body><div id="workbench"></div>
+</style><style id="style">{css}</style></head>
+<body><main id="workbench"></main>
 <script type="text/plain" id="record">{record}</script>
 <script type="module">
 {unpack}{shim}</script></body></html>
@@ -73,13 +79,22 @@ def panels() -> list[Path]:
 
 
 def modes() -> tuple[str, ...]:
-    """Return the names of the panels that stand in the middle, in their order."""
-    names = [
-        (int(row[1]), path.parent.name)
-        for path in panels()
-        if (row := _IN_THE_MIDDLE.search(path.read_text(encoding="utf-8")))
-    ]
-    return tuple(name for _, name in sorted(names))
+    """Return the names of the panels that stand in the middle, in their order.
+
+    Errors: ValueError for a panel without {place, order}.
+    """
+    fields = {path.parent.name: _fields(path) for path in panels()}
+    middle = [name for name, row in fields.items() if row["place"] == "middle"]
+    return tuple(sorted(middle, key=lambda name: int(fields[name]["order"])))
+
+
+def _fields(path: Path) -> dict[str, str]:
+    """Return the place and the order of a panel, as its script exports them."""
+    panel = _PANEL.search(path.read_text(encoding="utf-8"))
+    row = dict(_FIELD.findall(panel[1])) if panel else {}
+    if row.keys() != {"place", "order"}:
+        raise ValueError(f"{path} must export a panel with a place and an order")
+    return row
 
 
 def modules() -> list[Module]:
@@ -104,7 +119,7 @@ def scripts() -> str:
 @cache
 def esm() -> str:
     """Return a module that unpacks the scripts and exports the same, for anywidget."""
-    return _unpack() + "export default page;\n"
+    return _unpack() + EXPORT
 
 
 @cache
@@ -128,19 +143,30 @@ def packed(record: PageRecord) -> str:
 
 def export_html(record: PageRecord) -> str:
     """Return one HTML file that shows a record offline: the same page, no Python session."""
-    title = f"{record.expr.text[:80]} - workbench"
+    return document_of(record.expr.text, packed(record))
+
+
+def document_of(title: str, record: str) -> str:
+    """Return the same file of a packed record."""
+    return _document(escape(title[:80]), css(), record, _unpack())
+
+
+@cache
+def shell() -> str:
+    """Return the document of `export_html` with slots, which a page fills to save itself."""
+    return _document("<@title>", "<@css>", "<@record>", "<@script>")
+
+
+def _document(title: str, style: str, record: str, unpack: str) -> str:
     return _PAGE.format(
-        title=escape(title),
-        css=css(),
-        record=packed(record),
-        unpack=_unpack(),
-        shim=_SHIM,
+        title=title, css=style, record=record, unpack=unpack, shim=_SHIM
     )
 
 
 @cache
 def _unpack() -> str:
-    bare = _COMMENTS.sub("", scripts())
+    # a text of several lines has its breaks in a ${..}, so none depends on its indentation
+    bare = re.sub(r"^ +", "", _COMMENTS.sub("", scripts()), flags=re.MULTILINE)
     return _UNPACK.format(packed=_compressed(bare, zlib.Z_BEST_COMPRESSION))
 
 

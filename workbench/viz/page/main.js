@@ -8,19 +8,24 @@
 // the whole page. A panel that has a section of the record gets it as `make(app, section)`.
 
 import { unpacked } from "./app/channel.js";
+import { explain, listenHeadings } from "./app/glossary.js";
 import { header } from "./app/header.js";
+import { divider } from "./app/room/dividers.js";
 import { helpPane } from "./app/help.js";
 import { listenKeys } from "./app/keys.js";
 import { lightAll } from "./app/links.js";
 import { modePane } from "./app/modes.js";
-import { paneTabs } from "./app/narrow.js";
 import { notices } from "./app/notices.js";
 import { listenPointer, listenTheme } from "./app/pointer.js";
 import { paneOf } from "./app/sections.js";
 import { App } from "./app/store.js";
 import { debounced, h } from "./base/elements.js";
+import { hearLate } from "./base/late_model.js";
+import { listenLink } from "./export/link.js";
+import { exportPane } from "./export/sheet.js";
+import { shownRecord } from "./record/asking.js";
 
-/** @import { Message } from "./record.d.ts" */
+/** @import { Message, PageRecord } from "./record.d.ts" */
 /** @import { Changes, Middle, Mode, Model, Pane, Panel, View } from "./types.d.ts" */
 
 /** Return what a host calls: `render({model, el})` shows the panels in an element.
@@ -39,12 +44,13 @@ function start(app, el, panels) {
   const middle = modePane(app, modes);
   const panes = shellOf(app, root, middle, modes, panels);
   app.root = root;
+  app.room.wide = new Set(modes.filter((mode) => mode.needsRoom).map(({ name }) => name));
   el.append(root);
   const show = (/** @type {Changes} */ changes) => {
-    root.dataset.pane = app.view.pane;
     root.dataset.only = app.view.only || "";
     root.dataset.alone = placeOf(panels, app.view.only);
     root.dataset.mode = app.view.mode;
+    app.room.place(root);
     panes.forEach((pane) => guarded(() => pane.update(changes)));
     lightAll(app, root);
     recoverFocus(root);
@@ -52,7 +58,8 @@ function start(app, el, panels) {
   show(new Set([...Object.keys(app.view), "record", "live", "status", "hover", "pending"]));
   const off = app.on(show);
   listenKeys(app, root, middle, modes);
-  const letGo = [listenPointer(app, root), listenTheme(app)];
+  listenHeadings(app, root);
+  const letGo = [listenPointer(app, root), listenTheme(app), listenLink(app), explain(app, root)];
   return () => {
     off();
     letGo.forEach((end) => end());
@@ -63,6 +70,14 @@ function start(app, el, panels) {
 
 /** @type {(panels: Panel[]) => Panel[]} */
 const inOrder = (panels) => [...panels].sort((a, b) => a.order - b.order);
+
+/** Return the mode that one sees first of a record.
+ * @param {Panel[]} panels
+ * @param {PageRecord} record */
+function firstMode(panels, record) {
+  const modes = inOrder(panels).filter((panel) => panel.place === "middle");
+  return (modes.find(({ opens }) => opens?.(record)) ?? modes[0]).name;
+}
 
 /** Return the place of the one pane that is shown; "" where all are. What is a part of a mode
  * stands where that does.
@@ -79,11 +94,11 @@ const placeOf = (panels, only) =>
  * @param {Panel[]} panels
  * @returns {Pane[]} */
 function shellOf(app, root, middle, modes, panels) {
-  const [head, tabs, messages, help] = [
+  const [head, messages, help, exports] = [
     header(app, modes),
-    paneTabs(app, modes),
     notices(app),
     helpPane(app, modes),
+    exportPane(app, modes, middle),
   ];
   const [top, left, right, bottom] = ["top", "left", "right", "bottom"].map((place) =>
     inOrder(panels).filter((panel) => panel.place === place).map((panel) => paneOf(app, panel))
@@ -92,18 +107,20 @@ function shellOf(app, root, middle, modes, panels) {
   root.append(
     head.el,
     ...els(top),
-    tabs.el,
     h(
       "div",
       { class: "wb-body" },
       h("div", { class: "wb-left" }, ...els(left)),
+      divider(app, "left", "kernels, results and lines", "before"),
       middle.el,
+      divider(app, "right", "the code", "after"),
       h("div", { class: "wb-right" }, ...els(right)),
     ),
     h("div", { class: "wb-bottom" }, ...els(bottom), messages.el),
     help.el,
+    exports.el,
   );
-  return [head, ...top, tabs, ...left, middle, ...right, ...bottom, messages, help];
+  return [head, ...top, ...left, middle, ...right, ...bottom, messages, help, exports];
 }
 
 /** A fault in one pane must not take the others along.
@@ -125,6 +142,21 @@ function recoverFocus(root) {
   }
 }
 
+/** The style that hides, while the page is there, the picture that a notebook is saved with.
+ * @param {string} key */
+function hidingStill(key) {
+  const still = `[data-still="${CSS.escape(key)}"]`;
+  const place = `.jp-OutputArea-child:has(> .jp-OutputArea-output > ${still})`;
+  return h("style", {}, key && `${still} { display: none; } ${place} { display: none; }`);
+}
+
+/** Return what has the parts of the page as a file: the host's document, with its style and script.
+ * @param {Model} model */
+function fileOf(model) {
+  const [shell, css = "", script = ""] = [model.get("shell"), model.get("_css"), model.get("_esm")];
+  return shell ? () => ({ shell, css, script }) : null;
+}
+
 /** Connect the app to a widget model.
  * @param {Panel[]} panels
  * @param {{model: Model, el: HTMLElement}} host */
@@ -136,11 +168,14 @@ async function render(panels, { model, el }) {
     model.set("view", view);
     model.save_changes();
   }, 300);
-  const app = new App(await unpacked(model.get("record")), {
-    view: model.get("view") || {},
+  const record = await unpacked(model.get("record"));
+  const app = new App(record, {
+    view: { mode: firstMode(panels, shownRecord(record, null)), ...model.get("view") },
     send: live ? (message) => model.send(message) : null,
     keep,
+    file: fileOf(model),
   });
+  if (live) hearLate(model, app.view);
   const { channel } = app;
   let heardBefore = Promise.resolve();
   /** @type {Record<string, (message: Message) => unknown>} */
@@ -153,6 +188,7 @@ async function render(panels, { model, el }) {
   };
   for (const [name, act] of Object.entries(heard)) model.on(name, act);
   const end = start(app, el, panels);
+  app.root?.append(hidingStill(model.get("still") ?? ""));
   channel.ping();
   return () => {
     isOpen = false;

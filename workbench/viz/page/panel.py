@@ -6,7 +6,9 @@ stands `panel.py`, with one `PANEL`; a panel that only shows what the record has
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cache
@@ -15,12 +17,18 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from msgspec import to_builtins
+
 from workbench.base.errors import WorkbenchError
 from workbench.kernel.kernel import Kernel
+from workbench.viz.exploration.scheduled_tensors import ScheduledTensors
 from workbench.viz.page import panels as folders
 from workbench.viz.record.nodes import Nodes
-from workbench.viz.record.variants import kernel_row, where
-from workbench.viz.scheduled_tensors import ScheduledTensors
+from workbench.viz.record.plan import repeat_rows
+from workbench.viz.record.runs import run_rows
+from workbench.viz.record.variants import error_row, kernel_row, where
+from workbench.viz.schema.record import PanelSection
+from workbench.viz.text.kernel_table import KernelTable
 from workbench.viz.text.kernels import kernel_heading
 
 TextForm = Callable[[ScheduledTensors, Sequence[tuple[int, Kernel]]], str]
@@ -60,6 +68,16 @@ def sections() -> dict[str, Section]:
     return {name: p.section for name, p in panels().items() if p.section is not None}
 
 
+def section_row(section: Section, ex: ScheduledTensors, nodes: Nodes) -> PanelSection:
+    """Return the section of one panel, or the error that building it ended with. A fault of one
+    panel, or a value that JSON lacks, must not take the record down."""
+    try:
+        data = to_builtins(section(ex, nodes), str_keys=True)
+        return PanelSection(json.loads(json.dumps(data, allow_nan=False)), None)
+    except Exception as error:
+        return PanelSection(None, error_row(error))
+
+
 def panes() -> dict[str, Panel]:
     """Return the panels that can stand alone, by the names of their panes."""
     listed = sorted(panels().values(), key=lambda panel: panel.pane)
@@ -94,3 +112,16 @@ def kernels_text(
 def heading(place: int, kernel: Kernel) -> str:
     """Return which kernel it is, what it computes, and the user's line."""
     return kernel_heading(place, kernel_row(kernel), where(kernel))
+
+
+def kernel_table(ex: ScheduledTensors) -> KernelTable:
+    """Return the kernels of tensors as a table; it has times where the tensors are displayed."""
+    session = ex.display.session
+    if session is None:
+        runs = run_rows(ex.kernels)
+    else:
+        with session.lock:
+            runs = [copy(run) for run in session.record.plan.runs]
+    rows = [kernel_row(kernel) for kernel in ex.kernels]
+    places = [where(kernel) for kernel in ex.kernels]
+    return KernelTable(rows, repeat_rows(ex.kernels), runs, places)

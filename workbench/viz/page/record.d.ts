@@ -3,12 +3,14 @@
 
 
 /**
- * An error: what failed, because of what, and what to try.
+ * An error: what failed, because of what, and what to try; `line` is that of the code, from
+ * 1, at which its compiler stopped.
  */
 export interface ErrorWords {
   what: string;
   because: string;
   try: string;
+  line?: number | null;
 }
 
 /**
@@ -27,6 +29,17 @@ export interface StepRow {
 }
 
 /**
+ * An opt in `words`, its kind, its first axis ("" for none), and the amount that may be
+ * changed (null: it has none).
+ */
+export interface OptRow {
+  words: string;
+  op: string;
+  axis: string;
+  amount: number | null;
+}
+
+/**
  * An axis of a kernel; `kind` is a name in the record's `kinds`.
  */
 export interface AxisRow {
@@ -36,10 +49,12 @@ export interface AxisRow {
 }
 
 /**
- * A buffer of a kernel; `size` counts elements.
+ * A buffer of a kernel: its name in the kernel, and the `user`'s ("": none); `size` counts
+ * elements.
  */
 export interface BufferRow {
   name: string;
+  user: string;
   dtype: string;
   size: number;
   role: string;
@@ -84,18 +99,48 @@ export interface Nest {
 
 /**
  * Where a line of code comes from: axes by name, nodes and the user's lines by their places,
- * the lines of source that an instruction was compiled from by number.
+ * the lines of source that an instruction was compiled from by number. `statement` is the
+ * line, from 1, of the language that all kernels are read in that computes the same; of
+ * edited code, a line of its own text.
  */
 export interface CodeLink {
   axes: Array<string>;
   nodes: Array<number>;
   lines: Array<number>;
   source: Array<number>;
+  statement: number | null;
+}
+
+/**
+ * What an instruction costs, as a list. Units: cycles until its result is there, cycles
+ * between two such instructions at best, and cycles for which it occupies each port of the
+ * core.
+ */
+export type InstructionCost = [latency: number, throughput: number, ports: Record<string, number>];
+
+/**
+ * A pass of a compiler that changed a program; `lines` are places in the table of lines.
+ */
+export interface CompilerPass {
+  name: string;
+  title: string;
+  lines: Array<number>;
+}
+
+/**
+ * The passes of a compiler that changed a program, in their order; `lines` has every line of
+ * all states once.
+ */
+export interface CompilerPasses {
+  lines: Array<string>;
+  passes: Array<CompilerPass>;
 }
 
 /**
  * A program in one language, a link or null for each of its lines; or the error that its
- * renderer ends with.
+ * renderer ends with. Machine code has what its instructions do, by mnemonic, and where a
+ * tool knows them the cost of each line; `costs_by` is that tool, with its processor.
+ * `made_by` are the passes of the compiler, once somebody has asked for them.
  */
 export interface CodeRow {
   language: string;
@@ -103,11 +148,17 @@ export interface CodeRow {
   lines: Array<string>;
   links: Array<CodeLink | null>;
   error?: ErrorWords | null;
+  help?: Record<string, string>;
+  costs?: Array<InstructionCost | null>;
+  costs_by?: string;
+  made_by?: CompilerPasses | null;
 }
 
 /**
- * An opt that is possible. Units: `predicted` is a speed-up, `measured` seconds, `spread` a
- * share of them.
+ * An opt that is possible. `predicted` and `measured` are speed-ups over the variant that it
+ * is offered to, measured in turns with that. `spread` is half of the interval of the
+ * measured one, as a share of it (null: too few rounds to tell), and `differs` whether it is
+ * beyond the noise. Units: `seconds` of one run.
  */
 export interface OfferRow {
   opt: string;
@@ -119,6 +170,8 @@ export interface OfferRow {
   why: string;
   measured: number | null;
   spread: number | null;
+  differs: boolean;
+  seconds: number | null;
 }
 
 /**
@@ -146,8 +199,21 @@ export interface CostRow {
 }
 
 /**
- * A timing. Units: `spread` is a share of the median, `samples` are seconds; the speeds are
- * in 1e9 operations and 1e9 bytes a second. `run` names the measurement.
+ * A share of the machine's peak: of "peak", or of "one thread's peak" where a kernel leaves
+ * cores to others.
+ */
+export interface ShareRow {
+  fraction: number;
+  of: string;
+}
+
+/**
+ * A timing. Units: `spread` and `cold_spread` are shares of the median, `samples` are
+ * seconds; the speeds are in 1e9 operations and 1e9 bytes a second. `run` names the
+ * measurement; `machine` is another one than this ("": it was this one); `random_inputs`:
+ * the expression's own were not there; `moved_bytes` are loaded and stored in one run (null:
+ * as the variant's counts say); `share` is that of the peak as it is now, null where it says
+ * nothing.
  */
 export interface TimingRow {
   median_s: number;
@@ -163,6 +229,11 @@ export interface TimingRow {
   emulator: boolean;
   run: string;
   earlier: boolean;
+  random_inputs?: boolean;
+  machine?: string;
+  cold_spread?: number | null;
+  moved_bytes?: number | null;
+  share?: ShareRow | null;
 }
 
 /**
@@ -175,9 +246,10 @@ export interface CheckRow {
 
 /**
  * A candidate of a search, as a list; `parent` is the number of the candidate it was made
- * from. Units: seconds of one run, null where it was not timed.
+ * from. Units: seconds of one run, null where it was not timed; `spread` is that of its
+ * runs, as a share of their median (null: too few to tell).
  */
-export type TrialRow = [number: number, parent: number | null, how: string, seconds: number | null, note: string];
+export type CandidateRow = [number: number, parent: number | null, how: string, seconds: number | null, note: string, spread: number | null];
 
 /**
  * What a search tried; `best` is the number of a candidate. Units: seconds that it took.
@@ -190,18 +262,25 @@ export interface SearchRow {
   seconds: number;
   ended: string;
   device: string;
-  trials: Array<TrialRow>;
+  candidates: Array<CandidateRow>;
 }
 
 /**
  * A kernel with opts, and what is known of it on the session's device. `python` stands by
- * itself; `recipe` binds `kernel` after the lines of the expression.
+ * itself; `recipe` binds `kernel` after the lines of the expression. `opts` are Python, and
+ * `opt_rows` the same opts for people. A deleted variant keeps its place, and is not shown.
+ * `elsewhere` has the timings on other devices than the session's, `code_elsewhere` what
+ * other devices make of it: machine code and statement trees, as far as somebody looked.
+ * Units: `when` it was made, in seconds of the epoch; 0 for those that every record has.
  */
 export interface VariantRow {
   kernel: number;
   parent: number | null;
   name: string;
+  when: number;
+  deleted: boolean;
   opts: Array<string>;
+  opt_rows: Array<OptRow>;
   recipe: string;
   steps: Array<StepRow>;
   axes: Array<AxisRow>;
@@ -215,6 +294,7 @@ export interface VariantRow {
   refused: Array<RefusedRow>;
   check: CheckRow | null;
   timing: TimingRow | null;
+  elsewhere: Array<TimingRow>;
   bound: string | null;
   cost: CostRow | null;
   error: ErrorWords | null;
@@ -222,10 +302,13 @@ export interface VariantRow {
   edited: boolean;
   search: SearchRow | null;
   rules_off: Array<string>;
+  code_elsewhere?: Array<CodeRow>;
 }
 
 /**
  * A box of the picture: `x` and `y` are its left upper corner, `n` its node in the record.
+ * `patch` is the ground behind it, as an SVG path; "" outside of all kernels. `step` is the
+ * number of decisions after which it is known in which kernels it is.
  */
 export interface PlanNode {
   n: number;
@@ -240,6 +323,8 @@ export interface PlanNode {
   bytes: number;
   line: number;
   output: boolean;
+  patch: string;
+  step: number;
 }
 
 /**
@@ -248,7 +333,8 @@ export interface PlanNode {
 export type RoutePoint = [x: number, y: number];
 
 /**
- * An edge of the picture: `a` and `b` are places in the list of the plan's nodes.
+ * An edge of the picture: `a` and `b` are places in the list of the plan's nodes. `band` is
+ * the ground along it, where both are in one kernel, as an SVG path.
  */
 export interface PlanEdge {
   a: number;
@@ -256,23 +342,37 @@ export interface PlanEdge {
   route: Array<RoutePoint>;
   cut: boolean;
   bytes: number;
+  band: string;
 }
 
 /**
- * The area of a kernel, as the path of an SVG picture.
+ * The area of a kernel, whose ground is the patches and bands of what it computes; a node of
+ * several kernels stands on that of the first.
  */
 export interface PlanRegion {
   kernel: number;
   title: string;
-  path: string;
   colour: string;
 }
 
 /**
- * Why a value is stored or fused; `figures` are those that decided, by name, and `costs`
- * what they say, as sentences. `value` says what it is, `name` does too, but where a kernel
- * ends with it: there it is what that computes. `python` prints it, after the lines of the
- * expression.
+ * One of the ways to compute a value that a decision compared: what is done, and its
+ * estimated cost in operations, beyond computing each element once.
+ */
+export interface CostChoice {
+  text: string;
+  cost: number;
+  wins: boolean;
+}
+
+/**
+ * Why a value is stored or fused; `estimates` are those that decided, by name, `choices`
+ * what was compared, and `costs` what they say, as sentences. `tradeoff`: it is fused
+ * although that costs something. `rank`: its place among the decisions that explain why
+ * there are not more kernels, from 0, the most interesting first; None: it explains nothing.
+ * `value` says what it is, `name` does too, but where a kernel ends with it: there it is
+ * what that computes. `is_requested`: a result, or asked to be stored. `is_copy`: it is only
+ * copied to a device. `python` prints it, after the lines of the expression.
  */
 export interface DecisionRow {
   node: number;
@@ -280,30 +380,65 @@ export interface DecisionRow {
   value: string;
   stored: boolean;
   reason: string;
-  figures: Array<NamedNumber>;
+  estimates: Array<NamedNumber>;
+  choices: Array<CostChoice>;
+  tradeoff: boolean;
+  rank: number | null;
   costs: string;
   kernel: number | null;
   forced: boolean;
-  asked: boolean;
+  is_requested: boolean;
+  is_copy: boolean;
   python: string;
 }
 
 /**
- * This plan beside the one before it: kernels and seconds are those of both. `asked` and
- * `moved` are places in the list of decisions, `told` says which is the faster, and
+ * This plan beside the one before it: kernels and seconds are those of both. `change` and
+ * `moved` are places in the list of decisions, `speed` says which is the faster, and
  * `verdict` says it as a sentence.
  */
 export interface ComparedPlans {
   kernels: [number, number];
-  asked: number | null;
+  change: number | null;
   moved: Array<number>;
   seconds: [number, number] | null;
-  told: string;
+  speed: string;
   verdict: string;
 }
 
 /**
+ * `size` kernels from kernel `first` on, that come `times` times, one after the other;
+ * `title` names those of one time.
+ */
+export interface PlanRepeat {
+  first: number;
+  size: number;
+  times: number;
+  title: string;
+}
+
+/**
+ * A value that a kernel reads from memory, where an earlier one stored it, as a list: both
+ * kernels, its node in the record, its bytes.
+ */
+export type PlanRead = [source: number, reader: number, node: number, bytes: number];
+
+/**
+ * A run of a kernel with the default opts, warm. `like` is the first kernel that is equal:
+ * its times are those of all of them. `spread` is a share of the median. Units: seconds,
+ * null where none is known.
+ */
+export interface PlanRun {
+  like: number;
+  predicted_s: number | null;
+  measured_s: number | null;
+  spread: number | null;
+}
+
+/**
  * The tensor graph, drawn and cut into kernels; without nodes where it is too large.
+ * `repeats` are in the order of their kernels, outer ones before those in them; `runs` has a
+ * row for each kernel.
  */
 export interface PlanPicture {
   width: number;
@@ -313,6 +448,38 @@ export interface PlanPicture {
   regions: Array<PlanRegion>;
   decisions: Array<DecisionRow>;
   compared: ComparedPlans | null;
+  repeats: Array<PlanRepeat>;
+  reads: Array<PlanRead>;
+  runs: Array<PlanRun>;
+}
+
+/**
+ * What stands at a path into the record until somebody guessed: `value`; or of a table the
+ * rows that have the fields `only`. A step of a path is a field, or "*" for every row.
+ */
+export interface HiddenPart {
+  path: Array<string>;
+  value?: unknown;
+  only?: Record<string, unknown> | null;
+}
+
+/**
+ * A question. The first of `answers`, paths into the record, that leads to a value is its
+ * answer; a step there may be fields that a row must have, and a list counts. `judgement`
+ * says how a guess is judged: by how far off it is, within a `factor`, whether it is the
+ * same, which parts are. An answer is shown in `unit`s, of which each is `scale`. `choices`
+ * are what one may guess ([]: a number).
+ */
+export interface QuestionRow {
+  name: string;
+  text: string;
+  judgement: "choice" | "factor" | "number" | "set";
+  answers: Array<Array<unknown>>;
+  hides: Array<HiddenPart>;
+  unit: string;
+  scale: number;
+  factor: number;
+  choices: Array<string>;
 }
 
 /**
@@ -337,7 +504,9 @@ export type SlotRow = [source: number, tight: number, signed: boolean];
  * `families`. `is_index`: arithmetic of indexes, which may stand in the words of its
  * readers. The role: a "constant" always does; a "join" has nothing of its own; a "loop" can
  * be closed; an "axis" has `size` steps; an "access" reads or writes at its first source; a
- * "place" is memory and then indexes.
+ * "place" is memory and then indexes.  `values`: "" where Python can compute the node's
+ * values; "lowered" where they are in registers of the lowered program; "none" where it has
+ * none.
  */
 export interface Reading {
   family: string;
@@ -356,6 +525,7 @@ export interface Reading {
   typed?: string;
   is_tensor?: boolean;
   is_index?: boolean;
+  values?: "" | "lowered" | "none";
   role?: "" | "access" | "axis" | "constant" | "join" | "loop" | "place";
   size?: number | null;
 }
@@ -379,6 +549,19 @@ export interface PageRecipes {
 export interface PassRecipe {
   outcome: string;
   match: Array<string>;
+}
+
+/**
+ * A word, letter or sign, and what it means in a sentence or two, as a list.
+ */
+export type TermRow = [word: string, meaning: string];
+
+/**
+ * Words that are met together.
+ */
+export interface TermGroup {
+  name: string;
+  terms: Array<TermRow>;
 }
 
 /**
@@ -463,6 +646,14 @@ export interface KindRow {
 }
 
 /**
+ * What a kind of opt does: `here`, on a processor, and on a GPU.
+ */
+export interface OptKindRow {
+  here: string;
+  on_gpu: string;
+}
+
+/**
  * A line of the user's code.
  */
 export interface LineRow {
@@ -477,8 +668,10 @@ export interface LineRow {
 export type CauseRow = [place: number, number: number, node: number];
 
 /**
- * Every node, a list for each field, sources before users. `made` says why it is there;
- * `dtype` is "" for none, `line` -1; `reading` is a place in the record's `readings`.
+ * Every node, a list for each field, sources before users. `causes` say why it is there;
+ * `dtype` is "" for none; `reading` is a place in the record's `readings`; `lines` are the
+ * user's that made it, the one to show first: of each its place, and those of the lines in
+ * functions that it called.
  */
 export interface NodeColumns {
   op: Array<string>;
@@ -488,9 +681,8 @@ export interface NodeColumns {
   src: Array<Array<number>>;
   label: Array<string>;
   reading: Array<number>;
-  line: Array<number>;
-  inner: Array<Array<number>>;
-  made: Array<Array<CauseRow>>;
+  lines: Array<Array<Array<number>>>;
+  causes: Array<Array<CauseRow>>;
 }
 
 /**
@@ -523,9 +715,9 @@ export interface PassRow {
 
 /**
  * A rewrite, as a list: a rule (-1: none), the node before, the node after, and the root
- * then (-1: not recorded).
+ * then (-1: not recorded). `about`: what a step of a function is about, in words.
  */
-export type RewriteRow = [rule: number, before: number, after: number, root: number];
+export type RewriteRow = [rule: number, before: number, after: number, root: number, about: string];
 
 /**
  * A pass. `before` and `after` are its roots, the texts are places; there may be more
@@ -587,7 +779,9 @@ export interface PanelSection {
 /**
  * Everything that a page shows. `panels` has the sections of panels, by their names; null
  * where one is not built yet. `n` counts the patches of a session; a record that no session
- * has made has none.
+ * has made has none. `origin` says which file it was loaded from. `saved` counts the
+ * variants that other notebooks saved of the expression, and that are not shown. `ask` is
+ * the question that waits for a guess.
  */
 export interface PageRecord {
   v: number;
@@ -602,6 +796,8 @@ export interface PageRecord {
   recipes: PageRecipes;
   machine: MachineRow;
   kinds: Record<string, KindRow>;
+  opt_kinds: Record<string, OptKindRow>;
+  glossary: Array<TermGroup>;
   lines: Array<LineRow>;
   nodes: NodeColumns;
   readings: Array<Reading>;
@@ -613,9 +809,12 @@ export interface PageRecord {
   kernels: Array<KernelRow>;
   variants: Array<VariantRow>;
   pinned: number | null;
+  saved: number;
   baselines: Array<BaselineRow>;
   panels: Record<string, PanelSection | null>;
   n?: number;
+  origin?: string;
+  ask?: QuestionRow | null;
 }
 
 /**
@@ -629,6 +828,36 @@ export interface NoResult {
  */
 export interface VariantReply {
   variant: number;
+}
+
+/**
+ * An opt of a list: as Python, for people, and, where it is not legal after those before it,
+ * why, and what to try ("" and "": it is legal).
+ */
+export interface OptVerdict {
+  text: string;
+  row: OptRow;
+  because: string;
+  try: string;
+}
+
+/**
+ * A list of opts, each with its verdict, and as Python; `amounts` are the legal ones of the
+ * opt that was named.
+ */
+export interface OptsReply {
+  opts: Array<OptVerdict>;
+  amounts: Array<number>;
+  text: string;
+}
+
+/**
+ * Source that is being edited, compiled: the source itself and its machine code; none where
+ * there is an error.
+ */
+export interface EditedCode {
+  code: Array<CodeRow>;
+  error: ErrorWords | null;
 }
 
 /**
@@ -777,6 +1006,7 @@ export interface ViewState {
   axis?: string | null;
   language?: string;
   only?: string;
+  guess?: string | null;
 }
 
 /**
@@ -786,6 +1016,20 @@ export interface ApplyRequest {
   do: "apply";
   variant: number;
   opt: string;
+  id?: number | null;
+}
+
+/**
+ * Say of each opt of a list whether it is legal after those before it, on the un-optimised
+ * kernel of a variant; of the one at `place` also the legal amounts. With `amount` that one
+ * gets another amount first.
+ */
+export interface OptsRequest {
+  do: "opts";
+  variant: number;
+  opts: Array<string>;
+  place?: number | null;
+  amount?: number | null;
   id?: number | null;
 }
 
@@ -809,12 +1053,13 @@ export interface AutoRequest {
 }
 
 /**
- * Write a variant in a language.
+ * Write a variant in a language, as it is for a device (null: the session's).
  */
 export interface CodeRequest {
   do: "code";
   variant: number;
   language: string;
+  device?: string | null;
   id?: number | null;
 }
 
@@ -833,6 +1078,34 @@ export interface OffersRequest {
 export interface PinRequest {
   do: "pin";
   variant: number | null;
+  id?: number | null;
+}
+
+/**
+ * Name a variant; "": by its opts.
+ */
+export interface NameRequest {
+  do: "name";
+  variant: number;
+  text: string;
+  id?: number | null;
+}
+
+/**
+ * Delete variants, or bring them `back`.
+ */
+export interface DeleteRequest {
+  do: "delete";
+  variants: Array<number>;
+  back?: boolean;
+  id?: number | null;
+}
+
+/**
+ * Show the variants that other notebooks saved of the expression.
+ */
+export interface SavedRequest {
+  do: "saved";
   id?: number | null;
 }
 
@@ -882,6 +1155,38 @@ export interface EditRequest {
   variant: number;
   language: string;
   text: string;
+  id?: number | null;
+}
+
+/**
+ * Compile source that is being edited, without running it; null: that of the variant itself,
+ * edited before.
+ */
+export interface CompileRequest {
+  do: "compile";
+  variant: number;
+  language: string;
+  text: string | null;
+  id?: number | null;
+}
+
+/**
+ * Say what the instructions of a variant cost, where a tool here knows it; those that a
+ * device runs (null: the session's).
+ */
+export interface CostsRequest {
+  do: "costs";
+  variant: number;
+  device?: string | null;
+  id?: number | null;
+}
+
+/**
+ * Say which passes of the compiler made the machine code of a variant.
+ */
+export interface CompilerPassesRequest {
+  do: "compiler_passes";
+  variant: number;
   id?: number | null;
 }
 
@@ -958,6 +1263,14 @@ export interface PlansRequest {
 }
 
 /**
+ * Time the kernels that have no time yet, with the default opts.
+ */
+export interface KernelsRequest {
+  do: "kernels";
+  id?: number | null;
+}
+
+/**
  * Search for faster opts for that number of seconds.
  */
 export interface SearchRequest {
@@ -987,16 +1300,23 @@ export interface PingRequest {
 /** Whatever a page may ask. */
 export type AnyRequest =
   | ApplyRequest
+  | OptsRequest
   | PasteRequest
   | AutoRequest
   | CodeRequest
   | OffersRequest
   | PinRequest
+  | NameRequest
+  | DeleteRequest
+  | SavedRequest
   | NoteRequest
   | DeviceRequest
   | MeasureRequest
   | CheckRequest
   | EditRequest
+  | CompileRequest
+  | CostsRequest
+  | CompilerPassesRequest
   | BaselineRequest
   | ValuesRequest
   | WhyNotRequest
@@ -1004,6 +1324,7 @@ export type AnyRequest =
   | BisectRequest
   | ReplanRequest
   | PlansRequest
+  | KernelsRequest
   | SearchRequest
   | StopJobs
   | PingRequest;
@@ -1018,16 +1339,23 @@ export type Message =
 /** What is replied to a request, by what it asks to do. */
 export interface Results {
   apply: VariantReply;
+  opts: OptsReply;
   paste: VariantReply;
   auto: VariantReply;
   code: VariantReply;
   offers: NoResult;
   pin: NoResult;
+  name: NoResult;
+  delete: NoResult;
+  saved: NoResult;
   note: NoResult;
   device: NoResult;
   measure: TimedVariants;
   check: NoResult;
   edit: VariantReply;
+  compile: EditedCode;
+  costs: NoResult;
+  compiler_passes: NoResult;
   baseline: NoResult;
   values: NodeValue;
   why_not: WhyNotReply;
@@ -1035,6 +1363,7 @@ export interface Results {
   bisect: BisectReply;
   replan: PatchCount;
   plans: NoResult;
+  kernels: NoResult;
   search: VariantReply;
   stop: StoppedJobs;
   ping: WholeRecord;

@@ -2,14 +2,24 @@
 // is asked stand in record.d.ts.
 
 import type { App } from "./app/store.js";
-import type { AnyRequest, Message, ReplyMessage, Results } from "./record.d.ts";
+import type { AnyRequest, Message, PageRecord, ReplyMessage, Results } from "./record.d.ts";
 
-/** What belongs together: axes by name, nodes and lines by their places. */
+/** What belongs together: axes by name, nodes and lines by their places; of code also a statement:
+ * the variant, and a line of the language that all kernels are read in. */
 export interface Link {
   by: "node" | "statement" | "loop" | "line" | "code" | "offer";
   axes: string[];
   nodes: number[];
   lines: number[];
+  statement?: string | null;
+}
+
+/** One of the programs that stand side by side; variant null: the one that is shown; no device: the
+ * record's. */
+export interface Column {
+  variant: number | null;
+  language: string;
+  device?: string | null;
 }
 
 /** What of the record is shown, and how. */
@@ -20,6 +30,10 @@ export interface View {
   variant: number | null;
   pass: number | null;
   step: number;
+  /** The rule that Rules shows, by name. */
+  rule: string | null;
+  /** What somebody answered to the question of the record. */
+  guess: string | null;
   node: number | null;
   axis: string | null;
   line: number | null;
@@ -27,13 +41,17 @@ export interface View {
   /** What is pinned. */
   picked: Link | null;
   /** The line of code that is pinned, from 0. */
-  code: { language: string; line: number } | null;
+  code: { language: string; device: string; line: number } | null;
   language: string;
-  /** Where there is room for one pane: which. */
-  pane: string;
+  /** What stands side by side. */
+  columns: Column[];
+  /** Whether machine code there says how much of a run each instruction is. */
+  heat: boolean;
   cold: boolean;
   diff: boolean;
-  help: boolean;
+  /** Whether words and keys are explained; a group of words: that group first. */
+  help: boolean | string;
+  exporting: boolean;
   /** The one pane that is shown, by name; null: all. */
   only: string | null;
 }
@@ -48,6 +66,7 @@ export interface Host {
   send?: ((message: AnyRequest) => void) | null;
   view?: Partial<View>;
   keep?: (view: View) => void;
+  file?: (() => Record<"shell" | "css" | "script", string>) | null;
 }
 
 /** The reply to a request: what Python says of it, null where there is an error. */
@@ -75,8 +94,25 @@ export type PanelRow =
   & { order: number }
   & (
     | { place: "top" | "left" | "right" | "bottom"; make: Make<Pane> }
-    | { place: "middle"; title: string; make: Make<ModePane> }
+    | ModeRow
   );
+
+/** A mode: `needsRoom`, where the columns beside it are folded at first; `aside`, what the part of it
+ * that can be folded is called, and has; `opens`, of which records it is what one sees first. */
+export interface ModeRow {
+  place: "middle";
+  title: string;
+  make: Make<ModePane>;
+  needsRoom?: boolean;
+  aside?: { title: string; has: string };
+  opens?: (record: PageRecord) => boolean;
+}
+
+/** Whether a pane is shown, and its share in percent of what it stands in; 0 or nothing: as at first. */
+export interface PaneRoom {
+  isOpen?: boolean;
+  share?: number;
+}
 /** `section()` returns the section of the record that the panel's `panel.py` builds; `update` is
  * called once that is there. */
 // deno-lint-ignore no-explicit-any
@@ -90,7 +126,8 @@ export interface Model {
   get(name: "record"): string;
   get(name: "view"): Partial<View>;
   get(name: "live"): boolean;
-  set(name: "view", value: View): void;
+  get(name: "shell" | "still" | "_css" | "_esm"): string | undefined;
+  set(name: "view", value: View | null): void;
   save_changes(): void;
   send(message: AnyRequest): void;
   on(name: string, heard: (message: Message) => unknown): void;

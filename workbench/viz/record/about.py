@@ -24,30 +24,41 @@ from workbench.viz.schema.record import (
     MachineRow,
     OneThread,
 )
+from workbench.viz.schema.variant import ShareRow, TimingRow
 
 ASSEMBLY = Language("asm", "machine code", "[#;].*$", r"^\s*\.?[\w$.]+:")
 STATEMENTS = Language(
     "IR", "statement tree", "#.*$", r"\b(?:FOR|STORE|LOAD|IF|for|store)\b"
 )
+MOST_CORES = 0.9
+"""Threads that together reach this share of the peak of all threads are compared with that."""
 
 
 def expression_key(outputs: Sequence[UOp]) -> str:
     """Return a hash of the graph, the same in every session: BUFFERs count by their order."""
-    root = UOp.sink(*outputs)
+    text = expression_text(UOp.sink(*outputs))
+    return hashlib.sha256(text.encode()).hexdigest()[:32]
+
+
+def expression_text(root: UOp) -> str:
+    """Return the text of a graph, the same in every session: its BUFFERs are numbered."""
     memory = [n for n in root.toposort() if n.op is Ops.BUFFER]
     plain = {
         n: construct.buffer(n.dtype, f"memory{i}", n.device, n.shape)
         for i, n in enumerate(memory)
     }
-    text = to_text(root.substitute(plain))
-    return hashlib.sha256(text.encode()).hexdigest()[:32]
+    return to_text(root.substitute(plain))
 
 
 def language_rows() -> list[LanguageRow]:
     """Return the languages of programs, best first: the one that all kernels have, those of the
-    devices, each with the device that runs it, machine code and the statement tree."""
+    devices, each with the device that runs it ("": none), machine code and the statement tree."""
     devices = [Device.reader, *(d for d in Device if d is not Device.reader)]
-    pairs = [(d.language, d.name) for d in devices if d.language is not None]
+    pairs = [
+        (language, d.name if language is d.language else "")
+        for d in devices
+        for language in d.languages
+    ]
     return [
         LanguageRow(**asdict(language), device=device)
         for language, device in (*pairs, (ASSEMBLY, ""), (STATEMENTS, ""))
@@ -100,3 +111,20 @@ def speed_rows(speeds: Speeds | None) -> SpeedRows:
             [LevelSpeed(level, rate.one) for level, rate in speeds.copy.items()],
         ),
     )
+
+
+def share_row(timing: TimingRow, speeds: Speeds | None) -> ShareRow | None:
+    """Return the share of the peak of as many threads as a kernel used; None where it says
+    nothing: for a kernel without floats, an emulator, another machine, and a kernel that executes
+    fewer operations than are counted."""
+    kind, threads = timing.kind, timing.threads
+    if speeds is None or kind is None or timing.emulator or timing.machine:
+        return None
+    fraction = speeds.share(kind, threads, timing.gflops * 1e9)
+    if fraction is None:
+        return None
+    peak = speeds.peak[kind]
+    if peak.of(threads) >= MOST_CORES * peak.together:
+        return ShareRow(fraction, "peak")
+    of = "one thread's peak" if threads == 1 else f"{threads} threads' peak"
+    return ShareRow(fraction, of)

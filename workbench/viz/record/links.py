@@ -2,7 +2,7 @@
 
 A link names the axes around a line, the nodes of the program that it is the code of, and the
 user's lines; instructions also name the lines of the source they were compiled from. What
-those nodes came from is told by the nodes themselves: `made` has the rows of why each is there,
+those nodes came from is in the nodes themselves: `causes` has the rows of why each is there,
 one step back.
 """
 
@@ -14,12 +14,14 @@ from itertools import takewhile
 
 from workbench.backends.device import Device
 from workbench.backends.native.assembly import AsmLine
+from workbench.backends.program.language import Language
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 from workbench.ir.rewriting.rewrite import without
 from workbench.kernel.compiled import compiled as compiled_from
 from workbench.kernel.kernel import Compiled, Kernel
-from workbench.pipeline import Recorded, recorded
+from workbench.pipeline import FIRST_OF_LOWERING, Recorded, recorded
+from workbench.viz.listing.statements import Statements
 from workbench.viz.model.ancestry import WHOLE
 from workbench.viz.model.provenance import Links, Origin
 from workbench.viz.record import passes
@@ -40,6 +42,7 @@ class Linker:
     lines: Lines
     passes: tuple[int | None, ...]
     """The place in the record of every pass before the code; None for one that the record lacks."""
+    statements: Statements
 
     def elsewhere(self, compiled: Compiled) -> Linker | None:
         """Return the linker of the same program in another language; None if it is another
@@ -86,7 +89,25 @@ class Linker:
     def _link(self, origin: Origin, places: Sequence[int]) -> CodeLink:
         program = dict.fromkeys(self.links.linear[p] for p in places)
         nodes = self.nodes.add_all(list(program)[:MOST_NODES])
-        return CodeLink(list(origin.axes), nodes, self._lines(origin), [])
+        statement = self.statements.of([self.links.linear[p] for p in sorted(places)])
+        return CodeLink(list(origin.axes), nodes, self._lines(origin), [], statement)
+
+    def tree(self, lines: Sequence[tuple[str, UOp | None]]) -> list[CodeLink | None]:
+        """Return the link of every line of a statement tree; None for a brace and for what stands
+        before the statements."""
+        nodes = {node for _, node in lines if node is not None}
+        numbers = self.statements.of_tree(self.links, nodes)
+        links: list[CodeLink | None] = []
+        for _, node in lines:
+            if node is None:
+                links.append(None)
+                continue
+            places, user_lines = self.statement(node)
+            axes = sorted(r.axis_name for r in node.ranges)
+            axes += [r.axis_name for r in _own_range(node)]
+            number = numbers.get(node)
+            links.append(CodeLink(axes, places[:MOST_NODES], user_lines, [], number))
+        return links
 
     def statement(self, node: UOp) -> tuple[list[int], list[int]]:
         """Return the nodes and the user's lines of a statement of the tree."""
@@ -126,11 +147,19 @@ class Linker:
         return [place for place in places if place is not None]
 
 
-def readable(kernel: Kernel, device: str = "") -> Recorded:
-    """Return a kernel up to its source in the language of `device`, which may be missing here
-    (None: the language in which all kernels can be read), with the records of its passes."""
+def _own_range(node: UOp) -> tuple[UOp, ...]:
+    return node.src[:1] if node.op is Ops.LOOP else ()
+
+
+def readable(
+    kernel: Kernel, device: str = "", language: Language | None = None
+) -> Recorded:
+    """Return a kernel up to its source in a language of `device` (None: the one that it runs),
+    which may be missing here ("": the device whose language all kernels can be read in), with the
+    records of its passes."""
+    reader = device or Device.reader.name
     with without(kernel.rules_off):
-        return recorded(kernel.ast, device or Device.reader.name, upto="source")
+        return recorded(kernel.ast, reader, upto="source", language=language)
 
 
 def loaded(kernel: Kernel, source: Recorded) -> Compiled:
@@ -146,8 +175,9 @@ def loaded(kernel: Kernel, source: Recorded) -> Compiled:
 def to_read(compiled: Compiled, source: Recorded, device: str = "") -> Compiled:
     """Return a compiled kernel as `readable` source in the language of another device."""
     reader = device or Device.reader.name
-    if compiled.device == reader:
-        return compiled
     stages, passes = source
-    opts = takewhile(lambda p: p.name != "statement-tree", compiled.passes)
+    is_same = compiled.built.source.language == stages.source.language
+    if compiled.device == reader and is_same:
+        return compiled
+    opts = takewhile(lambda p: p.name != FIRST_OF_LOWERING, compiled.passes)
     return replace(compiled, device=reader, built=stages, passes=(*opts, *passes))

@@ -12,13 +12,16 @@ from typing import Any
 
 from workbench.base.dtypes import DType, dtypes
 from workbench.base.source import SourceLine
+from workbench.check.node_values import is_lowered, value_source
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
+from workbench.ir.schedule.item import ScheduleItem
 from workbench.ir.text.printer import own_name
 from workbench.viz.model.graph import label_of, number_text
 from workbench.viz.model.lines import UserLines
 from workbench.viz.model.words import shape_text, short
 from workbench.viz.record.readings import Readings
+from workbench.viz.schema.reading import ValuesOf
 from workbench.viz.schema.record import LineRow, NodeColumns
 
 TEXT = 2000
@@ -56,6 +59,12 @@ class Lines:
             self.listed.append(LineRow(str(line), bounded(line.text)))
         return self._places[line]
 
+    def chain(self, line: SourceLine) -> list[int]:
+        """Return the place of a line, then those of the lines in functions that it called."""
+        return [
+            place for one in (line, *line.inner) if (place := self.add(one)) is not None
+        ]
+
     def inner(self, line: SourceLine | None) -> list[int]:
         """Return the places of the lines in functions that `line` called."""
         called = () if line is None else line.inner
@@ -65,12 +74,16 @@ class Lines:
 class Nodes:
     """Every UOp of a record, as columns."""
 
-    def __init__(self, lines: Lines, user_lines: UserLines):
-        self.columns = NodeColumns([], [], [], [], [], [], [], [], [], [])
+    def __init__(
+        self, lines: Lines, user_lines: UserLines, items: Iterable[ScheduleItem] = ()
+    ):
+        self.columns = NodeColumns([], [], [], [], [], [], [], [], [])
         self.readings = Readings()
         self._places: dict[UOp, int] = {}
         self._order: list[UOp] = []
+        self._lowered: set[UOp] = set()
         self._lines, self._user_lines = lines, user_lines
+        self._memory = memory_names(items, user_lines)
 
     def __len__(self) -> int:
         return len(self._places)
@@ -96,11 +109,13 @@ class Nodes:
         return [self.add(root) for root in roots]
 
     def _append(self, node: UOp) -> None:
-        source_line = self._user_lines.first(node)
-        line = self._lines.add(source_line)
         shape = shape_text(node.shape) if node.shape else ""
         arg = bounded(node_arg(node))
-        label = short(node_label(node))
+        is_memory = node.op is Ops.BUFFER
+        name = (
+            self._memory.get(node) or self._user_lines.name(node) if is_memory else ""
+        )
+        label = short(name or node_label(node))
         columns = self.columns
         columns.op.append(node.op.name)
         columns.dtype.append("" if node.dtype is dtypes.void else str(node.dtype))
@@ -108,12 +123,34 @@ class Nodes:
         columns.arg.append(arg)
         columns.src.append([self._places[s] for s in node.src])
         columns.label.append(label)
-        columns.reading.append(self.readings.add(node, arg, shape, label))
-        columns.line.append(-1 if line is None else line)
-        columns.inner.append(self._lines.inner(source_line))
-        columns.made.append([])
+        values = self._values(node)
+        columns.reading.append(self.readings.add(node, arg, shape, label, values))
+        columns.lines.append(list(map(self._lines.chain, self._user_lines.of(node))))
+        columns.causes.append([])
         self._places[node] = len(self._places)
         self._order.append(node)
+
+    def _values(self, node: UOp) -> ValuesOf:
+        """Return whether the values of a node, whose sources were added before, can be computed."""
+        if is_lowered(node.op) or not self._lowered.isdisjoint(node.src):
+            self._lowered.add(node)
+        source = value_source(node)
+        if source is None:
+            return "none"
+        return "lowered" if source in self._lowered else ""
+
+
+def memory_names(items: Iterable[ScheduleItem], lines: UserLines) -> dict[UOp, str]:
+    """Return what to call the memory that a schedule writes: as the user calls the value in it, or
+    by the kernel that computes it."""
+    names: dict[UOp, str] = {}
+    kernels = 0
+    for item in items:
+        kernels += item.kernel is not None
+        what = "copy" if item.kernel is None else f"result of kernel {kernels}"
+        for node, buffer in zip(item.nodes, item.outputs, strict=True):
+            names[buffer] = lines.name(node) or what
+    return names
 
 
 def node_label(node: UOp) -> str:
@@ -122,7 +159,7 @@ def node_label(node: UOp) -> str:
     if node.op is Ops.RANGE:
         return f"{name} \u00d7{node.src[0].arg}"
     if node.op is Ops.LOOP:
-        return f"for {node.src[0].axis_name}"
+        return f"for {node.axis.axis_name}"
     if node.op in (Ops.REDUCE, Ops.ACCUMULATE):
         return f"{node.op.name.lower()} {arg_text(node.combines)}"
     return name or label_of(node)

@@ -96,6 +96,8 @@ def _offer(kernel: UOp, opt: Opt, prediction: PredictedSpeedup | None) -> OfferR
         why=(prediction and prediction.why) or why(kernel, opt) or opt.op.here,
         measured=None,
         spread=None,
+        differs=False,
+        seconds=None,
     )
 
 

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from msgspec.structs import asdict
 
-from workbench.base.trace import Match, PassRecord
+from workbench.base.trace import Match, PassRecord, PassStep
 from workbench.ir.node.uop import UOp
 from workbench.ir.schedule.decide import SchedulePlan
 from workbench.ir.schedule.item import Decision, ScheduleItem
@@ -153,10 +153,9 @@ class PassRows:
             rule = self._rules.add(match.rule)
             state = None if states is None else states.apply(match)
             before, after = self._nodes.add(match.before), self._nodes.add(match.after)
-            if state is None:
-                yield RewriteRow(rule, before, after, NOT_KEPT)
-                continue
-            yield RewriteRow(rule, before, after, self._nodes.add(state))
+            root = NOT_KEPT if state is None else self._nodes.add(state)
+            about = match.rule.about if isinstance(match.rule, PassStep) else ""
+            yield RewriteRow(rule, before, after, root, about)
             if len(self._nodes) > room:
                 states = None
 

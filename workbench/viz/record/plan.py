@@ -1,14 +1,19 @@
-"""The plan of a record: the tensor graph drawn, cut into kernels, and why it is cut there."""
+"""The plan of a record: the tensor graph drawn, cut into kernels, and why it is cut there; which
+kernels repeat, and what they read of each other."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 
 from workbench.base.errors import WorkbenchError
+from workbench.base.sequences import repeats
 from workbench.ir.node.uop import UOp
-from workbench.viz.exploration import Exploration
-from workbench.viz.model.decisions import decision_row
+from workbench.ir.schedule.item import Decision, ScheduleItem
+from workbench.kernel.kernel import Kernel
+from workbench.viz.exploration.scheduled_tensors import ScheduledTensors
+from workbench.viz.model.decisions import decision_row, ranked
 from workbench.viz.model.graph import (
     GraphNode,
     TensorGraph,
@@ -16,16 +21,18 @@ from workbench.viz.model.graph import (
     graph_nodes,
     is_cut,
 )
-from workbench.viz.model.lines import UserLines
 from workbench.viz.model.recipes import decision_recipe
 from workbench.viz.model.words import short
-from workbench.viz.record.nodes import Lines, Nodes
+from workbench.viz.record.nodes import Lines, Nodes, bounded
+from workbench.viz.record.runs import structure_of
 from workbench.viz.schema.plan import (
     DecisionRow,
     PlanEdge,
     PlanNode,
     PlanPicture,
+    PlanRead,
     PlanRegion,
+    PlanRepeat,
     RoutePoint,
 )
 from workbench.viz.still.palette import kernel_colour
@@ -34,14 +41,18 @@ from workbench.viz.still.picture import Box, Point, picture
 LOG = logging.getLogger("workbench")
 MOST_DRAWN = 3000
 """Most nodes of a graph that is laid out."""
+MOST_NAMED = 2
+"""Titles that name a repeated sequence of kernels; further ones are counted."""
 
 
 def empty_plan() -> PlanPicture:
     """Return a plan without a picture. `compared` has its differences from the plan before."""
-    return PlanPicture(0, 0, [], [], [], [], None)
+    return PlanPicture(0, 0, [], [], [], [], None, [], [], [])
 
 
-def plan_picture(ex: Exploration, nodes: Nodes, lines: Lines) -> PlanPicture | None:
+def plan_picture(
+    ex: ScheduledTensors, nodes: Nodes, lines: Lines
+) -> PlanPicture | None:
     """Return the picture of the tensor graph, or None: x and y are a box's left upper corner, an
     edge's `a` and `b` are places in the list of nodes."""
     graph = folded(ex.graph)
@@ -54,25 +65,40 @@ def plan_picture(ex: Exploration, nodes: Nodes, lines: Lines) -> PlanPicture | N
         LOG.warning("%s", error)
         return None
     places = {node.number: i for i, node in enumerate(graph.nodes)}
+    steps = decided_after(graph, uops, ex.decisions)
     return PlanPicture(
         width=round(drawing.width),
         height=round(drawing.height),
         nodes=[
-            _node(node, uops[node.number], box, nodes, ex.lines, lines)
-            for node, box in zip(graph.nodes, drawing.boxes, strict=True)
+            _node(
+                node,
+                uops[node.number],
+                box,
+                patch,
+                steps[node.number],
+                nodes,
+                ex,
+                lines,
+            )
+            for node, box, patch in zip(
+                graph.nodes, drawing.boxes, drawing.patches, strict=True
+            )
         ],
         edges=[
-            _edge(graph, places[e.source], places[e.target], route)
-            for e, route in zip(graph.edges, drawing.routes, strict=True)
+            _edge(graph, places[e.source], places[e.target], route, band)
+            for e, route, band in zip(
+                graph.edges, drawing.routes, drawing.bands, strict=True
+            )
         ],
         regions=[
-            PlanRegion(k, title, path, kernel_colour(k))
-            for k, (title, path) in enumerate(
-                zip(graph.titles, drawing.regions, strict=True)
-            )
+            PlanRegion(k, title, kernel_colour(k))
+            for k, title in enumerate(graph.titles)
         ],
         decisions=[],
         compared=None,
+        repeats=[],
+        reads=[],
+        runs=[],
     )
 
 
@@ -80,11 +106,13 @@ def _node(
     node: GraphNode,
     uop: UOp,
     box: Box,
+    patch: str,
+    step: int,
     nodes: Nodes,
-    user_lines: UserLines,
+    ex: ScheduledTensors,
     lines: Lines,
 ) -> PlanNode:
-    line = lines.add(user_lines.first(uop))
+    line = lines.add(ex.lines.first(uop))
     return PlanNode(
         n=nodes.add(uop),
         label=short(node.label),
@@ -97,11 +125,35 @@ def _node(
         role=node.role,
         bytes=node.size_bytes,
         line=-1 if line is None else line,
-        output=node.is_output,
+        output=node.is_requested,
+        patch=patch,
+        step=step,
     )
 
 
-def _edge(graph: TensorGraph, a: int, b: int, route: tuple[Point, ...]) -> PlanEdge:
+def decided_after(
+    graph: TensorGraph, uops: Sequence[UOp], decisions: Sequence[Decision]
+) -> dict[int, int]:
+    """Return after how many decisions it is known in which kernels each node is, by its number.
+
+    The readers of a value are decided before it is, so its kernels are known with its own decision;
+    those of a value without one (it is moved, or is in memory) with the last of its readers.
+    """
+    own = {decision.node: number for number, decision in enumerate(decisions, 1)}
+    steps = {node.number: own.get(uops[node.number], 0) for node in graph.nodes}
+    readers: defaultdict[int, list[int]] = defaultdict(list)
+    for edge in graph.edges:
+        readers[edge.source].append(edge.target)
+    for node in reversed(graph.nodes):
+        if not steps[node.number]:
+            after = [steps[reader] for reader in readers[node.number]]
+            steps[node.number] = max(after, default=0)
+    return steps
+
+
+def _edge(
+    graph: TensorGraph, a: int, b: int, route: tuple[Point, ...], band: str
+) -> PlanEdge:
     source, target = graph.nodes[a], graph.nodes[b]
     return PlanEdge(
         a,
@@ -109,28 +161,31 @@ def _edge(graph: TensorGraph, a: int, b: int, route: tuple[Point, ...]) -> PlanE
         route=[RoutePoint(round(x, 1), round(y, 1)) for x, y in route],
         cut=is_cut(source, target),
         bytes=source.size_bytes,
+        band=band,
     )
 
 
-def decision_rows(ex: Exploration, nodes: Nodes) -> list[DecisionRow]:
+def decision_rows(ex: ScheduledTensors, nodes: Nodes) -> list[DecisionRow]:
     """Return why every value is stored or fused, and by which kernel."""
     kernels = kernels_of(ex)
     computed = [item.nodes for item in ex.items if item.kernel is not None]
     kernel_of = zip(computed, ex.kernels, strict=True)
     titles = {node: kernel.title for nodes, kernel in kernel_of for node in nodes}
-    return [
+    rows = [
         decision_row(
             d,
             nodes.add(d.node),
             kernels.get(d.node),
             titles.get(d.node, ""),
             decision_recipe(place, d),
+            ex.lines.name(d.node),
         )
         for place, d in enumerate(ex.decisions)
     ]
+    return ranked(rows, ex.decisions)
 
 
-def kernels_of(ex: Exploration) -> Mapping[UOp, int]:
+def kernels_of(ex: ScheduledTensors) -> Mapping[UOp, int]:
     """Return per value the kernel that stores it, else the first that computes it."""
     numbers: dict[UOp, int] = {}
     kernels = [item for item in ex.items if item.kernel is not None]
@@ -139,3 +194,43 @@ def kernels_of(ex: Exploration) -> Mapping[UOp, int]:
         for node in item.computed(ends):
             numbers.setdefault(node, number)
     return numbers
+
+
+# kernels
+
+
+def repeat_rows(kernels: Sequence[Kernel]) -> list[PlanRepeat]:
+    """Return the sequences of equal kernels that come several times one after the other."""
+    titles = [bounded(kernel.title or kernel.name) for kernel in kernels]
+    return [
+        PlanRepeat(first, size, times, repeat_title(titles[first : first + size]))
+        for first, size, times in repeats([structure_of(kernel) for kernel in kernels])
+    ]
+
+
+def repeat_title(titles: Sequence[str]) -> str:
+    """Return the name of a sequence of kernels: the first titles, and how many others."""
+    named = list(dict.fromkeys(titles))
+    listed = ", ".join(short(title) for title in named[:MOST_NAMED])
+    more = len(named) - MOST_NAMED
+    return f"{listed} and {more} more" if more > 0 else listed
+
+
+def read_rows(items: Sequence[ScheduleItem], nodes: Nodes) -> list[PlanRead]:
+    """Return the values that kernels read of each other, a copy to another device as its source."""
+    stored: dict[UOp, tuple[int, UOp]] = {}
+    rows: list[PlanRead] = []
+    number = 0
+    for item in items:
+        sources = [stored[buffer] for buffer in item.inputs if buffer in stored]
+        if item.kernel is None:
+            stored |= dict(zip(item.outputs, sources, strict=False))
+            continue
+        rows += [
+            PlanRead(source, number, nodes.add(node), node.size * node.dtype.itemsize)
+            for source, node in dict.fromkeys(sources)
+        ]
+        values = [(number, node) for node in item.nodes]
+        stored |= dict(zip(item.outputs, values, strict=True))
+        number += 1
+    return rows

@@ -20,7 +20,7 @@ from workbench.ir.text.phrases import (
 )
 from workbench.ir.text.printer import LETTERS, RESERVED, own_name
 from workbench.viz.model.families import family_of
-from workbench.viz.schema.reading import Reading, Role, SlotRow
+from workbench.viz.schema.reading import Reading, Role, SlotRow, ValuesOf
 
 MOST_WORDS = 200
 """Most characters of a part: an argument may be long."""
@@ -38,13 +38,16 @@ class Readings:
         self.listed: list[Reading] = []
         self._places: dict[tuple[object, ...], int] = {}
 
-    def add(self, node: UOp, arg: str, shape: str, label: str) -> int:
-        """Return the place of the phrase of `node`; the arguments are its columns of the record."""
-        key = node.op, node.dtype, len(node.src), arg, shape, _of_sources(node)
+    def add(self, node: UOp, arg: str, shape: str, label: str, values: ValuesOf) -> int:
+        """Return the place of the phrase of `node`; `arg`, `shape` and `label` are its columns of
+        the record, `values` says whether its values can be computed."""
+        memory = label if node.op is Ops.BUFFER else ""  # which the user may have named
+        of_sources = _of_sources(node), values
+        key = node.op, node.dtype, len(node.src), arg, shape, memory, of_sources
         place = self._places.get(key)
         if place is None:
             place = self._places[key] = len(self.listed)
-            self.listed.append(_reading(node, label))
+            self.listed.append(_reading(node, label, values))
         return place
 
 
@@ -56,13 +59,13 @@ def _of_sources(node: UOp) -> object:
         case Ops.END:
             return node.src[0].op
         case Ops.LOOP:
-            return node.src[0].arg, node.src[0].extent
+            return node.axis.arg, node.axis.extent
         case Ops.RANGE:
             return node.extent
     return None
 
 
-def _reading(node: UOp, label: str) -> Reading:
+def _reading(node: UOp, label: str, values: ValuesOf) -> Reading:
     own = phrase(node)
     name = _name(node)
     is_void = node.dtype is dtypes.void
@@ -83,6 +86,7 @@ def _reading(node: UOp, label: str) -> Reading:
         typed="" if is_void else typed(node),
         is_tensor=node.op in TENSOR,
         is_index=node.dtype is dtypes.index and node.op is not Ops.STAGE,
+        values=values,
         role=ROLES.get(node.op, ""),
         size=node.extent if node.op is Ops.RANGE else None,
     )

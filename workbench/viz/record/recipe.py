@@ -8,8 +8,8 @@ import json
 
 from workbench.ir.node.uop import UOp
 from workbench.ir.opt.opt import Opt, OptOps
-from workbench.viz import exploration
-from workbench.viz.exploration import Exploration
+from workbench.viz.exploration import exploration
+from workbench.viz.exploration.exploration import Exploration
 from workbench.viz.schema.recipe import PageRecipes
 
 MOST_TEXT = 2000

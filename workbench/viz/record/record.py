@@ -7,49 +7,55 @@ changes since its last call. Tables only grow, so places in them stay valid.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from copy import copy
 from typing import Any
 
-from workbench.backends.device import Device, DeviceInfo
+from workbench.backends.device import Device
 from workbench.base.errors import WorkbenchError
-from workbench.base.trace import PassRecord
 from workbench.ir.node.uop import UOp
 from workbench.ir.opt.opt import OptOps
 from workbench.ir.rewriting.rewrite import Rule, added_rules, rules_in_force
-from workbench.kernel.kernel import Compiled, Kernel
-from workbench.measure.speeds import Speeds, beaten, speeds
+from workbench.kernel.kernel import Kernel
+from workbench.measure.speeds import Speeds, beaten, quicker, speeds
 from workbench.measure.speeds import earlier_speeds as earlier_speeds
-from workbench.viz.exploration import Exploration
+from workbench.viz.exploration.exploration import Exploration
+from workbench.viz.exploration.questions import question_row
+from workbench.viz.glossary.glossary import glossary_rows
 from workbench.viz.model.families import family_rows
 from workbench.viz.model.graph import graph_nodes
 from workbench.viz.model.kinds import kind_rows
-from workbench.viz.model.provenance import links_of
-from workbench.viz.model.recipes import compiled_passes
+from workbench.viz.model.opts import opt_kind_rows
 from workbench.viz.model.words import plural
-from workbench.viz.page.panel import sections
+from workbench.viz.page.panel import section_row, sections
 from workbench.viz.record import variants as rows
 from workbench.viz.record.about import (
     device_rows,
     expression_key,
     language_rows,
     machine,
+    share_row,
     speed_rows,
 )
 from workbench.viz.record.changes import Changes, Path
-from workbench.viz.record.compilations import Compilations
-from workbench.viz.record.links import Linker, readable, to_read
+from workbench.viz.record.code import VariantCode
 from workbench.viz.record.nodes import Lines, Nodes, Texts, bounded
 from workbench.viz.record.offers import NextRows, next_rows
 from workbench.viz.record.passes import PassRows, kernel_numbers
-from workbench.viz.record.plan import decision_rows, empty_plan, plan_picture
+from workbench.viz.record.plan import (
+    decision_rows,
+    empty_plan,
+    plan_picture,
+    read_rows,
+    repeat_rows,
+)
 from workbench.viz.record.recipe import page_recipes, recipe
 from workbench.viz.record.rules import RuleRows
-from workbench.viz.record.sections import section_row
+from workbench.viz.record.runs import KernelRuns, run_rows
 from workbench.viz.schema.messages import RecordPatch
 from workbench.viz.schema.record import ExpressionRow, PageRecord, WithoutRow
-from workbench.viz.schema.variant import CodeRow
+from workbench.viz.schema.variant import TimingRow
 
 VERSION = 1
 FIRST_DRAWN = 250
@@ -95,13 +101,24 @@ class Recorder:
         self.speeds = machine_speeds or earlier_speeds()
         self.kernels: list[Kernel] = []
         self._lines, self._texts, self._rules = Lines(), Texts(), RuleRows()
-        self._nodes = Nodes(self._lines, exploration.lines)
+        self._nodes = Nodes(self._lines, exploration.lines, exploration.items)
         self._passes = PassRows(self._nodes, self._texts, self._rules)
         # a model of equal layers has equal kernels: offers of each are computed once
         self._next: dict[tuple[object, ...], NextRows] = {}
-        self._compilations = Compilations(self.kernels)
         self.record = self._opening()
+        if exploration.display.ask:
+            self.record.ask = question_row(exploration.display.ask, self.record)
         self._changes = Changes(self.record)
+        self.runs = KernelRuns(self.record, self._changes, self.kernels)
+        self.code = VariantCode(
+            exploration,
+            self.record,
+            self._changes,
+            self.kernels,
+            self._passes,
+            self._nodes,
+            self._lines,
+        )
 
     def _opening(self) -> PageRecord:
         ex = self.exploration
@@ -123,6 +140,8 @@ class Recorder:
             recipes=page_recipes(ex),
             machine=machine(self.speeds),
             kinds=kind_rows(),
+            opt_kinds=opt_kind_rows(),
+            glossary=list(glossary_rows()),
             lines=self._lines.listed,
             nodes=self._nodes.columns,
             readings=self._nodes.readings.listed,
@@ -134,8 +153,10 @@ class Recorder:
             kernels=[],
             variants=[],
             pinned=None,
+            saved=0,
             baselines=[],
             panels=dict.fromkeys(sections()),
+            origin=bounded(ex.origin.words),
         )
 
     # adding to the record
@@ -145,7 +166,11 @@ class Recorder:
         loops and C."""
         ex = self.exploration
         self._passes.add(ex.passes, kernel_numbers(ex.passes))
-        self.record.plan.decisions = decision_rows(ex, self._nodes)
+        plan = self.record.plan
+        plan.decisions = decision_rows(ex, self._nodes)
+        plan.repeats = repeat_rows(ex.kernels)
+        plan.reads = read_rows(ex.items, self._nodes)
+        plan.runs = run_rows(ex.kernels)
         if len(graph_nodes(ex.outputs)) <= FIRST_DRAWN:
             self._draw()
         places = {d: i for i, d in enumerate(map(id, ex.decisions))}
@@ -180,11 +205,14 @@ class Recorder:
             yield "section"
         self.add_speeds()
         yield "speeds"
+        for _ in self.runs.predict(self.speeds, MOST_KERNELS):
+            yield "prediction"
         plain = every[:MOST_KERNELS]
         for variant in plain:
             self.add_compiled(variant)
             for device in Device.renderers:
-                self._add_readable_or_error(variant, device)
+                for language in device.languages:
+                    self.code.add_readable_or_error(variant, device, language)
             yield "code"
             self.add_offers(variant)
             yield "offers"
@@ -192,8 +220,10 @@ class Recorder:
             with self._explained(variant):
                 self._add_auto(variant)
             yield "auto"
-        self._add_texts(range(len(ex.passes)), ex.passes)
+        self.code.add_texts(range(len(ex.passes)), ex.passes)
         yield "texts"
+        for _ in self.runs.predict(self.speeds):
+            yield "prediction"
 
     def complete(self, variant: int) -> None:
         """Add what a variant lacks on its device, of all that needs no request."""
@@ -233,10 +263,18 @@ class Recorder:
         return None
 
     def add_variant(
-        self, number: int, kernel: Kernel, name: str, parent: int | None = None
+        self,
+        number: int,
+        kernel: Kernel,
+        name: str,
+        parent: int | None = None,
+        when: int = 0,
     ) -> int:
-        """Add `kernel` as a variant of kernel `number`, with its loops and C; return its place."""
-        variant = self._append(number, kernel, name, parent)
+        """Add `kernel` as a variant of kernel `number`, with its loops and C; return its place.
+
+        Units: `when` it was made, in seconds of the epoch.
+        """
+        variant = self._append(number, kernel, name, parent, when)
         self.add_loops(variant)
         self.add_c(variant)
         return variant
@@ -252,83 +290,20 @@ class Recorder:
     def add_c(self, variant: int) -> None:
         """Add the C of a variant."""
         with self._explained(variant):
-            code = rows.readable_code(self._compilations.source(variant)[0])
-            self.put(("variants", variant, "code"), [code])
+            self.code.add_c(variant)
 
     def add_compiled(self, variant: int) -> None:
-        """Compile a variant for its device; add code, counts and passes."""
-        kernel, number = (
-            self.kernels[variant],
-            self.record.variants[variant].kernel,
-        )
+        """Compile a variant for its device; add code, cost, counts and passes."""
         with self._explained(variant):
-            compiled = self._compiled(variant)
-            self._add_passes(variant, compiled.passes)
-            self.put(("variants", variant, "counts"), rows.counts_row(compiled))
+            self.code.compile(variant)
             self.add_cost(variant)
-            linker = self._linker(compiled, number)
-            in_c = to_read(compiled, self._compilations.source(variant))
-            c_linker = linker.elsewhere(in_c) or self._linker(in_c, number)
-            code = rows.compiled_code(compiled, linker, in_c, c_linker)
-            self.put(("variants", variant, "code"), code)
-            nest = rows.nest_row(kernel, self._nodes, linker)
-            self.put(("variants", variant, "loops"), nest)
-            self._add_causes(linker)
-            if c_linker.links.ancestry is not linker.links.ancestry:
-                self._add_causes(c_linker)
-
-    def add_readable(self, variant: int, device: DeviceInfo) -> None:
-        """Add the code of a variant in the language of a device, which may be missing here. An
-        error of a user's renderer reaches the caller."""
-        number = self.record.variants[variant].kernel
-        source = readable(self.kernels[variant], device.name)
-        compiled = to_read(self._compiled(variant), source, device.name)
-        linker = self._linker(compiled, number)
-        row = rows.code_row(device, compiled.source.split("\n"), linker.source())
-        self._put_code(variant, row)
-
-    def _add_readable_or_error(self, variant: int, device: DeviceInfo) -> None:
-        """Add the code of a variant in the language of a device; where its renderer raises, the
-        error stands there instead."""
-        try:
-            self.add_readable(variant, device)
-        except Exception as error:
-            self._put_code(
-                variant, rows.code_row(device, [], error=rows.error_row(error))
-            )
-
-    def _put_code(self, variant: int, row: CodeRow) -> None:
-        """Add code to that of a variant; what there was in its language goes."""
-        code = self.record.variants[variant].code
-        others = [other for other in code if other.language != row.language]
-        self.put(("variants", variant, "code"), [*others, row])
-
-    def _compiled(self, variant: int) -> Compiled:
-        """Compile a variant, once for each device. Where that fails, the passes up to the error are
-        added."""
-        try:
-            return self._compilations.program(variant)
-        except Exception as error:
-            passes = self._compilations.passes_before(variant, error)
-            self._add_passes(variant, passes, failed=True)
-            raise
-
-    def _add_passes(
-        self, variant: int, records: Sequence[PassRecord], failed: bool = False
-    ) -> None:
-        """Add the passes of compiling a variant for its device."""
-        number = self.record.variants[variant].kernel
-        owner = self._compilations.owner(variant)
-        python = compiled_passes(self.kernels[variant].device, failed)
-        places = self._passes.add(records, number, owner, python)
-        self.put(("variants", variant, "passes"), places)
-        self._add_texts(places, records)
+            self.code.add_compiled(variant)
 
     def add_cost(self, variant: int) -> None:
         """Add the cost of a variant by its loop nest, and its bottleneck."""
         self.add_speeds()
         timing = self.record.variants[variant].timing
-        measured_s = None if timing is None else timing.median_s
+        measured_s = None if timing is None or timing.machine else timing.median_s
         costs = rows.cost_rows(self.kernels[variant], self.speeds, measured_s)
         if costs is not None:
             bound, cost = costs
@@ -341,19 +316,22 @@ class Recorder:
         if self.speeds is None:
             with suppress(WorkbenchError):  # it needs a compiler
                 self._put_speeds(speeds())
-                self.raise_peaks()
+                self.mend_speeds()
 
-    def raise_peaks(self, variant: int | None = None) -> None:
-        """Raise the peaks that a timing of a variant (None: of any) exceeds, so that no speed in
-        the record exceeds its peak."""
+    def mend_speeds(self, variant: int | None = None) -> None:
+        """Raise the peaks that a timing of a variant (None: of any) exceeds, and shorten the launch
+        that takes longer than it, so that no timing in the record contradicts the machine."""
         listed = self.record.variants
         for row in listed if variant is None else [listed[variant]]:
             timing = row.timing
             # edited source may execute fewer operations than are counted
             if self.speeds is None or not timing or timing.emulator or row.edited:
                 continue
+            if timing.machine:
+                continue
             speed = timing.gflops * 1e9
-            self._put_speeds(beaten(self.speeds, timing.kind, timing.threads, speed))
+            faster = beaten(self.speeds, timing.kind, timing.threads, speed)
+            self._put_speeds(quicker(faster, timing.threads, timing.median_s))
 
     def _put_speeds(self, machine_speeds: Speeds) -> None:
         self.speeds = machine_speeds
@@ -388,7 +366,18 @@ class Recorder:
 
     def patch(self) -> RecordPatch:
         """Return the changes since the last call, or since `first()`."""
+        for variant, row in enumerate(self.record.variants):
+            if row.timing is not None:
+                self._put_share(("variants", variant, "timing"), row.timing)
+            for place, timing in enumerate(row.elsewhere):
+                self._put_share(("variants", variant, "elsewhere", place), timing)
         return self._changes.patch()
+
+    def _put_share(self, path: Path, timing: TimingRow) -> None:
+        """Set the share of the peak, which may have risen since, that a timing reached."""
+        share = share_row(timing, self.speeds)
+        if share != timing.share:
+            self.put((*path, "share"), share)
 
     # helpers
 
@@ -412,32 +401,14 @@ class Recorder:
                 self.put(("plan", name), getattr(plan, name))
 
     def _append(
-        self, number: int, kernel: Kernel, name: str, parent: int | None
+        self,
+        number: int,
+        kernel: Kernel,
+        name: str,
+        parent: int | None,
+        when: int = 0,
     ) -> int:
         self.kernels.append(kernel)
-        row = rows.variant_row(number, kernel, name, parent)
+        row = rows.variant_row(number, kernel, name, parent, when)
         self.record.variants.append(row)
         return len(self.kernels) - 1
-
-    def _linker(self, compiled: Compiled, number: int) -> Linker:
-        value = [i.nodes[0] for i in self.exploration.items if i.kernel is not None][
-            number
-        ]
-        passes = (*self.exploration.passes, *compiled.passes)
-        ex = self.exploration
-        links = links_of(compiled, ex.passes, ex.lines, value)
-        places = tuple(map(self._passes.place, passes))
-        return Linker(links, self._nodes, self._lines, places)
-
-    def _add_causes(self, linker: Linker) -> None:
-        """Add the causes of nodes to those known before: kernels may share nodes."""
-        for node, causes in linker.causes():
-            current = self._nodes.columns.made[node]
-            both = [*current, *(row for row in causes if row not in current)]
-            if both != current:
-                self.put(("nodes", "made", node), both)
-
-    def _add_texts(self, places: Sequence[int], records: Sequence[PassRecord]) -> None:
-        for place, record in zip(places, records, strict=True):
-            for name, text in self._passes.texts(record).items():
-                self.put(("passes", place, name), text)

@@ -10,6 +10,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
 
+from workbench.base.trace import PassStep
 from workbench.ir.opt.opt import Opt
 from workbench.ir.rewriting.rewrite import Rule, RuleSet, added_rules
 from workbench.viz.schema.record import RuleRow
@@ -28,7 +29,7 @@ class Place(NamedTuple):
 
 
 class RuleRows:
-    """The table of all rules, opts and steps that fired, each once."""
+    """The table of all rules, opts and steps that were recorded, each once."""
 
     def __init__(self) -> None:
         self.listed: list[RuleRow] = []
@@ -41,7 +42,8 @@ class RuleRows:
 
     def add(self, rule: Any) -> int:
         """Return the place of a rule, of an Opt or of a step of the default opts."""
-        key = rule if isinstance(rule, (Rule, Opt)) else (rule.name, str(rule))
+        is_key = isinstance(rule, (Rule, Opt, PassStep))
+        key = rule if is_key else (rule.name, str(rule))
         if key not in self._places:
             self._places[key] = len(self.listed)
             self.listed.append(rule_row(rule))
@@ -54,6 +56,8 @@ def rule_row(rule: Any) -> RuleRow:
         place = place_of(rule)
         text = str(rule).removeprefix(f"{rule.name}: ")
         return RuleRow(rule.name, text, rule.doc, place.file, place.line, place.table)
+    if isinstance(rule, PassStep):
+        return RuleRow(rule.name, "", rule.why, "", 0, "")
     doc = rule.op.caption if isinstance(rule, Opt) else str(rule.why)
     opts = "" if isinstance(rule, Opt) else ", ".join(map(str, rule.opts))
     name = str(rule) if isinstance(rule, Opt) else rule.name

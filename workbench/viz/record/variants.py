@@ -6,7 +6,10 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from itertools import starmap
 
+from msgspec.structs import replace
+
 from workbench.backends.device import Device, DeviceInfo
+from workbench.backends.native.assembly import AsmLine
 from workbench.backends.program.language import Language
 from workbench.base.errors import WorkbenchError
 from workbench.cost.bottleneck import bottleneck
@@ -15,12 +18,14 @@ from workbench.ir.node.uop import UOp
 from workbench.ir.opt.families import families
 from workbench.ir.opt.heuristic.step import HeuristicSteps
 from workbench.ir.rewriting.rewrite import without
-from workbench.ir.text.readable import to_expr
+from workbench.ir.text.readable import tree_lines
 from workbench.kernel.kernel import Compiled, Kernel
 from workbench.kernel.performance import cost_of
 from workbench.measure.speeds import Speeds
 from workbench.pipeline import Stages
+from workbench.viz.listing.instructions import help_of
 from workbench.viz.model.loops import kernel_nest
+from workbench.viz.model.opts import opt_row
 from workbench.viz.model.recipes import kernel_recipe
 from workbench.viz.model.title import decoded
 from workbench.viz.model.words import named_count
@@ -45,14 +50,17 @@ MOST_LINES = 3000
 
 
 def variant_row(
-    number: int, kernel: Kernel, name: str, parent: int | None
+    number: int, kernel: Kernel, name: str, parent: int | None, when: int = 0
 ) -> VariantRow:
     """Return a variant of kernel `number`, with the fields that are cheap to compute."""
     return VariantRow(
         kernel=number,
         parent=parent,
         name=name,
+        when=when,
+        deleted=False,
         opts=[str(opt) for opt in kernel.applied_opts],
+        opt_rows=[opt_row(opt) for opt in kernel.applied_opts],
         recipe=kernel_recipe(number, kernel),
         steps=step_rows(kernel.steps),
         axes=[AxisRow(a.name, a.kind.name, a.size) for a in kernel.axes],
@@ -66,6 +74,7 @@ def variant_row(
         refused=[],
         check=None,
         timing=None,
+        elsewhere=[],
         bound=None,
         cost=None,
         error=None,
@@ -132,7 +141,8 @@ def error_row(error: Exception) -> ErrorWords:
         what, because, hint = error.what, error.because, error.hint
     else:
         what, because, hint = type(error).__name__, str(error), ""
-    return ErrorWords(bounded(what), bounded(because), bounded(hint))
+    line = getattr(error, "line", None)
+    return ErrorWords(bounded(what), bounded(because), bounded(hint), line)
 
 
 # loops
@@ -192,10 +202,29 @@ def compiled_code(
         rows.append(code_row(own, compiled.source.split("\n"), linker.source()))
     if getattr(compiled.built.program, "assembly", None) is not None:
         asm_lines = compiled.assembly_lines
-        text = [line.text for line in asm_lines]
-        rows.append(code_row(own, text, linker.assembly(asm_lines), ASSEMBLY))
-    tree = to_expr(compiled["lowered"]).split("\n")
-    return [*rows, code_row(own, tree, language=STATEMENTS)]
+        rows.append(assembly_row(own, asm_lines, linker.assembly(asm_lines)))
+    tree = tree_lines(compiled["lowered"])
+    text = [line for line, _ in tree]
+    return [*rows, code_row(own, text, c_linker.tree(tree), STATEMENTS)]
+
+
+def is_of_one_device(code: CodeRow) -> bool:
+    """Whether a program is another one on each device: machine code, and the statement tree."""
+    return code.language in (ASSEMBLY.name, STATEMENTS.name)
+
+
+def without_device(code: Sequence[CodeRow], device: str) -> list[CodeRow]:
+    """Return the programs that are not a device's."""
+    return [row for row in code if row.device != device]
+
+
+def assembly_row(
+    device: DeviceInfo, code: Sequence[AsmLine], links: Sequence[CodeLink | None]
+) -> CodeRow:
+    """Return machine code, with what its instructions do."""
+    lines = [line.text for line in code]
+    row = code_row(device, lines, links, ASSEMBLY)
+    return replace(row, help=help_of(row.lines))
 
 
 def code_row(

@@ -98,6 +98,7 @@ def _place(name: str) -> Meta:
     return _meaning(words, f"{name}=0")
 
 
+_GUESS = _meaning("a guess is a text", "guess=None")
 _AXIS = _meaning("an axis is named by a text", "axis=None")
 
 
@@ -113,6 +114,7 @@ class ViewState(Struct, frozen=True, forbid_unknown_fields=True):
     axis: Annotated[str | None, _AXIS] | UnsetType = UNSET
     language: str | UnsetType = UNSET
     only: str | UnsetType = UNSET
+    guess: Annotated[str | None, _GUESS] | UnsetType = UNSET
 
     def then(self, later: ViewState) -> ViewState:
         """Return the view with what a later one sets."""

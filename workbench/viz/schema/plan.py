@@ -8,7 +8,9 @@ from workbench.viz.schema.variant import NamedNumber
 
 
 class PlanNode(Struct, forbid_unknown_fields=True):
-    """A box of the picture: `x` and `y` are its left upper corner, `n` its node in the record."""
+    """A box of the picture: `x` and `y` are its left upper corner, `n` its node in the record.
+    `patch` is the ground behind it, as an SVG path; "" outside of all kernels. `step` is the
+    number of decisions after which it is known in which kernels it is."""
 
     n: int
     label: str
@@ -22,6 +24,8 @@ class PlanNode(Struct, forbid_unknown_fields=True):
     bytes: int
     line: int
     output: bool
+    patch: str
+    step: int
 
 
 class RoutePoint(Struct, array_like=True, forbid_unknown_fields=True):
@@ -32,57 +36,109 @@ class RoutePoint(Struct, array_like=True, forbid_unknown_fields=True):
 
 
 class PlanEdge(Struct, forbid_unknown_fields=True):
-    """An edge of the picture: `a` and `b` are places in the list of the plan's nodes."""
+    """An edge of the picture: `a` and `b` are places in the list of the plan's nodes. `band` is
+    the ground along it, where both are in one kernel, as an SVG path."""
 
     a: int
     b: int
     route: list[RoutePoint]
     cut: bool
     bytes: int
+    band: str
 
 
 class PlanRegion(Struct, forbid_unknown_fields=True):
-    """The area of a kernel, as the path of an SVG picture."""
+    """The area of a kernel, whose ground is the patches and bands of what it computes; a node of
+    several kernels stands on that of the first."""
 
     kernel: int
     title: str
-    path: str
     colour: str
 
 
+class CostChoice(Struct, forbid_unknown_fields=True):
+    """One of the ways to compute a value that a decision compared: what is done, and its estimated
+    cost in operations, beyond computing each element once."""
+
+    text: str
+    cost: float
+    wins: bool
+
+
 class DecisionRow(Struct, forbid_unknown_fields=True):
-    """Why a value is stored or fused; `figures` are those that decided, by name, and `costs` what
-    they say, as sentences. `value` says what it is, `name` does too, but where a kernel ends with
-    it: there it is what that computes. `python` prints it, after the lines of the expression."""
+    """Why a value is stored or fused; `estimates` are those that decided, by name, `choices` what
+    was compared, and `costs` what they say, as sentences. `tradeoff`: it is fused although that
+    costs something. `rank`: its place among the decisions that explain why there are not more
+    kernels, from 0, the most interesting first; None: it explains nothing. `value` says what it is,
+    `name` does too, but where a kernel ends with it: there it is what that computes.
+    `is_requested`: a result, or asked to be stored. `is_copy`: it is only copied to a device.
+    `python` prints it, after the lines of the expression."""
 
     node: int
     name: str
     value: str
     stored: bool
     reason: str
-    figures: list[NamedNumber]
+    estimates: list[NamedNumber]
+    choices: list[CostChoice]
+    tradeoff: bool
+    rank: int | None
     costs: str
     kernel: int | None
     forced: bool
-    asked: bool
+    is_requested: bool
+    is_copy: bool
     python: str
 
 
 class ComparedPlans(Struct, forbid_unknown_fields=True):
-    """This plan beside the one before it: kernels and seconds are those of both. `asked` and
-    `moved` are places in the list of decisions, `told` says which is the faster, and `verdict` says
-    it as a sentence."""
+    """This plan beside the one before it: kernels and seconds are those of both. `change` and
+    `moved` are places in the list of decisions, `speed` says which is the faster, and `verdict`
+    says it as a sentence."""
 
     kernels: tuple[int, int]
-    asked: int | None
+    change: int | None
     moved: list[int]
     seconds: tuple[float, float] | None
-    told: str
+    speed: str
     verdict: str
 
 
+class PlanRepeat(Struct, forbid_unknown_fields=True):
+    """`size` kernels from kernel `first` on, that come `times` times, one after the
+    other; `title` names those of one time."""
+
+    first: int
+    size: int
+    times: int
+    title: str
+
+
+class PlanRead(Struct, array_like=True, forbid_unknown_fields=True):
+    """A value that a kernel reads from memory, where an earlier one stored it, as a list: both
+    kernels, its node in the record, its bytes."""
+
+    source: int
+    reader: int
+    node: int
+    bytes: int
+
+
+class PlanRun(Struct, forbid_unknown_fields=True):
+    """A run of a kernel with the default opts, warm. `like` is the first kernel that is equal: its
+    times are those of all of them. `spread` is a share of the median. Units: seconds, null where
+    none is known."""
+
+    like: int
+    predicted_s: float | None
+    measured_s: float | None
+    spread: float | None
+
+
 class PlanPicture(Struct, forbid_unknown_fields=True):
-    """The tensor graph, drawn and cut into kernels; without nodes where it is too large."""
+    """The tensor graph, drawn and cut into kernels; without nodes where it is too large. `repeats`
+    are in the order of their kernels, outer ones before those in them; `runs` has a row for each
+    kernel."""
 
     width: float
     height: float
@@ -91,3 +147,6 @@ class PlanPicture(Struct, forbid_unknown_fields=True):
     regions: list[PlanRegion]
     decisions: list[DecisionRow]
     compared: ComparedPlans | None
+    repeats: list[PlanRepeat]
+    reads: list[PlanRead]
+    runs: list[PlanRun]

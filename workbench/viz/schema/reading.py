@@ -9,6 +9,7 @@ from msgspec import Struct
 from workbench.ir.text.phrases import OwnLine
 
 Shape = Literal["cut", "slant", "six", "pill", "box", "round"]
+ValuesOf = Literal["", "lowered", "none"]
 Role = Literal["", "constant", "join", "loop", "axis", "access", "place"]
 
 
@@ -39,6 +40,9 @@ class Reading(Struct, forbid_unknown_fields=True, omit_defaults=True):
     which may stand in the words of its readers. The role: a "constant" always does; a "join" has
     nothing of its own; a "loop" can be closed; an "axis" has `size` steps; an "access" reads or
     writes at its first source; a "place" is memory and then indexes.
+
+    `values`: "" where Python can compute the node's values; "lowered" where they are in registers
+    of the lowered program; "none" where it has none.
     """
 
     family: str
@@ -57,5 +61,6 @@ class Reading(Struct, forbid_unknown_fields=True, omit_defaults=True):
     typed: str = ""
     is_tensor: bool = False
     is_index: bool = False
+    values: ValuesOf = ""
     role: Role = ""
     size: int | None = None

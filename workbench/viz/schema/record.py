@@ -10,6 +10,8 @@ from typing import Any
 
 from msgspec import UNSET, Struct, UnsetType
 
+from workbench.viz.schema.ask import QuestionRow
+from workbench.viz.schema.glossary import TermGroup
 from workbench.viz.schema.plan import PlanPicture
 from workbench.viz.schema.reading import FamilyRow, Reading
 from workbench.viz.schema.recipe import PageRecipes, PassRecipe
@@ -94,6 +96,13 @@ class KindRow(Struct, forbid_unknown_fields=True):
     caption: str
 
 
+class OptKindRow(Struct, forbid_unknown_fields=True):
+    """What a kind of opt does: `here`, on a processor, and on a GPU."""
+
+    here: str
+    on_gpu: str
+
+
 class LineRow(Struct, forbid_unknown_fields=True):
     """A line of the user's code."""
 
@@ -111,8 +120,10 @@ class CauseRow(Struct, array_like=True, frozen=True, forbid_unknown_fields=True)
 
 
 class NodeColumns(Struct, forbid_unknown_fields=True):
-    """Every node, a list for each field, sources before users. `made` says why it is there;
-    `dtype` is "" for none, `line` -1; `reading` is a place in the record's `readings`."""
+    """Every node, a list for each field, sources before users. `causes` say why it is there;
+    `dtype` is "" for none; `reading` is a place in the record's `readings`; `lines` are the user's
+    that made it, the one to show first: of each its place, and those of the lines in functions that
+    it called."""
 
     op: list[str]
     dtype: list[str]
@@ -121,9 +132,8 @@ class NodeColumns(Struct, forbid_unknown_fields=True):
     src: list[list[int]]
     label: list[str]
     reading: list[int]
-    line: list[int]
-    inner: list[list[int]]
-    made: list[list[CauseRow]]
+    lines: list[list[list[int]]]
+    causes: list[list[CauseRow]]
 
 
 class RuleRow(Struct, forbid_unknown_fields=True):
@@ -161,12 +171,13 @@ class PassRow(PassOutcome, forbid_unknown_fields=True):
 
 class RewriteRow(Struct, array_like=True, frozen=True, forbid_unknown_fields=True):
     """A rewrite, as a list: a rule (-1: none), the node before, the node after, and the root then
-    (-1: not recorded)."""
+    (-1: not recorded). `about`: what a step of a function is about, in words."""
 
     rule: int
     before: int
     after: int
     root: int
+    about: str = ""
 
 
 class RecordedPass(PassOutcome, forbid_unknown_fields=True):
@@ -216,7 +227,9 @@ class PanelSection(Struct, forbid_unknown_fields=True):
 class PageRecord(Struct, forbid_unknown_fields=True, omit_defaults=True):
     """Everything that a page shows. `panels` has the sections of panels, by their names; null where
     one is not built yet. `n` counts the patches of a session; a record that no
-    session has made has none."""
+    session has made has none. `origin` says which file it was loaded from. `saved`
+    counts the variants that other notebooks saved of the expression, and that are not shown. `ask`
+    is the question that waits for a guess."""
 
     v: int
     key: str
@@ -230,6 +243,8 @@ class PageRecord(Struct, forbid_unknown_fields=True, omit_defaults=True):
     recipes: PageRecipes
     machine: MachineRow
     kinds: dict[str, KindRow]
+    opt_kinds: dict[str, OptKindRow]
+    glossary: list[TermGroup]
     lines: list[LineRow]
     nodes: NodeColumns
     readings: list[Reading]
@@ -241,6 +256,9 @@ class PageRecord(Struct, forbid_unknown_fields=True, omit_defaults=True):
     kernels: list[KernelRow]
     variants: list[VariantRow]
     pinned: int | None
+    saved: int
     baselines: list[BaselineRow]
     panels: dict[str, PanelSection | None]
     n: int | UnsetType = UNSET
+    origin: str = ""
+    ask: QuestionRow | None = None

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from msgspec import Struct, field
 
+from workbench.viz.schema.variant import CodeRow, ErrorWords, OptRow
+
 Value = bool | int | float | str
 """A number, or the name of one that is not finite."""
 
@@ -16,6 +18,33 @@ class VariantReply(Struct, forbid_unknown_fields=True):
     """The variant that a request made, or led to."""
 
     variant: int
+
+
+class OptVerdict(Struct, forbid_unknown_fields=True):
+    """An opt of a list: as Python, for people, and, where it is not legal after those before it,
+    why, and what to try ("" and "": it is legal)."""
+
+    text: str
+    row: OptRow
+    because: str
+    hint: str = field(name="try")
+
+
+class OptsReply(Struct, forbid_unknown_fields=True):
+    """A list of opts, each with its verdict, and as Python; `amounts` are the legal ones of the opt
+    that was named."""
+
+    opts: list[OptVerdict]
+    amounts: list[int]
+    text: str
+
+
+class EditedCode(Struct, forbid_unknown_fields=True):
+    """Source that is being edited, compiled: the source itself and its machine code; none where
+    there is an error."""
+
+    code: list[CodeRow]
+    error: ErrorWords | None
 
 
 class RuleReply(Struct, forbid_unknown_fields=True, omit_defaults=True):

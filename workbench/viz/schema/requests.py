@@ -8,8 +8,10 @@ from msgspec import Meta, Struct, field
 
 from workbench.viz.schema.replies import (
     BisectReply,
+    EditedCode,
     NodeValue,
     NoResult,
+    OptsReply,
     PatchCount,
     RuleReply,
     StoppedJobs,
@@ -22,6 +24,9 @@ from workbench.viz.schema.replies import (
 MOST_TEXT = 400_000
 MOST_AT_ONCE = 16
 """Variants that one request may name."""
+MOST_OPTS = 100
+"""Most texts of one list of opts."""
+MOST_AMOUNT = 1 << 31
 MOST_SECONDS = 600.0
 
 
@@ -58,6 +63,12 @@ Variants = Annotated[
         title=f"list of 1 to {MOST_AT_ONCE} variants",
     ),
 ]
+OptTexts = Annotated[
+    list[Text],
+    Meta(max_length=MOST_OPTS, title=f"list of at most {MOST_OPTS} texts"),
+]
+Place = Annotated[int, Meta(ge=0, title="place in the list")]
+OptAmount = Annotated[int, Meta(ge=0, le=MOST_AMOUNT, title="amount")]
 Positions = Annotated[
     dict[str, int], Meta(max_length=MOST_AT_ONCE, title="position by axis")
 ]
@@ -79,6 +90,18 @@ class ApplyRequest(Request, tag="apply"):
     opt: Text
 
 
+class OptsRequest(Request, tag="opts"):
+    """Say of each opt of a list whether it is legal after those before it, on the un-optimised
+    kernel of a variant; of the one at `place` also the legal amounts. With `amount` that one gets
+    another amount first."""
+
+    reply: ClassVar[type[Struct]] = OptsReply
+    variant: Variant
+    opts: OptTexts
+    place: Place | None = None
+    amount: OptAmount | None = None
+
+
 class PasteRequest(Request, tag="paste"):
     """Apply a list of opts to the un-optimised kernel of a variant."""
 
@@ -95,11 +118,12 @@ class AutoRequest(Request, tag="auto"):
 
 
 class CodeRequest(Request, tag="code"):
-    """Write a variant in a language."""
+    """Write a variant in a language, as it is for a device (null: the session's)."""
 
     reply: ClassVar[type[Struct]] = VariantReply
     variant: Variant
     language: Text
+    device: Name | None = None
 
 
 class OffersRequest(Request, tag="offers"):
@@ -112,6 +136,24 @@ class PinRequest(Request, tag="pin"):
     """Pin a variant; null: none."""
 
     variant: Variant | None
+
+
+class NameRequest(Request, tag="name"):
+    """Name a variant; "": by its opts."""
+
+    variant: Variant
+    text: Text
+
+
+class DeleteRequest(Request, tag="delete"):
+    """Delete variants, or bring them `back`."""
+
+    variants: Variants
+    back: bool = False
+
+
+class SavedRequest(Request, tag="saved"):
+    """Show the variants that other notebooks saved of the expression."""
 
 
 class NoteRequest(Request, tag="note"):
@@ -148,6 +190,30 @@ class EditRequest(Request, tag="edit"):
     variant: Variant
     language: Text
     text: Text
+
+
+class CompileRequest(Request, tag="compile"):
+    """Compile source that is being edited, without running it; null: that of the variant itself,
+    edited before."""
+
+    reply: ClassVar[type[Struct]] = EditedCode
+    variant: Variant
+    language: Text
+    text: Text | None
+
+
+class CostsRequest(Request, tag="costs"):
+    """Say what the instructions of a variant cost, where a tool here knows it; those that a device
+    runs (null: the session's)."""
+
+    variant: Variant
+    device: Name | None = None
+
+
+class CompilerPassesRequest(Request, tag="compiler_passes"):
+    """Say which passes of the compiler made the machine code of a variant."""
+
+    variant: Variant
 
 
 class BaselineRequest(Request, tag="baseline"):
@@ -204,6 +270,10 @@ class PlansRequest(Request, tag="plans"):
     """Time this plan beside the one before it."""
 
 
+class KernelsRequest(Request, tag="kernels"):
+    """Time the kernels that have no time yet, with the default opts."""
+
+
 class SearchRequest(Request, tag="search"):
     """Search for faster opts for that number of seconds."""
 
@@ -227,16 +297,23 @@ class PingRequest(Request, tag="ping"):
 
 AnyRequest = (
     ApplyRequest
+    | OptsRequest
     | PasteRequest
     | AutoRequest
     | CodeRequest
     | OffersRequest
     | PinRequest
+    | NameRequest
+    | DeleteRequest
+    | SavedRequest
     | NoteRequest
     | DeviceRequest
     | MeasureRequest
     | CheckRequest
     | EditRequest
+    | CompileRequest
+    | CostsRequest
+    | CompilerPassesRequest
     | BaselineRequest
     | ValuesRequest
     | WhyNotRequest
@@ -244,6 +321,7 @@ AnyRequest = (
     | BisectRequest
     | ReplanRequest
     | PlansRequest
+    | KernelsRequest
     | SearchRequest
     | StopJobs
     | PingRequest

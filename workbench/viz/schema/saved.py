@@ -1,11 +1,13 @@
-"""What is saved of an expression: the variants that somebody tried, and what is known of them."""
+"""What is saved of an expression: in the user's cache the variants that somebody tried, and what is
+known of them; in a file for others the expression, too."""
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
-from msgspec import Struct
+from msgspec import Meta, Struct
 
+from workbench.viz.schema.record import BaselineRow
 from workbench.viz.schema.variant import CheckRow, ErrorWords, SearchRow, TimingRow
 
 
@@ -20,7 +22,8 @@ class SavedEdit(Struct, forbid_unknown_fields=True):
 
 class SavedVariant(Struct, forbid_unknown_fields=True):
     """A variant: `opts` on a kernel of the plan, or source edited by hand. `timings` are by
-    device; `when` it was saved, in seconds of the epoch."""
+    device; `origins` are digests of the notebooks that have it; `when` it was made, in seconds of
+    the epoch."""
 
     kernel: int
     opts: list[str]
@@ -31,6 +34,7 @@ class SavedVariant(Struct, forbid_unknown_fields=True):
     timings: dict[str, TimingRow] = {}
     when: int = 0
     edited: SavedEdit | None = None
+    origins: list[str] = []
 
 
 class SavedVariants(Struct, forbid_unknown_fields=True):
@@ -38,3 +42,51 @@ class SavedVariants(Struct, forbid_unknown_fields=True):
 
     v: Literal[1]
     variants: list[SavedVariant]
+
+
+class SavedLine(Struct, forbid_unknown_fields=True):
+    """A line of the user's code; `inner` are the places of those that it called."""
+
+    name: str
+    line: int
+    text: str
+    inner: list[int]
+
+
+class FileVariant(Struct, forbid_unknown_fields=True):
+    """A variant in a file: `parent` is its place among them; `checks` are by device."""
+
+    parent: int | None
+    rules_off: list[str]
+    checks: dict[str, CheckRow]
+    saved: SavedVariant
+
+
+class SavedExploration(Struct, forbid_unknown_fields=True):
+    """The file of an exploration, without the tensors' data; a later form has another `v`.
+
+    `graph` is IR text whose root has the tensors as its first sources, a `devices` entry for each
+    (null: any), and then those values that are `forced`. Of each node of it, in their order,
+    `node_lines` has places in `lines`, and `node_names` the user's names. `plan` is a hash of the
+    kernels, `device` the one that the variants were on, `cpu` and `cores` the machine of their
+    times. Units: `when` is in seconds of the epoch.
+    """
+
+    format: Literal["workbench exploration"]
+    v: Literal[1]
+    program: str
+    when: Annotated[int, Meta(ge=0, lt=1 << 37)]
+    cpu: str
+    cores: int
+    graph: str
+    devices: list[str | None]
+    forced: list[bool]
+    rules_off: list[str]
+    show: str
+    lines: list[SavedLine]
+    node_lines: list[list[int]]
+    node_names: list[list[str]]
+    plan: str
+    device: str
+    variants: list[FileVariant]
+    baselines: list[BaselineRow]

@@ -9,12 +9,14 @@ from msgspec import Meta, Struct, field
 from workbench.base.typed import Amount, Count
 
 
-class ErrorWords(Struct, forbid_unknown_fields=True):
-    """An error: what failed, because of what, and what to try."""
+class ErrorWords(Struct, forbid_unknown_fields=True, omit_defaults=True):
+    """An error: what failed, because of what, and what to try; `line` is that of the code, from 1,
+    at which its compiler stopped."""
 
     what: str
     because: str
     hint: str = field(name="try")
+    line: int | None = None
 
 
 class NamedNumber(Struct, array_like=True, forbid_unknown_fields=True):
@@ -33,6 +35,16 @@ class StepRow(Struct, forbid_unknown_fields=True):
     counts: str
 
 
+class OptRow(Struct, forbid_unknown_fields=True):
+    """An opt in `words`, its kind, its first axis ("" for none), and the amount that may be changed
+    (null: it has none)."""
+
+    words: str
+    op: str
+    axis: str
+    amount: int | None
+
+
 class AxisRow(Struct, forbid_unknown_fields=True):
     """An axis of a kernel; `kind` is a name in the record's `kinds`."""
 
@@ -42,9 +54,11 @@ class AxisRow(Struct, forbid_unknown_fields=True):
 
 
 class BufferRow(Struct, forbid_unknown_fields=True):
-    """A buffer of a kernel; `size` counts elements."""
+    """A buffer of a kernel: its name in the kernel, and the `user`'s ("": none); `size` counts
+    elements."""
 
     name: str
+    user: str
     dtype: str
     size: int
     role: str
@@ -86,28 +100,64 @@ class Nest(Struct, forbid_unknown_fields=True):
 
 class CodeLink(Struct, forbid_unknown_fields=True):
     """Where a line of code comes from: axes by name, nodes and the user's lines by their places,
-    the lines of source that an instruction was compiled from by number."""
+    the lines of source that an instruction was compiled from by number. `statement` is the line,
+    from 1, of the language that all kernels are read in that computes the same; of edited code, a
+    line of its own text."""
 
     axes: list[str]
     nodes: list[int]
     lines: list[int]
     source: list[int]
+    statement: int | None
+
+
+class InstructionCost(Struct, array_like=True, frozen=True, forbid_unknown_fields=True):
+    """What an instruction costs, as a list. Units: cycles until its result is there, cycles between
+    two such instructions at best, and cycles for which it occupies each port of the core."""
+
+    latency: float
+    throughput: float
+    ports: dict[str, float] = {}
+
+
+class CompilerPass(Struct, forbid_unknown_fields=True):
+    """A pass of a compiler that changed a program; `lines` are places in the table of lines."""
+
+    name: str
+    title: str
+    lines: list[int]
+
+
+class CompilerPasses(Struct, forbid_unknown_fields=True):
+    """The passes of a compiler that changed a program, in their order; `lines` has every line of
+    all states once."""
+
+    lines: list[str]
+    passes: list[CompilerPass]
 
 
 class CodeRow(Struct, forbid_unknown_fields=True, omit_defaults=True):
     """A program in one language, a link or null for each of its lines; or the error that its
-    renderer ends with."""
+    renderer ends with. Machine code has what its instructions do, by mnemonic, and where a tool
+    knows them the cost of each line; `costs_by` is that tool, with its processor. `made_by` are
+    the passes of the compiler, once somebody has asked for them."""
 
     language: str
     device: str
     lines: list[str]
     links: list[CodeLink | None]
     error: ErrorWords | None = None
+    help: dict[str, str] = {}
+    costs: list[InstructionCost | None] = []
+    costs_by: str = ""
+    made_by: CompilerPasses | None = None
 
 
 class OfferRow(Struct, forbid_unknown_fields=True):
-    """An opt that is possible. Units: `predicted` is a speed-up, `measured` seconds, `spread` a
-    share of them."""
+    """An opt that is possible. `predicted` and `measured` are speed-ups over the variant that it is
+    offered to, measured in turns with that. `spread` is half of the interval of the measured one,
+    as a share of it (null: too few rounds to tell), and `differs` whether it is beyond the noise.
+    Units: `seconds` of one run."""
 
     opt: str
     op: str
@@ -118,6 +168,8 @@ class OfferRow(Struct, forbid_unknown_fields=True):
     why: str
     measured: float | None
     spread: float | None
+    differs: bool
+    seconds: float | None
 
 
 class RefusedRow(Struct, forbid_unknown_fields=True):
@@ -142,9 +194,20 @@ class CostRow(Struct, forbid_unknown_fields=True):
     launch_s: float
 
 
+class ShareRow(Struct, forbid_unknown_fields=True):
+    """A share of the machine's peak: of "peak", or of "one thread's peak" where a kernel leaves
+    cores to others."""
+
+    fraction: Amount
+    of: str
+
+
 class TimingRow(Struct, forbid_unknown_fields=True):
-    """A timing. Units: `spread` is a share of the median, `samples` are seconds; the speeds are
-    in 1e9 operations and 1e9 bytes a second. `run` names the measurement."""
+    """A timing. Units: `spread` and `cold_spread` are shares of the median, `samples` are
+    seconds; the speeds are in 1e9 operations and 1e9 bytes a second. `run` names the measurement;
+    `machine` is another one than this ("": it was this one); `random_inputs`: the expression's own
+    were not there; `moved_bytes` are loaded and stored in one run (null: as the variant's counts
+    say); `share` is that of the peak as it is now, null where it says nothing."""
 
     median_s: Amount
     min_s: Amount
@@ -159,6 +222,11 @@ class TimingRow(Struct, forbid_unknown_fields=True):
     emulator: bool
     run: str
     earlier: bool
+    random_inputs: bool = False
+    machine: str = ""
+    cold_spread: Amount | None = None
+    moved_bytes: Amount | None = None
+    share: ShareRow | None = None
 
 
 class CheckRow(Struct, forbid_unknown_fields=True):
@@ -168,15 +236,17 @@ class CheckRow(Struct, forbid_unknown_fields=True):
     text: str
 
 
-class TrialRow(Struct, array_like=True, forbid_unknown_fields=True):
+class CandidateRow(Struct, array_like=True, forbid_unknown_fields=True):
     """A candidate of a search, as a list; `parent` is the number of the candidate it was made
-    from. Units: seconds of one run, null where it was not timed."""
+    from. Units: seconds of one run, null where it was not timed; `spread` is that of its runs, as a
+    share of their median (null: too few to tell)."""
 
     number: Count
     parent: Count | None
     how: str
     seconds: Amount | None
     note: str
+    spread: Amount | None = None
 
 
 class SearchRow(Struct, forbid_unknown_fields=True):
@@ -189,11 +259,11 @@ class SearchRow(Struct, forbid_unknown_fields=True):
     seconds: Amount
     ended: str
     device: str
-    trials: list[TrialRow]
+    candidates: list[CandidateRow]
 
     def __post_init__(self) -> None:
         numbers: set[int] = set()
-        for candidate in self.trials:
+        for candidate in self.candidates:
             if candidate.number in numbers or candidate.parent not in {None, *numbers}:
                 raise ValueError(
                     "a candidate comes once, after the one it was made from"
@@ -205,12 +275,19 @@ class SearchRow(Struct, forbid_unknown_fields=True):
 
 class VariantRow(Struct, forbid_unknown_fields=True):
     """A kernel with opts, and what is known of it on the session's device. `python` stands
-    by itself; `recipe` binds `kernel` after the lines of the expression."""
+    by itself; `recipe` binds `kernel` after the lines of the expression. `opts` are Python, and
+    `opt_rows` the same opts for people. A deleted variant keeps its place, and is not shown.
+    `elsewhere` has the timings on other devices than the session's, `code_elsewhere` what other
+    devices make of it: machine code and statement trees, as far as somebody looked. Units: `when`
+    it was made, in seconds of the epoch; 0 for those that every record has."""
 
     kernel: int
     parent: int | None
     name: str
+    when: int
+    deleted: bool
     opts: list[str]
+    opt_rows: list[OptRow]
     recipe: str
     steps: list[StepRow]
     axes: list[AxisRow]
@@ -224,6 +301,7 @@ class VariantRow(Struct, forbid_unknown_fields=True):
     refused: list[RefusedRow]
     check: CheckRow | None
     timing: TimingRow | None
+    elsewhere: list[TimingRow]
     bound: str | None
     cost: CostRow | None
     error: ErrorWords | None
@@ -231,3 +309,4 @@ class VariantRow(Struct, forbid_unknown_fields=True):
     edited: bool
     search: SearchRow | None
     rules_off: list[str]
+    code_elsewhere: list[CodeRow] = []

@@ -17,7 +17,6 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from threading import Event, Thread
 
-from workbench.backends.device import Device
 from workbench.base.forking import free_lock
 from workbench.worker.client import NICE, Worker
 from workbench.worker.local import worker_for
@@ -92,7 +91,7 @@ class Jobs:
         reaches it."""
         with self._turn:
             worker = self.worker
-            if alone or not Device.is_own(device):
+            if alone or not worker.serves(device):
                 alone, worker = True, worker_for(device, NICE)
             self._busy = worker
             try:

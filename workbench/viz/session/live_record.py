@@ -19,7 +19,7 @@ from workbench.ir.node.uop import UOp
 from workbench.ir.opt.opt import OptOps
 from workbench.kernel.kernel import Kernel
 from workbench.measure.speeds import Speeds
-from workbench.viz.exploration import Exploration
+from workbench.viz.exploration.exploration import Exploration
 from workbench.viz.page.document import packed
 from workbench.viz.record.record import Recorder
 from workbench.viz.schema.messages import (
@@ -57,10 +57,12 @@ class Listener(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Edited:
-    """The source of a variant that a user edited, and its device."""
+    """The source of a variant that a user edited, and its device. What somebody else wrote came
+    with a file: it is shown, and never run."""
 
     device: str
     text: str
+    is_foreign: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,12 +78,13 @@ class Before:
 class LiveRecord:
     """The live record of an exploration. `recorder` has the record and the Kernel of every variant;
     `timings`, `checks` and `elsewhere` (rows of other devices) are by variant and device;
-    `edited` is source that a user edited."""
+    `edited` is source that a user edited; `shows_saved` says that variants of other notebooks are
+    shown, too."""
 
-    def __init__(self, queue: Jobs | None = None, measures_ahead: bool = False):
+    def __init__(self, queue: Jobs | None = None, prefetches: bool = False):
         self.lock = free_rlock()
         self.jobs = jobs() if queue is None else queue
-        self.measures_ahead = measures_ahead
+        self.prefetches = prefetches
         self._listeners: WeakSet[Listener] = WeakSet()
         self._patches, self._renewed, self._is_renewing = 0, 0, False
         self.opts = OptOps.registered
@@ -100,9 +103,9 @@ class LiveRecord:
         self.elsewhere: dict[tuple[int, str], VariantRow] = {}
         self.watched: int | None = None
         self.before: Before | None = None
-        # saved variants are of the scheduler's own plan
-        is_own = not exploration.forced and not exploration.rules_off
-        self.earlier = persistence.load(self.record.key) if is_own else {}
+        key = self.record.key
+        self.earlier = persistence.load(key) if _is_stored(exploration) else {}
+        self.shows_saved = False
         self._stored: Mapping[persistence.Key, SavedVariant] = self.earlier
 
     # reading and setting
@@ -220,8 +223,13 @@ class LiveRecord:
         """Save the variants for the next session, unless the plan has forced decisions, or rules
         that are switched off."""
         with self.lock:
-            ex = self.recorder.exploration
-            if ex.forced or ex.rules_off:
+            if not _is_stored(self.recorder.exploration):
                 return
             tried = self.record, self.timings, self.edited
             self._stored = persistence.store(*tried, self._stored)
+
+
+def _is_stored(ex: Exploration) -> bool:
+    """Whether variants are stored for the next session: those of the scheduler's own plan, on data
+    that are here."""
+    return not ex.forced and not ex.rules_off and not ex.origin.words

@@ -108,6 +108,12 @@ def _literal(value: ast.expr) -> int | str | None:
     match value:
         case ast.Constant(value=plain) if plain is None or type(plain) in (int, str):
             return plain  # type: ignore[return-value]  # narrowed by type(), not isinstance
+        case ast.Name(name):
+            raise ParseError(
+                f"{cut(name, MOST_TEXT)} is a name without quotes",
+                "the name of an axis stands in quotes",
+                f'"{cut(name, MOST_TEXT)}", as in {EXAMPLE}',
+            )
     raise _not_an_opt(value)
 
 

@@ -9,16 +9,19 @@ file's variants and replace it atomically, so that two sessions at once leave a 
 from __future__ import annotations
 
 import json
+import os
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from functools import cache
 from types import MappingProxyType
 from typing import NamedTuple, Protocol
+from uuid import uuid4
 
 from msgspec.structs import replace
 
 from workbench.backends.device import Device
-from workbench.backends.native.object_cache import key_of
-from workbench.backends.native.private_files import read_json, update_json, warn
+from workbench.base.cache.folder import key_of
+from workbench.base.cache.json_files import read_json, update_json, warn
 from workbench.base.forking import free_lock
 from workbench.base.typed import to_json
 from workbench.measure.speeds import FLOATS
@@ -36,6 +39,10 @@ MOST_SOURCE_BYTES = 150_000
 """Longer source is not saved, so that a file stays well below the limit of reading."""
 MOST_SEARCHES = 8
 """Most searches that are saved with all their candidates."""
+MOST_ORIGINS = 8
+"""Most notebooks that a variant is saved of; the oldest are dropped first."""
+NOTEBOOK = "JPY_SESSION_NAME"
+"""The environment variable in which Jupyter says which notebook a Python session belongs to."""
 MOST_SEARCH_BYTES = 100_000
 """Most bytes of such a search."""
 
@@ -80,20 +87,46 @@ def store(
     before: Mapping[Key, SavedVariant] = NOTHING,
 ) -> dict[Key, SavedVariant]:
     """Save the variants of a record, merged with those that other sessions saved of the same
-    expression, without variants with rules off. Without a cache folder it does nothing.
+    expression, without variants with rules off, and without those that were deleted here. Without
+    a cache folder it does nothing.
 
     `before` is the data that this session last read or stored: a note or pin that it has not
     changed since may be changed by others. Return `before` for the next call.
     """
     fresh, name = _entries(record, timings, edited), _name(record.key)
+    deleted = {
+        key_for(row, edited.get(place))
+        for place, row in enumerate(record.variants) if row.deleted
+    }  # fmt: skip
 
     def merged(on_disk: SavedVariants | None) -> SavedVariants:
-        entries = _merged(_keyed(on_disk, name), fresh, before)
+        others = _keyed(on_disk, name)
+        for key in deleted & others.keys():
+            del others[key]
+        entries = _merged(others, fresh, before)
         return SavedVariants(1, list(entries.values()))
 
     with _lock:
         update_json(FOLDER, name, SavedVariants, merged)
     return {**before, **fresh}
+
+
+def origin() -> str:
+    """Return a digest of the notebook that this Python session belongs to; of this process where
+    none is known."""
+    notebook = os.environ.get(NOTEBOOK)
+    return key_of(notebook or _process())[:16]
+
+
+@cache
+def _process() -> str:
+    """Return a name that no other process has."""
+    return uuid4().hex
+
+
+def _recent(origins: Sequence[str]) -> list[str]:
+    """Return the last of some origins, each once."""
+    return list(dict.fromkeys(reversed(origins)))[:MOST_ORIGINS][::-1]
 
 
 def key_for(row: VariantRow, source: SourceText | None) -> Key:
@@ -112,7 +145,7 @@ def _entries(
     entries: dict[Key, SavedVariant] = {}
     for place, row in enumerate(record.variants):
         source = edited.get(place)
-        if row.rules_off or not _is_short(source):
+        if row.rules_off or row.deleted or not _is_short(source):
             continue
         entry = SavedVariant(
             kernel=row.kernel,
@@ -122,7 +155,8 @@ def _entries(
             search=_short(row.search),
             pinned=record.pinned == place,
             timings={d: t for (v, d), t in timings.items() if v == place},
-            when=int(time.time()),
+            when=row.when or int(time.time()),
+            origins=[origin()],
         )
         if source is not None:
             edit = SavedEdit(source.device, source.text, row.check, row.error)
@@ -155,6 +189,7 @@ def _merged(
         merged[key] = replace(
             entry,
             timings=there.timings | entry.timings,
+            origins=_recent([*there.origins, *entry.origins]),
             search=entry.search or there.search,
             note=there.note if is_note_theirs else entry.note,
         )

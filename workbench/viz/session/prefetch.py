@@ -3,16 +3,24 @@ offers. It gives way to requests, and stops where the reader has selected someth
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 
+from workbench.backends.device import Device
 from workbench.base.errors import WorkbenchError
 from workbench.ir.opt.opt import OptOps
+from workbench.measure.side_by_side import FEWEST, ratio
 from workbench.measure.timing import Samples
+from workbench.viz.model.opts import opt_kind_rows
 from workbench.viz.record.about import device_rows, language_rows
 from workbench.viz.schema.replies import NoResult
 from workbench.viz.schema.variant import OfferRow
-from workbench.viz.session.handlers import baselines, measurement, plan_comparison
+from workbench.viz.session.handlers import (
+    baselines,
+    kernel_times,
+    measurement,
+    plan_comparison,
+)
 from workbench.viz.session.jobs import PREFETCH
 from workbench.viz.session.live_record import LiveRecord
 from workbench.viz.session.opt_text import parse_opt
@@ -40,8 +48,11 @@ def times(session: LiveRecord) -> Iterator[None]:
         if kernel.flops <= FLOPS:
             _time_kernel(session, number)
             yield
+    with suppress(WorkbenchError):  # nobody requested it
+        if not Device[session.device].is_emulator:
+            yield from kernel_times.measured(session, FLOPS)
     if session.before is not None and plan_comparison.is_small(session, FLOPS):
-        with suppress(WorkbenchError):  # nobody requested it
+        with suppress(WorkbenchError):  # there, too
             plan_comparison.measure(session)
         yield
     if baselines.by_name(session):
@@ -69,9 +80,10 @@ def offers(session: LiveRecord, variant: int) -> NoResult:
 
 
 def registered(session: LiveRecord) -> None:
-    """Add devices and languages that were registered since. In the background offers are listed
-    again, where opts were registered."""
+    """Add devices, languages and kinds of opts that were registered since. In the background
+    offers are listed again, where opts were registered."""
     rows = {"devices": device_rows(), "languages": language_rows()}
+    rows |= {"opt_kinds": opt_kind_rows()}
     for name, listed in rows.items():
         if getattr(session.record, name) != listed:
             session.put((name,), listed)
@@ -97,19 +109,23 @@ def _looked_at(session: LiveRecord, variant: int) -> Iterator[None]:
             session.recorder.add_compiled(variant)
             session.tell_changes()
     yield
-    if session.measures_ahead:
+    if session.prefetches:
         yield from _offers(session, variant)
 
 
 def _time_kernel(session: LiveRecord, number: int) -> None:
-    rows = session.record.variants
-    group = [
-        v for v, row in enumerate(rows)
-        if row.kernel == number and row.name in ("plain", "auto")
-        and row.error is None
-    ]  # fmt: skip
+    group = _headline(session, number)
     if group:
         _quietly(session, group)
+
+
+def _headline(session: LiveRecord, number: int) -> list[int]:
+    """Return the variants of a kernel that are timed by themselves on every device."""
+    return [
+        v for v, row in enumerate(session.record.variants)
+        if row.kernel == number and row.name in measurement.HEADLINE
+        and row.error is None and not row.deleted
+    ]  # fmt: skip
 
 
 def _quietly(session: LiveRecord, group: list[int]) -> None:
@@ -129,8 +145,12 @@ def _offers(session: LiveRecord, variant: int) -> Iterator[None]:
         timing is None
         and session.record.kernels[_kernel(session, variant)].flops <= FLOPS
     ):
-        beside = measurement.headline(session, _kernel(session, variant))
-        _quietly(session, [variant, *(v for v in beside if v != variant)])
+        beside = _headline(session, _kernel(session, variant))
+        is_alone = Device[
+            session.device
+        ].is_emulator  # its times are compared with none
+        group = [variant, *([] if is_alone else beside)]
+        _quietly(session, list(dict.fromkeys(group)))
         yield
         timing = session.row(variant).timing
     if timing is None or timing.emulator or timing.median_s > SLOW_S:
@@ -171,15 +191,30 @@ def _measure_offers(
     with session.lock:
         if session.row(variant).offers is not listed:
             return
+        base = rows[0].samples
         for place, result in zip(places, rows[1:], strict=True):
-            if result.samples:
-                samples = Samples(tuple(result.samples))
-                median_s, is_one_run = samples.median_s, len(samples.samples_s) < 2
-                spread = None if is_one_run else samples.spread_s / median_s
+            count = min(len(base), len(result.samples))  # what is slow ran once
+            if count:
                 offer = "variants", variant, "offers", place
-                session.put((*offer, "measured"), median_s)
-                session.put((*offer, "spread"), spread)
+                for name, value in _measured(base[:count], result.samples[:count]):
+                    session.put((*offer, name), value)
         session.tell_changes()
+
+
+def _measured(
+    base: Sequence[float], samples: Sequence[float]
+) -> Iterator[tuple[str, float | bool | None]]:
+    """Yield the measured fields of an offer, from samples of the same rounds as those of the
+    variant that it is offered to."""
+    comparison = ratio(base, samples)
+    is_sure = comparison.rounds >= FEWEST
+    half = (comparison.high - comparison.low) / 2 / comparison.median
+    yield "measured", comparison.median
+    yield "spread", half if is_sure else None
+    # what is said to be faster is so by more than the spread beside it
+    gain = abs(comparison.median - 1) / comparison.median
+    yield "differs", comparison.is_measurable and gain > half
+    yield "seconds", Samples(tuple(samples)).median_s
 
 
 def by_promise(listed: list[OfferRow]) -> list[int]:

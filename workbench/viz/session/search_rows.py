@@ -5,9 +5,9 @@ from __future__ import annotations
 from workbench.kernel.kernel import Kernel
 from workbench.search.candidate import Candidate
 from workbench.search.result import SearchResult
-from workbench.viz.schema.variant import SearchRow, TrialRow
+from workbench.viz.schema.variant import CandidateRow, SearchRow
 
-MOST_TRIALS = 1000
+MOST_CANDIDATES = 1000
 """Most rows of one search: the first ones, and the best with its ancestors."""
 MOST_TEXT = 300
 
@@ -15,7 +15,9 @@ MOST_TEXT = 300
 def search_row(search: SearchResult[Kernel]) -> SearchRow:
     """Return the row of a search, parents before their children."""
     way = _way(search)
-    candidates = [t for t in search.tried if t.number < MOST_TRIALS or t.number in way]
+    candidates = [
+        t for t in search.tried if t.number < MOST_CANDIDATES or t.number in way
+    ]
     return SearchRow(
         len(search.tried),
         len(search.ranked()),
@@ -24,7 +26,7 @@ def search_row(search: SearchResult[Kernel]) -> SearchRow:
         search.seconds,
         search.ended,
         search.device,
-        [_trial_row(t) for t in candidates],
+        [_candidate_row(t) for t in candidates],
     )
 
 
@@ -38,6 +40,13 @@ def _way(search: SearchResult[Kernel]) -> set[int]:
     return way
 
 
-def _trial_row(candidate: Candidate) -> TrialRow:
+def _candidate_row(candidate: Candidate) -> CandidateRow:
     how, note = candidate.how[:MOST_TEXT], candidate.note[:MOST_TEXT]
-    return TrialRow(candidate.number, candidate.parent, how, candidate.seconds, note)
+    return CandidateRow(
+        candidate.number,
+        candidate.parent,
+        how,
+        candidate.seconds,
+        note,
+        candidate.spread,
+    )

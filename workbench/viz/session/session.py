@@ -16,7 +16,7 @@ from msgspec import Struct
 from workbench.base.errors import WorkbenchError
 from workbench.ir.node.uop import UOp
 from workbench.measure.speeds import Speeds
-from workbench.viz.exploration import Exploration
+from workbench.viz.exploration.exploration import Exploration
 from workbench.viz.record.record import Recorder
 from workbench.viz.record.variants import error_row
 from workbench.viz.schema.messages import Message, RenewedMessage, ReplyMessage
@@ -30,10 +30,16 @@ from workbench.viz.schema.variant import ErrorWords
 from workbench.viz.session import prefetch
 from workbench.viz.session.handlers import (
     baselines,
+    edits,
     inspection,
+    kernel_times,
+    machine_code,
     measurement,
+    opt_lists,
     plan_comparison,
     rule_toggles,
+    saved_variants,
+    variant_names,
 )
 from workbench.viz.session.handlers import variants as tuning
 from workbench.viz.session.jobs import PREFETCH, Jobs
@@ -44,11 +50,14 @@ from workbench.worker.time_limit import uninterrupted
 
 QUICK: dict[str, Callable[..., Any]] = {
     "apply": tuning.apply,
-    "paste": tuning.paste,
+    "opts": opt_lists.verdicts,
+    "paste": opt_lists.paste,
     "auto": tuning.auto,
     "code": tuning.code,
     "offers": prefetch.offers,
     "pin": tuning.pin,
+    "name": variant_names.name,
+    "delete": variant_names.delete,
     "note": tuning.note,
     "device": tuning.device,
     "values": inspection.values,
@@ -58,13 +67,18 @@ QUICK: dict[str, Callable[..., Any]] = {
 }
 """Requests that are answered at once, by Python alone."""
 LONG: dict[str, Callable[..., Any]] = {
+    "saved": saved_variants.show,
     "measure": measurement.measure,
     "check": measurement.check,
-    "edit": measurement.edit,
+    "compile": edits.compile_source,
+    "edit": edits.edit,
+    "costs": machine_code.costs,
+    "compiler_passes": machine_code.compiler_passes,
     "baseline": baselines.measure_all,
     "search": measurement.search,
     "bisect": inspection.bisect,
     "plans": plan_comparison.measure,
+    "kernels": kernel_times.measure,
     "replan": lambda session, node, store: session.replan(node, store),
     "rule_off": lambda session, kernel, rule, on, of: session.rule_off(
         kernel, rule, on, of
@@ -72,7 +86,8 @@ LONG: dict[str, Callable[..., Any]] = {
 }
 """Requests that take long, most of them because they run kernels; they are queued."""
 SAVES = frozenset(
-    {"apply", "paste", "pin", "note", "measure", "check", "edit", "search"}
+    {"apply", "paste", "pin", "name", "delete", "note", "measure", "check", "edit"}
+    | {"search"}
 )
 
 _OF_ANOTHER = WorkbenchError(
@@ -87,9 +102,9 @@ class Session(LiveRecord):
         self,
         exploration: Exploration,
         queue: Jobs | None = None,
-        measures_ahead: bool = False,
+        prefetches: bool = False,
     ):
-        super().__init__(queue, measures_ahead)
+        super().__init__(queue, prefetches)
         self._begun: Recorder | None = None
         self._open(exploration)
 
@@ -99,6 +114,7 @@ class Session(LiveRecord):
         self._pieces: Iterator[str] = self.recorder.rest()
         for variant in range(len(self.kernels)):
             tuning.adopt(self, variant)
+        saved_variants.count(self)
         self.recorder.patch()  # it is in the whole record that the page gets
         self.record.n = self._patches
 
@@ -119,6 +135,7 @@ class Session(LiveRecord):
             result = (QUICK.get(do) or LONG[do])(self, **arguments(message))
             if do in SAVES:
                 self.save()
+                saved_variants.count(self)
         except Exception as problem:  # an internal error, too, must not end the page
             error = error_row(problem)
         return self.send(reply_to(request, result, error), asker)
@@ -141,10 +158,12 @@ class Session(LiveRecord):
         `target` is the value whose decision changed."""
         with self.lock:
             self._patches += 1
-            was, ex = self.record, self.recorder.exploration
+            was, ex, device = self.record, self.recorder.exploration, self.device
             planned.display.baselines = ex.display.baselines
             plan = plan_comparison.before(self)
             self._open(planned, self.recorder.speeds)
+            if device != self.device:  # the reader chose it
+                tuning.device(self, device)
             plan_comparison.compare(self, plan, target)
             rule_toggles.compare(self, was)
             self.recorder.patch()  # it is in the record, here as well
@@ -252,15 +271,15 @@ class Session(LiveRecord):
 
     def _prefetch(self, measures: bool = True) -> Iterator[None]:
         # the user's own variants first
-        for _ in tuning.restored(self, only_by_hand=True):
+        for _ in saved_variants.restored(self, only_by_hand=True):
             self.tell_changes()
             yield
         while self._add_piece():
             yield
-        for _ in tuning.restored(self):
+        for _ in saved_variants.restored(self):
             self.tell_changes()
             yield
-        if self.measures_ahead and measures:
+        if self.prefetches and measures:
             yield from prefetch.times(self)
 
     def _add_piece(self) -> bool:

@@ -9,21 +9,26 @@ from __future__ import annotations
 import logging
 import sys
 from collections.abc import Callable
+from contextlib import nullcontext
 from typing import Any
 
 from workbench.base.context import LIVE
 from workbench.base.display import Bundle
 from workbench.base.errors import WorkbenchError
 from workbench.base.forking import free_lock
-from workbench.viz.exploration import Exploration
+from workbench.viz.exploration.exploration import Exploration
+from workbench.viz.exploration.tables import Variant, Variants, variants_of
+from workbench.viz.files.save import file_text
 from workbench.viz.formatters import exploration_bundle, pane_bundle
 from workbench.viz.page import document as page
 from workbench.viz.pane import Pane
 from workbench.viz.record.record import build
 from workbench.viz.schema.messages import ViewState
+from workbench.viz.schema.record import PageRecord
 from workbench.viz.session.jobs import REQUESTED
 from workbench.viz.session.lru_cache import SESSIONS
 from workbench.viz.session.session import Session
+from workbench.viz.session.timing_rows import timing_text
 
 PAGE_S = 1.0
 """Seconds for a page to open before work in the background begins."""
@@ -37,41 +42,69 @@ class LivePage:
     """Shows explorations; see `viz.exploration.Page`."""
 
     def bundle(self, ex: Exploration) -> Bundle:
-        """Return the mimebundle for Jupyter: the widget in a live notebook, and always a static
-        picture and text."""
-        widget = self._widget(ex, NO_VIEW) if is_live() else {}
-        return widget | exploration_bundle(ex, 0.0 if widget else None)
+        """Return the mimebundle for Jupyter: the widget in a live notebook, else a static picture;
+        and always text."""
+        return self._live(ex, NO_VIEW, lambda: exploration_bundle(ex, 0.0)) or (
+            exploration_bundle(ex)
+        )
 
     def pane_bundle(self, pane: Pane) -> Bundle:
         """Return the mimebundle of one pane: the widget with that pane alone, and always text."""
         ex = pane.exploration
         assert isinstance(ex, Exploration)
-        return (self._widget(ex, pane.view) if is_live() else {}) | pane_bundle(pane)
+        picture = pane_bundle(pane)
+        return self._live(ex, pane.view, lambda: picture) or picture
 
-    def _widget(self, ex: Exploration, view: ViewState) -> Bundle:
+    def _live(
+        self, ex: Exploration, view: ViewState, picture: Callable[[], Bundle]
+    ) -> Bundle:
+        """Return the mimebundle of the widget in a live notebook, after showing the output that
+        stays where the notebook is saved; elsewhere nothing."""
+        if not is_live():
+            return {}
+        still = picture()
         try:
-            bundle = self.to_widget(ex, view)._repr_mimebundle_()
+            from workbench.viz.session.saved_output import SavedOutput
+
+            title = "workbench" if ex.line is None else ex.line.text
+            saved = SavedOutput(still["text/html"], title)
+            bundle = self.to_widget(ex, view, saved)._repr_mimebundle_()
         except Exception:  # the picture does not need it
             _LOG.exception("the workbench cannot be shown; this is its picture")
-            return {}
-        return {WIDGET: (bundle[0] if isinstance(bundle, tuple) else bundle)[WIDGET]}
+            return still
+        widget = (bundle[0] if isinstance(bundle, tuple) else bundle)[WIDGET]
+        # the picture is an output of its own: where widgets are unknown, this one is empty
+        return {WIDGET: widget, "text/html": "", "text/plain": still["text/plain"]}
 
-    def to_widget(self, ex: Exploration, view: ViewState = NO_VIEW) -> Any:
-        """Return a widget of the exploration's session."""
+    def to_widget(
+        self, ex: Exploration, view: ViewState = NO_VIEW, saved: Any = None
+    ) -> Any:
+        """Return a widget of the exploration's session; `saved` is the output that is saved in its
+        place."""
         from workbench.viz.session.widget import Workbench
 
         session = session_of(ex)
         one = Pane(ex, ex.show).view if ex.show else NO_VIEW
-        return Workbench(session, ex.display.view.then(one).then(view))
+        return Workbench(session, ex.display.view.then(one).then(view), saved)
 
     def to_html(self, ex: Exploration) -> str:
         """Return the page as one file, with the session's variants, if there is a session."""
         session: Session | None = ex.display.session
+        record = self.record(ex)
+        with nullcontext() if session is None else session.lock:
+            return page.export_html(record)
+
+    def record(self, ex: Exploration) -> PageRecord:
+        """Return the complete record: the session's, if there is a session."""
+        session: Session | None = ex.display.session
         if session is None:
-            return page.export_html(build(ex))
+            return build(ex)
         session.complete()
-        with session.lock:
-            return page.export_html(session.record)
+        return session.record
+
+    def to_file(self, ex: Exploration) -> str:
+        """Return the text of the exploration's file."""
+        return file_text(ex)
 
     def baseline(self, ex: Exploration, name: str, run: Callable[[], object]) -> None:
         """Add a baseline; it is timed where the exploration is shown.
@@ -92,6 +125,33 @@ class LivePage:
         if session is not None:
             session.jobs.submit(session, session.job({"do": "baseline"}), REQUESTED)
 
+    def variants(self, ex: Exploration) -> Variants:
+        """Return the variants of an exploration; the plain ones where it was not shown."""
+        session: Session | None = ex.display.session
+        if session is None:
+            return variants_of(ex.kernels, ex.display)
+        with session.lock:
+            speeds = session.recorder.speeds
+            rows = (
+                Variant(
+                    place, row.kernel, row.name, session.kernels[place],
+                    timing_text(row.timing, speeds) if row.timing else "",
+                )
+                for place, row in enumerate(session.record.variants) if not row.deleted
+            )  # fmt: skip
+            return Variants(rows, ex.display)
+
+    def ask(self, ex: Exploration, do: str, **fields: Any) -> Any:
+        """Return the reply to a request of the page of an exploration.
+
+        Errors: WorkbenchError, as the page would show it.
+        """
+        reply = session_of(ex).handle({"do": do, **fields})
+        if reply.error is not None:
+            error = reply.error
+            raise WorkbenchError(error.what, error.because, error.hint)
+        return reply.result
+
     def select(self, ex: Exploration, view: ViewState) -> None:
         """Change what the widgets of an exploration show."""
         ex.display.view = ex.display.view.then(view)
@@ -105,7 +165,7 @@ def session_of(ex: Exploration) -> Session:
     with _lock:
         session: Session | None = ex.display.session
         if session is None:
-            session = ex.display.session = Session(ex, measures_ahead=LIVE.value > 1)
+            session = ex.display.session = Session(ex, prefetches=LIVE.value > 1)
             session.begin_after(PAGE_S)
     SESSIONS.use(session)
     return session

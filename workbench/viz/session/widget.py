@@ -19,6 +19,7 @@ from workbench.viz.schema.variant import ErrorWords
 from workbench.viz.session.jobs import REQUESTED
 from workbench.viz.session.lru_cache import SESSIONS
 from workbench.viz.session.messages import sending
+from workbench.viz.session.saved_output import SavedOutput
 from workbench.viz.session.session import Session, reply_to
 from workbench.worker.time_limit import uninterrupted
 
@@ -31,17 +32,28 @@ DISCONNECTED = ErrorWords(
 
 class Workbench(anywidget.AnyWidget):
     """A widget of a session. `record` is the packed record, base64 of compressed JSON; `view` is
-    the selection; `live` says that a Python session is behind it."""
+    the selection; `live` says that a Python session is behind it; `shell` is the document that the
+    page fills to save itself; `still` is the key of the saved output, which the page hides."""
 
     _esm = page.esm()
     _css = page.css()
     record = traitlets.Unicode().tag(sync=True)
     view = traitlets.Dict().tag(sync=True)
     live = traitlets.Bool(True).tag(sync=True)
+    still = traitlets.Unicode().tag(sync=True)
+    shell = traitlets.Unicode(page.shell()).tag(sync=True)
 
-    def __init__(self, session: Session, view: ViewState):
-        super().__init__(record=session.packed(), view=to_builtins(view))
+    def __init__(
+        self, session: Session, view: ViewState, saved: SavedOutput | None = None
+    ):
+        still = "" if saved is None else saved.key
+        super().__init__(record=session.packed(), view=to_builtins(view), still=still)
         self._session = weakref.ref(session)
+        self._saved = saved
+        if saved is not None:
+            saved.publish(self.record)
+            session.listen(saved)
+        self.observe(self._looked, "view")
         self.on_msg(self._heard)
         session.listen(self)
 
@@ -62,6 +74,13 @@ class Workbench(anywidget.AnyWidget):
         with sending() as may:
             if may:
                 self.view = {**self.view, **to_builtins(view)}
+
+    def _looked(self, change: Any) -> None:
+        """Remember what was guessed in the page: text prints all from then on."""
+        session = self._session()
+        guess = change["new"].get("guess")
+        if session is not None and isinstance(guess, str):
+            session.recorder.exploration.display.guess = guess
 
     def _heard(self, _: Any, content: Any, buffers: Any) -> None:
         with (

@@ -105,7 +105,8 @@ def nest_part(nest: Nest, explains: bool) -> str:
 
 def _buffer_head(buffer: BufferRow) -> str:
     size = muted(f"{buffer.dtype}[{buffer.size:,}]")
-    return f"{escape(buffer.name)} {escape(buffer.role)}<br>{size}"
+    user = f"<b>{escape(buffer.user)}</b> " if buffer.user else ""
+    return f"{user}{escape(buffer.name)} {escape(buffer.role)}<br>{size}"
 
 
 def _loop_row(row: NestRow, names: Sequence[str]) -> str:

@@ -6,7 +6,7 @@ goes through its points, leaving and entering each of them vertically.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
@@ -14,6 +14,7 @@ from typing import NamedTuple
 from workbench.viz.layout import layered
 from workbench.viz.model.graph import GraphNode, TensorGraph
 from workbench.viz.model.words import shape_text
+from workbench.viz.schema.reading import Shape
 
 # sizes in pixels
 NODE = 36
@@ -22,6 +23,20 @@ MARGIN = 18
 GAP = 24.0
 BETWEEN = 24
 """Between two layers: room for the words on a line."""
+LETTER = 8.6
+"""Of a label: so wide are the smallest letters that people can read, where the whole picture is
+shown at two thirds of its size."""
+SMALL_LETTER = 6.0
+"""Of a second line, which only a picture near its size has."""
+SIDES: Mapping[Shape, int] = {
+    "round": 20,
+    "pill": 24,
+    "box": 20,
+    "six": 26,
+    "slant": 20,
+    "cut": 24,
+}
+"""What the outline of a box takes at both sides of its label together."""
 BAND = 13
 """Half the width of a region along a line."""
 LONGEST_BAND = 12 * (NODE + BETWEEN)
@@ -50,15 +65,34 @@ class PictureRow(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """The geometry of a picture: a box per node and the points of each edge, in the graph's order;
-    `regions` has a closed SVG path per kernel ("" for a kernel that has no node here)."""
+    """The geometry of a picture: a box per node and the points of each edge, in the graph's order.
+
+    The coloured ground of a kernel is a closed SVG path: the `patches` behind its nodes and the
+    `bands` along the edges between them ("" where there is none), which all have one direction of
+    rotation, so that they fill as one area. `regions` has it per kernel ("" for one without a
+    node here)."""
 
     graph: TensorGraph
     boxes: tuple[Box, ...]
     routes: tuple[tuple[Point, ...], ...]
-    regions: tuple[str, ...]
+    patches: tuple[str, ...]
+    bands: tuple[str, ...]
     width: float
     height: float
+
+    @property
+    def regions(self) -> tuple[str, ...]:
+        """The ground of each kernel: a node that several compute stands on that of the first."""
+        places = {node.number: i for i, node in enumerate(self.graph.nodes)}
+        parts: list[list[str]] = [[] for _ in self.graph.titles]
+        for node, patch in zip(self.graph.nodes, self.patches, strict=True):
+            if patch:
+                parts[node.kernels[0]].append(patch)
+        for edge, band in zip(self.graph.edges, self.bands, strict=True):
+            if band:
+                source = self.graph.nodes[places[edge.source]]
+                parts[source.kernels[0]].append(band)
+        return tuple(map("".join, parts))
 
 
 @lru_cache(maxsize=8)
@@ -84,8 +118,17 @@ def picture(graph: TensorGraph) -> Picture:
     )
     last = rows[-1] if rows else PictureRow(BETWEEN / 2, 0.0)
     height = last.y + last.height / 2 + BETWEEN / 2
-    regions = _regions(graph, boxes, routes, ends)
-    return Picture(graph, boxes, routes, regions, layout.width + 2 * MARGIN, height)
+    inside = [node.kernels[0] if node.kernels else None for node in graph.nodes]
+    patches = tuple(
+        "" if kernel is None else _patch(box)
+        for box, kernel in zip(boxes, inside, strict=True)
+    )
+    bands = tuple(
+        "" if inside[a] is None or inside[a] != inside[b] else _band(route)
+        for route, (a, b) in zip(routes, ends, strict=True)
+    )
+    width = layout.width + 2 * MARGIN
+    return Picture(graph, boxes, routes, patches, bands, width, height)
 
 
 def second_line(node: GraphNode) -> str:
@@ -111,10 +154,11 @@ def curve(points: Sequence[Point], shift: float = 0.0, joins: bool = False) -> s
 
 
 def _width(node: GraphNode) -> float:
+    sides = SIDES[node.family.shape]
     if node.role == "movement":
-        return max(40.0, 6.1 * len(node.label) + 16)
-    longest = max(6.9 * len(node.label), 6.0 * len(second_line(node)))
-    return max(52.0, longest + 22)
+        return max(40.0, LETTER * len(node.label) + sides)
+    longest = max(LETTER * len(node.label), SMALL_LETTER * len(second_line(node)))
+    return max(52.0, longest + sides)
 
 
 def _height(node: GraphNode) -> int:
@@ -161,25 +205,11 @@ def _go_on(points: list[Point], point: Point) -> None:
     points.append(point)
 
 
-def _regions(
-    graph: TensorGraph,
-    boxes: Sequence[Box],
-    routes: Sequence[Sequence[Point]],
-    ends: Sequence[tuple[int, int]],
-) -> tuple[str, ...]:
-    """Return per kernel the coloured ground of all it computes: a patch behind each node and a band
-    along each line. All have the same direction of rotation, so that they fill as one area."""
-    parts: list[list[str]] = [[] for _ in graph.titles]
-    inside = [n.kernels[0] if n.kernels else None for n in graph.nodes]
-    for box, kernel in zip(boxes, inside, strict=True):
-        if kernel is not None:
-            parts[kernel].append(_patch(box))
-    for route, (a, b) in zip(routes, ends, strict=True):
-        kernel, is_short = inside[a], route[-1][1] - route[0][1] <= LONGEST_BAND
-        if kernel is not None and kernel == inside[b] and is_short:
-            band = f"{curve(route, BAND)}{curve(route[::-1], -BAND, joins=True)}Z"
-            parts[kernel].append(band)
-    return tuple(map("".join, parts))
+def _band(route: Sequence[Point]) -> str:
+    """Return the ground along a line, clockwise; "" along one that is too long."""
+    if route[-1][1] - route[0][1] > LONGEST_BAND:
+        return ""
+    return f"{curve(route, BAND)}{curve(route[::-1], -BAND, joins=True)}Z"
 
 
 def _patch(box: Box) -> str:

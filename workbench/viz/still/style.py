@@ -13,7 +13,8 @@ LIGHT = {
     "card": "#f6f8fa",
     "line": "#d0d7de",
     "edge": "#8c959f",
-    "tint": "55%",
+    "tint": "0.55",
+    "outline": "#7a838d",
 }
 DARK = {
     "fg": "#e6edf3",
@@ -22,7 +23,8 @@ DARK = {
     "card": "#1c2128",
     "line": "#444c56",
     "edge": "#768390",
-    "tint": "38%",
+    "tint": "0.34",
+    "outline": "#8b949e",
 }
 _OF_JUPYTER = {"fg": "--jp-content-font-color0", "bg": "--jp-layout-color1"}
 

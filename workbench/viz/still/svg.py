@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from html import escape
 
 from workbench.base.errors import WorkbenchError
+from workbench.viz.model.families import FAMILIES
 from workbench.viz.model.graph import (
     GraphEdge,
     GraphNode,
@@ -22,6 +23,7 @@ from workbench.viz.model.graph import (
     size_text,
 )
 from workbench.viz.model.words import kernel_number, plural
+from workbench.viz.schema.reading import Shape
 from workbench.viz.still.palette import kernel_colour
 from workbench.viz.still.picture import Box, Picture, Point, curve, picture, second_line
 from workbench.viz.still.style import DARK, LIGHT
@@ -78,21 +80,25 @@ def _alt(graph: TensorGraph) -> str:
 
 
 def _theme(colours: dict[str, str]) -> str:
-    """Return the style rules of a theme's colours."""
+    """Return the style rules of a theme's colours; graph.css has the same for the page."""
     fg, muted, bg = colours["fg"], colours["muted"], colours["bg"]
-    card, edge = colours["card"], colours["edge"]
+    edge = colours["outline"]
     return (
-        f".ground,.node{{fill:{bg}}}text{{fill:{fg}}}.small{{fill:{muted}}}.badge{{fill:#111}}"
-        f".edge{{stroke:{edge}}}.tip{{fill:{edge}}}.node,.input{{stroke:{edge}}}"
-        f".input{{fill:{card}}}.cut,.stored{{stroke:{fg}}}.region{{opacity:{colours['tint']}}}"
+        f".ground{{fill:{bg}}}text{{fill:{fg}}}.small{{fill:{muted}}}.badge{{fill:#111}}"
+        f".edge,.node{{stroke:{edge}}}.cut,.stored,.disc{{stroke:{fg}}}"
+        f".region{{opacity:{colours['tint']}}}"
+        + "".join(
+            f".{f.letter}{{fill:{f.dark if colours is DARK else f.light}}}"
+            for f in FAMILIES
+        )
     )
 
 
 STYLE = (
     'text{font-family:system-ui,-apple-system,"Segoe UI","DejaVu Sans",sans-serif;'
-    "font-size:12px;text-anchor:middle}.small{font-size:10.5px}"
-    ".badge{font-weight:700;font-size:11px}.edge{fill:none;stroke-width:1.3}"
-    ".edge.cut{stroke-width:2.4}.stored{stroke-width:2}"
+    "font-size:12px;text-anchor:middle}.small{font-size:10px}.moved{font-size:10.5px}"
+    ".badge{font-weight:700;font-size:11px}.edge{fill:none}.edge,.node{stroke-width:1.2}"
+    ".edge.cut{stroke-width:2.4}.stored{stroke-width:2}.disc{stroke-width:1.4}"
     f"{_theme(LIGHT)}@media(prefers-color-scheme:dark){{{_theme(DARK)}}}"
 )
 """The picture's own style sheet: the page's does not apply inside an <img>."""
@@ -125,41 +131,66 @@ def _edge(
 ) -> str:
     source, target = by_number[edge.source], by_number[edge.target]
     kind = "edge cut" if is_cut(source, target) else "edge"
-    x, y = route[-1]
-    tip = f'<path class="tip" d="M{x:.1f} {y:.1f}l-3.5 -6h7z"/>'
-    return f'<path class="{kind}" d="{curve(route)}"/>{tip}'
+    return f'<path class="{kind}" d="{curve(route)}"/>'
 
 
 def _node(node: GraphNode, box: Box) -> str:
     x, y, w, h = box
-    label = escape(node.label)
-    if node.role == "movement":
-        rect = _rect("node", box, 10, ' stroke-dasharray="3 2"')
-        words = f'<text class="small" x="{x:.1f}" y="{y + 4:.1f}">{label}</text>'
-        return rect + words
-    kind = "input" if node.role == "input" else "node"
-    kind += "" if node.stored_by is None else " stored"
+    label, family = escape(node.label), node.family
+    kind = f"node {family.letter}" + ("" if node.stored_by is None else " stored")
+    shape = outline(family.shape, w, h)
     parts = [
-        _rect(kind, box, 16 if node.role == "input" else 5),
-        f'<text x="{x:.1f}" y="{y - 2:.1f}">{label}</text>',
-        f'<text class="small" x="{x:.1f}" y="{y + 12:.1f}">{escape(second_line(node))}</text>',
+        f'<path class="{kind}" transform="translate({x:.1f} {y:.1f})" d="{shape}"/>'
     ]
+    if node.role == "movement":
+        parts.append(
+            f'<text class="moved" x="{x:.1f}" y="{y + 3.6:.1f}">{label}</text>'
+        )
+    else:
+        size = escape(second_line(node))
+        parts.append(f'<text x="{x:.1f}" y="{y - 2:.1f}">{label}</text>')
+        parts.append(f'<text class="small" x="{x:.1f}" y="{y + 11:.1f}">{size}</text>')
     if node.stored_by is not None:
         parts.append(_badge(node.stored_by, x - w / 2, y - h / 2))
     return "".join(parts)
 
 
-def _rect(kind: str, box: Box, corner: float, more: str = "") -> str:
-    x, y = box.x - box.width / 2, box.y - box.height / 2
-    return (
-        f'<rect class="{kind}" x="{x:.1f}" y="{y:.1f}" '
-        f'width="{box.width:.1f}" height="{box.height:.1f}" rx="{corner}"{more}/>'
+def outline(shape: Shape, width: float, height: float) -> str:
+    """Return the outline of a box about the origin, as the page's `graph/paths.js` draws it."""
+    x, y = width / 2, height / 2
+    cut = min(9, y)
+    if shape == "six":
+        side = "H", x - cut, "L", x, 0, "L", x - cut, y
+        return _path("M", -x + cut, -y, *side, "H", -x + cut, "L", -x, 0)
+    if shape == "slant":
+        return _path("M", -x + 5, -y, "H", x, "L", x - 5, y, "H", -x)
+    if shape == "cut":
+        return _path("M", -x, -y, "H", x - cut, "L", x, -y + cut, "V", y, "H", -x)
+    if shape == "box":
+        return _path("M", -x, -y, "H", x, "V", y, "H", -x)
+    r = y if shape == "pill" else 6
+    right, down, left, up = (
+        ("a", r, r, 0, 0, 1, *to) for to in ((r, r), (-r, r), (-r, -r), (r, -r))
     )
+    return _path(
+        "M", -x + r, -y, "H", x - r, *right, "V", y - r, *down, "H", -x + r, *left, "V", -y + r, *up
+    )  # fmt: skip
+
+
+def _path(*parts: str | float) -> str:
+    """Return the path of letters and numbers, closed; numbers are as JavaScript writes them."""
+    text = ""
+    for part in parts:
+        isolated = not text or text[-1].isalpha() or isinstance(part, str)
+        text += ("" if isolated else " ") + (
+            part if isinstance(part, str) else f"{part:g}"
+        )
+    return f"{text}Z"
 
 
 def _badge(kernel: int, x: float, y: float) -> str:
     colour = kernel_colour(kernel)
     return (
-        f'<circle cx="{x:.1f}" cy="{y:.1f}" r="9" fill="{colour}" stroke="#111"/>'
-        f'<text class="badge" x="{x:.1f}" y="{y + 4:.1f}">{kernel_number(kernel)}</text>'
+        f'<circle cx="{x:.1f}" cy="{y:.1f}" r="8.5" class="disc" fill="{colour}"/>'
+        f'<text class="badge" x="{x:.1f}" y="{y + 3.5:.1f}">{kernel_number(kernel)}</text>'
     )

@@ -21,8 +21,26 @@ def decisions_text(decisions: Sequence[DecisionRow], count: int) -> str:
     return "\n".join(lines)
 
 
+def explained_text(decisions: Sequence[DecisionRow], kernels: int) -> str:
+    """Return why there are not more kernels, the most interesting decision first: a line per value
+    that is fused although that costs something; of a single kernel without one, the value at
+    which it could have ended. "" where there is nothing to say."""
+    ranks = {d.rank: d for d in decisions if d.rank is not None}
+    rows = [
+        ranks[rank] for rank in sorted(ranks) if kernels == 1 or ranks[rank].tradeoff
+    ]
+    if not rows:
+        return ""
+    heading = (
+        "fused, although that costs something:"
+        if rows[0].tradeoff
+        else "fused at no cost, although a kernel could have ended here:"
+    )
+    return "\n".join([heading, *[f"  {d.value}: {d.reason}. {d.costs}" for d in rows]])
+
+
 def decision_cells(decision: DecisionRow) -> tuple[str, str, str, str]:
     """Return (value, "stored" or "fused", reason, figures) of a decision as words."""
-    estimates = [f"{f.name} {figure_text(f.value)}" for f in decision.figures]
+    estimates = [f"{f.name} {figure_text(f.value)}" for f in decision.estimates]
     outcome = "stored" if decision.stored else "fused"
     return decision.value, outcome, decision.reason, ", ".join(estimates)

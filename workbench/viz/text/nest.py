@@ -11,7 +11,7 @@ from workbench.viz.schema.variant import Nest, NestRow, UseRow
 def nest_text(nest: Nest) -> str:
     """Return the rows as aligned text: per buffer `stride | bytes`."""
     names = [b.name for b in nest.buffers]
-    heads = [f"{b.name} {b.role}" for b in nest.buffers]
+    heads = [" ".join(filter(None, (b.user, b.name, b.role))) for b in nest.buffers]
     cells = [
         (_axis_text(r), [_use_text(r.uses.get(n)) for n in names]) for r in nest.rows
     ]

@@ -173,6 +173,10 @@ def test_sums_of_strided_elements_are_kept_apart() -> None:
     assert strided.var().item() == pytest.approx(wide.var(ddof=1), rel=1e-5)
 
 
+def _with_l2(size_bytes: int) -> Target:
+    return replace(AVX2, caches=(("L1", 32 << 10), ("L2", size_bytes)))
+
+
 def test_what_is_packed_and_which_rows_are_kept_is_for_the_caches() -> None:
     """A tile of 1024 rows of 32 lanes has 128 KiB, and 2000 sums have 8,000 bytes."""
     product = kernels(zeros(512, 1024) @ zeros(1024, 512))[-1]
@@ -183,7 +187,7 @@ def test_what_is_packed_and_which_rows_are_kept_is_for_the_caches() -> None:
         (product, "pack-operand", tile),
         (columns, "reduce-outside", row),
     ):
-        holds, lacks = (replace(AVX2, l2_bytes=n) for n in (least, least - 1))
+        holds, lacks = (_with_l2(n) for n in (least, least - 1))
         assert name in steps(kernel, holds)
         assert name not in steps(kernel, lacks)
         assert heuristic(kernel, holds)[1] != heuristic(kernel, lacks)[1]

@@ -7,8 +7,10 @@ from typing import Any
 from msgspec import to_builtins
 
 from tests.viz.browser.browser import stop_clock
+from workbench.base.typed import typed
 from workbench.measure.speeds import Rate, Speeds
-from workbench.viz.record.about import speed_rows
+from workbench.viz.record.about import share_row, speed_rows
+from workbench.viz.schema.variant import TimingRow
 
 Record = dict[str, Any]
 SPEEDS = Speeds(
@@ -52,6 +54,8 @@ def step_twice(page: Any, record: Record) -> None:
     place = max(rules, key=lambda p: len(record["passes"][p]["rewrites"]))
     steps = len(record["passes"][place]["rewrites"])
     assert steps >= 2
+    page.focus(".wb")
+    keys(page, "1")
     page.click("[data-key=kernel-0]")
     page.click(f"[data-key=pass-{place}]")
     page.focus(".wb")
@@ -79,6 +83,12 @@ def send_reply(
     page.evaluate("sent.length = 0")
     reply = {"id": request["id"], "ok": error is None, "error": error}
     page.evaluate("(r) => hear(r)", reply | {"result": result, "patch": patch})
+
+
+def with_share(row: Record, speeds: Speeds | None = SPEEDS) -> Record:
+    """Return a timing as a record of a machine has it: with its share of the peak."""
+    share = share_row(typed(row, TimingRow), speeds)
+    return row | {"share": to_builtins(share)}
 
 
 def timing(median_s: float, spread: float, emulator: bool = False) -> Record:

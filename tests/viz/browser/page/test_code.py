@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+import copy
+from pathlib import Path
 from typing import Any
 
+import pytest
+
+from tests.tools.compiler import needs_c
+from tests.viz.browser.page.live import LivePage
 from tests.viz.browser.page.support import Record, keys, selected, send_reply, texts
+from tests.viz.session.support import session_of
+from tests.viz.support import matmul
 
 
 def test_languages_have_tabs(page: Any, record: Record) -> None:
@@ -35,6 +43,11 @@ def test_the_diff_is_between_the_pinned_variant_and_this_one(
     gone = texts(page, ".wb-removed > code")
     assert set(plain_lines) <= set(new) and set(gone) <= set(old)
     assert len(new) - len(texts(page, ".wb-added")) == len(old) - len(gone)
+    assert page.get_attribute("[data-key=diff]", "aria-pressed") == "true"
+    page.click("[role=treeitem]:has(.wb-pin:text('\u25c6'))")
+    assert page.get_attribute("[data-key=diff]", "aria-pressed") == "false"
+    assert "the pinned variant" in page.get_attribute("[data-key=diff]", "title")
+    page.click(f"[data-key=variant-{auto}]")
     keys(page, "d")
     page.wait_for_selector(".wb-added", state="detached")
 
@@ -78,3 +91,155 @@ def test_an_editor_can_be_written_in_at_once(session: Any) -> None:
     assert session.inner_text("[data-key=run-edit]") == "Running…"
     send_reply(session, "edit", error={"what": "no", "because": "", "try": ""})
     session.wait_for_selector("[data-key=run-edit]:has-text('Run the edited code')")
+
+
+def _edit(session: Any, record: Record) -> str:
+    """Begin to edit beside machine code; return the text."""
+    session.click("[data-key=mode-side_by_side]")
+    session.click("[data-key=left-edit]")
+    session.wait_for_function("document.activeElement.matches('.wb-editor')")
+    return "\n".join(record["variants"][0]["code"][0]["lines"])
+
+
+def _answer(session: Any, result: Record) -> None:
+    """Answer the compiler's part until it has seen what stands in the editor: a page that is typed
+    in slowly asks about parts of it, too."""
+    text = None
+    while text != session.input_value(".wb-editor"):
+        session.wait_for_function("sent.some((m) => m.do === 'compile')")
+        text = session.evaluate("sent.findLast((m) => m.do === 'compile').text")
+        send_reply(session, "compile", result=result)
+
+
+def _compiled(text: str, assembly: list[str]) -> Record:
+    lines = text.split("\n")
+    link = {"axes": [], "nodes": [], "lines": [], "source": [], "statement": 1}
+    rows = [("C", lines), ("asm", assembly)]
+    code = [
+        {"language": name, "device": "C", "lines": own, "links": [link] * len(own)}
+        for name, own in rows
+    ]
+    return {"code": code, "error": None}
+
+
+def test_what_one_statement_became_lights_up_on_both_sides(
+    page: Any, record: Record
+) -> None:
+    source, machine = (
+        next(c for c in record["variants"][0]["code"] if c["language"] == name)
+        for name in ("C", "asm")
+    )
+    numbers = [link and link["statement"] for link in machine["links"]]
+    statement = max(filter(None, numbers), key=numbers.count)
+    page.click("[data-key=mode-side_by_side]")
+    left, right = (page.locator(f".wb-side-column >> nth={i}") for i in (0, 1))
+    assert (
+        left.locator(".wb-line").last.inner_text().split("\n")[-1]
+        == source["lines"][-1]
+    )
+    line = f"[data-line='{statement}']"
+    left.locator(line).hover()
+    lit = right.locator(".wb-near")
+    assert lit.count() == numbers.count(statement)
+    colours = (
+        "rows => [...new Set(rows.map((row) => getComputedStyle(row).backgroundColor))]"
+    )
+    [colour] = lit.evaluate_all(colours)
+    assert left.locator(line).evaluate_all(colours) == [colour]
+    assert set(right.locator(".wb-near .wb-of").all_inner_texts()) == {str(statement)}
+    left.locator(line).click()
+    assert right.locator(".wb-lit").count() == numbers.count(statement)
+    left.locator(".wb-unfold").click()
+    page.select_option("[data-key='variant on the right']", label="auto")
+    page.click("[data-key=right-C]")
+    assert right.locator(".wb-added").count() and left.locator(".wb-removed").count()
+
+
+def test_code_is_compiled_beside_the_editor_while_it_is_typed(
+    session: Any, record: Record
+) -> None:
+    text = _edit(session, record)
+    first = _compiled(text, ["first:", "  retq"])
+    _answer(session, first)
+    beside = session.locator(".wb-side-column >> nth=1")
+    beside.locator("text=first:").wait_for()
+    session.keyboard.press("Control+Home")
+    session.keyboard.type("int x = ;\n")
+    error = {
+        "what": "cannot compile", "because": "<stdin>:1:9: error: expected expression",
+        "try": "", "line": 1,
+    }  # fmt: skip
+    _answer(session, {"code": [], "error": error})
+    assert session.inner_text(".wb-line-error").strip() == "int x = ;"
+    faults = session.locator(":text('expected expression')")
+    assert faults.all_inner_texts() == ["✗ line 1: expected expression"], "once"
+    assert session.locator(".wb-editor").count() == 1, "none that nobody sees"
+    assert beside.locator("text=first:").count(), "what compiled last stays"
+    session.keyboard.press("Control+Enter")
+    send_reply(session, "edit", error=error)
+    assert session.input_value(".wb-editor") == "int x = ;\n" + text
+    assert faults.count() == 1, "the editor stays, and nothing is said twice"
+    session.keyboard.press("Control+Home")
+    session.keyboard.type("//")
+    _answer(session, _compiled("//int x = ;\n" + text, ["second:"]))
+    beside.locator("text=second:").wait_for()
+    assert session.locator(".wb-line-error").count() == 0
+    rows = session.locator(".wb-editor-lines .wb-line").all_text_contents()
+    written = session.input_value(".wb-editor")
+    assert "".join(rows).rstrip("\n") == written
+    session.click("[data-key=fold-right]")
+    both = session.locator(".wb-editor")
+    assert [field.input_value() for field in both.all()] == [written] * 2, "if wanted"
+
+
+def test_the_passes_of_the_compiler_say_what_they_changed(
+    session: Any, record: Record
+) -> None:
+    session.click("[data-key=mode-side_by_side]")
+    session.click("[data-key=right-passes]")
+    code = copy.deepcopy(record["variants"][0]["code"])
+    machine = next(row for row in code if row["language"] == "asm")
+    states = {"first": [0, 1, 2], "second": [0, 3, 2]}
+    machine["made_by"] = {
+        "lines": ["entry:", "  COPY $rdi", "  RET", "  MOV $rdi"],
+        "passes": [{"name": n, "title": "", "lines": s} for n, s in states.items()],
+    }
+    patch = {"append": {}, "set": [[["variants", 0, "code"], code]]}
+    send_reply(session, "compiler_passes", patch=patch)
+    session.locator("[data-key=made-1]:has-text('second')").click()
+    diff = session.locator(".wb-made-diff")
+    assert diff.locator(".wb-removed code").all_inner_texts() == ["  COPY $rdi"]
+    assert diff.locator(".wb-added code").all_inner_texts() == ["  MOV $rdi"]
+
+
+@needs_c
+def test_machine_code_of_two_devices_stands_side_by_side(
+    browser: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """What one statement became has its colour on both sides, and lights up on both."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    with (
+        session_of(matmul()) as two,
+        LivePage(browser, tmp_path, two, width=953) as live,
+    ):
+        page = live.page
+        page.click("[data-key=mode-side_by_side]")
+        live.answer("code")
+        page.click("[data-key=left-asm]")
+        choice = "[data-key='device on the right']"
+        page.select_option(choice, label="by C")
+        requests = live.answer("code")
+        assert [r["device"] for r in requests if r["do"] == "code"] == ["C"]
+        left, right = (page.locator(f".wb-side-column >> nth={i}") for i in (0, 1))
+        both = [side.locator(".wb-statement .wb-of") for side in (left, right)]
+        first, second = (set(numbers.all_inner_texts()) for numbers in both)
+        statement = max(first & second, key=int)
+        left.locator(f".wb-statement:has(.wb-of:text-is('{statement}'))").first.hover()
+        for side in (left, right):
+            lit = set(side.locator(".wb-near .wb-of").all_inner_texts())
+            assert lit == {statement}
+        page.select_option(choice, label="by PYTHON")
+        live.answer("code")
+        assert selected(page, "language on the right") == []
+        page.click("[data-key=right-IR]")
+        assert right.locator(".wb-line").count() and page.faults == []

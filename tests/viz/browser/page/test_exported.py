@@ -27,6 +27,8 @@ def test_words_are_never_markup(browser: Any, record: Record, tmp_path: Path) ->
         v["name"] = v["note"] = v["bound"] = v["python"] = HOSTILE
         v["error"] = {"what": HOSTILE, "because": HOSTILE, "try": HOSTILE}
         v["opts"] = [HOSTILE]
+        opt = {"words": HOSTILE, "op": HOSTILE, "axis": HOSTILE, "amount": 4}
+        v["opt_rows"] = [opt]
         for offer in v["offers"]:
             offer["why"] = offer["does"] = HOSTILE
         for row in v["loops"]["rows"]:
@@ -47,7 +49,7 @@ def test_rewrites_are_stepped_and_searched_offline(page: Any, record: Record) ->
     step_twice(page, record)
     page.wait_for_selector(".wb-rw .wb-g-node")
     label = page.locator(".wb-rw .wb-g-label").first.text_content()
-    page.fill(".wb-rw .wb-g-search input", label)
+    page.fill(".wb-rw .wb-g-search", label)
     keys(page, "Enter")
     assert page.inner_text(".wb-rw .wb-g-count").startswith("1 of ")
     assert page.locator(".wb-rw .wb-g-picked").count() == 1

@@ -1,4 +1,4 @@
-"""How the page looks: the contrast of its text, and its panes where there is little room."""
+"""How the page looks: the contrast of its text, and a pane alone."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.viz.browser.browser import FAINT, shown
-from tests.viz.browser.page.support import Record, keys, selected, step_twice
+from tests.viz.browser.page.support import Record, keys, step_twice
 from tests.viz.record.support import exported
 
 
@@ -27,19 +27,6 @@ def test_text_has_contrast(
         step_twice(page, record)
         page.wait_for_selector(".wb-rw-change")
         assert page.evaluate(FAINT) == []
-
-
-def test_little_room_shows_one_pane(
-    browser: Any, record: Record, tmp_path: Path
-) -> None:
-    for page in shown(browser, tmp_path, exported(record), width=800):
-        assert page.is_visible(".wb-tune") and not page.is_visible(".wb-code-pane")
-        page.click("[data-key=pane-code]")
-        assert page.is_visible(".wb-code-pane") and not page.is_visible(".wb-tune")
-        page.click("[data-key=pane-results]")
-        assert page.is_visible(".wb-results")
-        page.select_option("select[aria-label=kernel]", "1")
-        assert selected(page, "kernels")[0].startswith("2")
 
 
 @pytest.mark.parametrize(

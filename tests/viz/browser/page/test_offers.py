@@ -17,18 +17,34 @@ from tests.viz.browser.page.support import (
     texts,
     timing,
 )
+from tests.viz.record.support import exported
 
 
 def test_search_narrows_the_opts_offline(page: Any) -> None:
-    every = page.locator(".wb-offer[role=option]").count()
+    every = page.locator(".wb-offer[data-opt]").count()
     page.focus(".wb")
     keys(page, "/")
     page.keyboard.type("unroll")
     page.wait_for_function(
-        "[...document.querySelectorAll('.wb-offer[role=option]')]"
+        "[...document.querySelectorAll('.wb-offer[data-opt]')]"
         ".every(row => /unroll/i.test(row.textContent))"
     )
-    assert 0 < page.locator(".wb-offer[role=option]").count() < every
+    assert 0 < page.locator(".wb-offer[data-opt]").count() < every
+
+
+def test_why_an_opt_helps_is_not_cut_before_its_figures(
+    browser: Any, record: Record, tmp_path: Path
+) -> None:
+    """At every width; and what the names of opts mean is said on hover."""
+    for width in (800, 953, 1400):
+        for page in shown(browser, tmp_path, exported(record), width=width):
+            cut = """[...document.querySelectorAll(".wb-why, .wb-offer > .wb-code")]
+              .filter((e) => e.scrollWidth > e.clientWidth + 1).map((e) => e.textContent)"""
+            assert page.evaluate(cut) == [], width
+            whys = page.locator(".wb-offer[data-opt] .wb-why").all()
+            assert whys and all(why.get_attribute("title") for why in whys)
+            _, *ops = page.locator(".wb-filters [data-key^=op-]").all()
+            assert ops and all("on a GPU" in op.get_attribute("title") for op in ops)
 
 
 def test_words_are_found_in_any_order_and_nothing_is_said_in_place(page: Any) -> None:
@@ -37,9 +53,9 @@ def test_words_are_found_in_any_order_and_nothing_is_said_in_place(page: Any) ->
     pane = "document.querySelector('.wb-next-pane').getBoundingClientRect().height"
     before = page.evaluate(pane)
     page.keyboard.type("r0 unroll")
-    rows = page.locator(".wb-offer[role=option]")
+    rows = page.locator(".wb-offer[data-opt]")
     assert all(
-        row.startswith('UNROLL("r0"') for row in texts(page, ".wb-offer[role=option]")
+        row.startswith('UNROLL("r0"') for row in texts(page, ".wb-offer[data-opt]")
     )
     assert rows.count() > 0
     page.fill(".wb-find", "no such opt")
@@ -47,20 +63,43 @@ def test_words_are_found_in_any_order_and_nothing_is_said_in_place(page: Any) ->
     assert page.evaluate(pane) == before
 
 
-def test_an_offer_that_ran_once_says_so(
+def test_what_is_measured_of_an_offer_is_a_speedup_like_the_predicted_one(
+    browser: Any, record: Record, tmp_path: Path
+) -> None:
+    """Green is the best of those that are faster beyond the noise; where the samples say nothing,
+    the offer does not either."""
+    page_record = json.loads(json.dumps(record))
+    cases = [
+        (3.0, None, False, "x3.00 few runs"),
+        (2.0, 0.04, True, "x2.00 ± 4.0%"),
+        (1.5, 0.0, True, "x1.50 ± <0.1%"),
+        (1.3, 0.4, False, "≈ ± 40%"),
+        (0.4, 0.02, True, "x0.40 ± 2.0%"),
+    ]
+    offers = page_record["variants"][0]["offers"]
+    for offer, (measured, spread, differs, _) in zip(offers, cases, strict=False):
+        offer |= {"measured": measured, "spread": spread, "differs": differs}
+        offer |= {"seconds": 1e-3, "predicted": 1.25}
+    for page in shown(browser, tmp_path, session_page(page_record)):
+        figures = ".wb-offer[data-opt] .wb-figure[title*='in turns']"
+        assert texts(page, figures) == [text for *_, text in cases]
+        assert texts(page, ".wb-best") == ["x2.00 ± 4.0%"]
+        assert "1.00 ms" in page.get_attribute(f"{figures} >> nth=0", "title")
+        predicted = ".wb-offer[data-opt] .wb-figure:not([title])"
+        assert texts(page, predicted)[: len(cases)] == ["x1.25"] * len(cases)
+
+
+def test_no_offer_is_green_where_none_is_faster(
     browser: Any, record: Record, tmp_path: Path
 ) -> None:
     page_record = json.loads(json.dumps(record))
-    for offer, spread in zip(
-        page_record["variants"][0]["offers"], (None, 0.0), strict=False
-    ):
-        offer |= {"measured": 2e-3, "spread": spread}
+    offers = page_record["variants"][0]["offers"]
+    for offer, measured in zip(offers, (1.4, 0.9, 0.5), strict=False):
+        row = {"measured": measured, "spread": 0.5, "differs": measured < 1}
+        offer |= row | {"seconds": 1e-3}
     for page in shown(browser, tmp_path, session_page(page_record)):
-        rows = texts(page, ".wb-offer[role=option]:has-text('2.00 ms')")
-        labels = sorted(
-            row.partition("2.00 ms")[2].split("apply")[0].strip() for row in rows
-        )
-        assert labels == ["one run", "± <0.1%"]
+        assert page.locator(".wb-offer[data-opt] .wb-figure[title]").count() == 3
+        assert page.locator(".wb-best").count() == 0
 
 
 def test_asking_and_answers(session: Any, record: Record) -> None:
@@ -70,7 +109,7 @@ def test_asking_and_answers(session: Any, record: Record) -> None:
     message = session.evaluate("sent.find(m => m.do === 'apply')")
     assert (message["variant"], message["opt"]) == (0, opt)
 
-    child = record["variants"][0] | {"name": "mine 1", "parent": 0, "opts": [opt]}
+    child = record["variants"][0] | {"name": "UPCAST g0 2", "parent": 0, "opts": [opt]}
     child["timing"] = timing(1.96e-3, spread=0.05)
     number = len(record["variants"])
     reply = {
@@ -133,7 +172,7 @@ def test_all_that_a_search_tried_is_a_tree(
     searched = json.loads(json.dumps(record))
     searched["variants"][0]["search"] = {
         "tried": 5, "timed": 4, "best": 4, "speedup": 4.0, "seconds": 9.5, "ended": "over",
-        "device": "LLVM", "trials": trials,
+        "device": "LLVM", "candidates": trials,
     }  # fmt: skip
     tree = '[aria-label="candidates of the search"]'
     for page in shown(browser, tmp_path, session_page(searched)):

@@ -16,6 +16,7 @@ from tests.viz.browser.page.support import (
     send_reply,
     texts,
     timing,
+    with_share,
 )
 from tests.viz.record.support import exported
 
@@ -37,6 +38,12 @@ def test_what_was_found_is_said_where_one_is(
         keys(page, "c")
         send_reply(page, "check", error={"what": "no data", "because": "", "try": ""})
         page.wait_for_selector("[role=alert]:has-text('no data') >> visible=true")
+        keys(page, "[")  # also where the results are folded
+        page.wait_for_selector(".wb-results", state="hidden")
+        alert = page.locator(".wb-notices [role=alert]:has-text('no data')")
+        alert.wait_for()
+        alert.locator("[data-key=close-error]").click()
+        alert.wait_for(state="detached")
 
 
 def test_a_wrong_answer_is_marked_where_its_time_stands(session: Any) -> None:
@@ -98,7 +105,7 @@ def test_ratios_are_of_times_of_one_run(
     assert shown_as == [
         ("± <0.1%", "20.0x"),
         ("± <0.1%", "~20.0x"),
-        ("one run", "20.0x"),
+        ("once", "20.0x"),
     ]
 
 
@@ -120,7 +127,7 @@ def test_the_headline_and_the_roofline_are_of_one_peak(
                 "threads": threads if row is auto else 1,
                 "run": run,
             }
-            row["timing"] = timing(s, spread=0.02) | figures
+            row["timing"] = with_share(timing(s, spread=0.02) | figures)
         page_record["variants"][0]["timing"]["run"] = "a"
         for page in shown(browser, tmp_path, exported(page_record), width=1900):
             headlines.append(page.inner_text(".wb-speed").replace("\n", " "))
@@ -144,6 +151,57 @@ def test_the_headline_and_the_roofline_are_of_one_peak(
     assert "250%" not in over, "above the peak nothing is said"
 
 
+def test_times_of_other_runs_are_marked_and_timed_again_together(
+    browser: Any, record: Record, tmp_path: Path
+) -> None:
+    page_record = json.loads(json.dumps(record))
+    plain, auto = (
+        next(v for v in page_record["variants"] if v["name"] == name)
+        for name in ("plain", "auto")
+    )
+    auto["kernel"] = 0
+    place = page_record["variants"].index(auto)
+    auto["timing"] = timing(1e-4, spread=0.0)
+    for page in shown(browser, tmp_path, session_page(page_record)):
+        assert page.locator(".wb-stale-line").count() == 0, "all of one run"
+    auto["timing"] |= {"run": "b", "earlier": True}
+    for page in shown(browser, tmp_path, session_page(page_record)):
+        row = page.inner_text(f"[data-key=variant-{place}]")
+        assert "~100 µs" in row and "~20.0x" in row
+        assert "~ timed in another run" in page.inner_text(".wb-stale-line")
+        page.click("[data-key=time-stale]")
+        asked = page.evaluate("sent.find((m) => m.do === 'measure')")
+        assert asked["variants"] == [page_record["variants"].index(plain), place]
+
+
+def test_every_time_has_its_spread_with_cold_caches_too(
+    browser: Any, record: Record, tmp_path: Path
+) -> None:
+    page_record = json.loads(json.dumps(record))
+    cold = {"cold_s": 3e-3, "cold_spread": 0.07}
+    page_record["variants"][0]["timing"] |= cold
+    for width in (800, 1400):
+        for page in shown(browser, tmp_path, exported(page_record), width=width):
+            page.click(":text-is('cold')")
+            text = " ".join(page.inner_text("[data-key=variant-0]").split())
+            assert text.endswith("3.00 ms ± 7.0% 1x"), text
+            page.click(":text-is('warm')")
+            spread = page.locator("[data-key=variant-0] .wb-spread")
+            assert spread.is_visible() and spread.inner_text() == "± 5.0%"
+
+
+def test_saved_variants_of_other_notebooks_are_asked_for(
+    browser: Any, record: Record, tmp_path: Path
+) -> None:
+    page_record = json.loads(json.dumps(record)) | {"saved": 3}
+    for page in shown(browser, tmp_path, session_page(page_record)):
+        assert page.inner_text("[data-key=show-saved]") == "3 saved variants: show"
+        page.click("[data-key=show-saved]")
+        assert page.evaluate("sent.some((m) => m.do === 'saved')")
+    for page in shown(browser, tmp_path, exported(page_record)):
+        assert page.locator("[data-key=show-saved]").count() == 0
+
+
 def test_a_spread_that_says_nothing_is_cut_short(
     browser: Any, record: Record, tmp_path: Path
 ) -> None:
@@ -152,6 +210,22 @@ def test_a_spread_that_says_nothing_is_cut_short(
     for page in shown(browser, tmp_path, exported(page_record)):
         assert "± >100%" in page.inner_text('[aria-label="variants"]')
         assert "3134" not in page.inner_text(".wb")
+
+
+def test_other_devices_stand_in_the_table_and_emulators_apart(
+    browser: Any, record: Record, tmp_path: Path
+) -> None:
+    page_record = json.loads(json.dumps(record))
+    page_record["variants"][0]["elsewhere"] = [
+        timing(1e-3, spread=0.01) | {"device": "C"},
+        timing(1.5, spread=0.01, emulator=True) | {"device": "PYTHON"},
+    ]
+    for page in shown(browser, tmp_path, exported(page_record)):
+        table = " ".join(page.inner_text('[aria-label="variants"]').split())
+        assert page_record["device"] in table and "on C 1.00 ms ± 1.0% 2x" in table
+        assert "1.50 s" not in table
+        assert "EMULATOR (PYTHON)" in page.inner_text(".wb-results")
+        assert "1.50 s ± 1.0%" in page.inner_text(".wb-results")
 
 
 def test_emulated_times_stand_apart(

@@ -48,6 +48,27 @@ def test_a_roofline_stands_beside_the_bound(
         assert all(name in figures for name in fast["cost"]["roofs"] if name != "peak")
 
 
+@pytest.mark.parametrize("width", [800, 953, 1400])
+def test_words_can_be_read_and_no_line_is_over_a_name(
+    browser: Any, record: Record, tmp_path: Path, width: int
+) -> None:
+    page_record = measured(record)
+    for page in shown(browser, tmp_path, exported(page_record), width=width):
+        assert page.evaluate(SMALLEST) >= 8.99
+        order = page.evaluate(
+            "[...document.querySelectorAll('.wb-roof path, .wb-roof-name')]"
+            ".filter((e) => !e.closest('.wb-roof-dot')).map((e) => e.textContent)"
+        )
+        levels = ["L1", "L2", "memory"]
+        assert [text for text in order if text][-3:] == levels
+        assert order[-3:] == levels, "drawn after all lines"
+
+
+SMALLEST = """() => Math.min(...[...document.querySelectorAll(".wb-roof text")]
+  .map((e) => parseFloat(getComputedStyle(e).fontSize) * e.getScreenCTM().a))"""
+"""Returns the size, on the screen, of the smallest text of the roofline."""
+
+
 def test_names_of_dots_stand_apart(
     browser: Any, record: Record, tmp_path: Path
 ) -> None:
@@ -64,6 +85,47 @@ def test_names_of_dots_stand_apart(
         upper, lower = sorted((left, right), key=itemgetter("y"))
         aside = left["x"] + left["width"] <= right["x"]
         assert aside or upper["y"] + upper["height"] <= lower["y"] + 3  # below letters
+
+
+def test_letters_are_large_enough_and_names_on_no_line(
+    browser: Any, record: Record, tmp_path: Path
+) -> None:
+    """Where the pane is narrowest, too; points of another device stay, and say their spread."""
+    page_record = measured(record)
+    other = timing(1e-3, spread=0.02) | {"device": "OTHER", "moved_bytes": 4096.0}
+    page_record["variants"][1]["elsewhere"] = [other]
+    for page in shown(browser, tmp_path, exported(page_record), width=800):
+        sizes = page.evaluate(LETTERS)
+        assert min(sizes) >= 9, sizes
+        titles = page.locator(".wb-roof-dot title").all_text_contents()
+        assert [t.split(":")[0] for t in titles] == ["plain", "fast", "fast on OTHER"]
+        assert all("±" in title for title in titles)
+        assert page.evaluate(CROSSED) == []
+
+
+LETTERS = """() => {
+  const roof = document.querySelector(".wb-roof");
+  const scale = roof.getBoundingClientRect().width / roof.viewBox.baseVal.width;
+  return [...roof.querySelectorAll("text")].map((text) =>
+    scale * parseFloat(getComputedStyle(text).fontSize));
+}"""
+"""Returns the sizes of the letters of the roofline as they are seen, in pixels."""
+CROSSED = """() => {
+  const crossed = [];
+  for (const name of document.querySelectorAll(".wb-roof .wb-roof-name")) {
+    const box = name.getBoundingClientRect();
+    for (const line of document.querySelectorAll(".wb-roof > .wb-roof-line")) {
+      const at = line.getScreenCTM(), length = line.getTotalLength();
+      for (let i = 0; i <= length; i += 2) {
+        const { x, y } = line.getPointAtLength(i).matrixTransform(at);
+        const inside = x > box.left && x < box.right && y > box.top + 2 && y < box.bottom - 2;
+        if (inside) { crossed.push(name.textContent); break; }
+      }
+    }
+  }
+  return crossed;
+}"""
+"""Returns the names that stand on a line."""
 
 
 def measured(record: Record) -> Record:

@@ -34,7 +34,7 @@ def test_what_cannot_work_has_no_button(session: Any, record: Record) -> None:
     assert 'ex.baseline("numpy"' in session.inner_text(".wb-results")
     place = next(i for i, p in enumerate(record["passes"]) if p["unit"] == "decision")
     session.click(f"[data-key=pass-{place}]")
-    nodes = {d["node"] for d in record["plan"]["decisions"] if d["asked"]}
+    nodes = {d["node"] for d in record["plan"]["decisions"] if d["is_requested"]}
     counts = set()
     for step, row in enumerate(record["passes"][place]["rewrites"], 1):
         session.click(f"[data-key=rw-{step}]")
@@ -43,7 +43,10 @@ def test_what_cannot_work_has_no_button(session: Any, record: Record) -> None:
         assert count == (row[1] not in nodes), step
         counts.add(count)
     assert counts == {0, 1}
-    session.locator("[data-key^=rw-]").last.click()
+    rows = record["passes"][place]["rewrites"]
+    free = next(i for i, row in enumerate(rows, 1) if row[1] not in nodes)
+    session.click(f"[data-key=rw-{free}]")
+    keys(session, "]")
     for language, count in (("LLVM", 1), ("asm", 0)):
         session.click(f"[data-key=code-{language}]")
         assert session.locator(".wb-code-bar [data-key=edit]").count() == count
@@ -57,7 +60,7 @@ def test_nothing_to_compute_has_nothing_to_press(browser: Any, tmp_path: Path) -
     assert nothing["kernels"] == []
     for page in shown(browser, tmp_path, session_page(nothing)):
         assert nothing["nothing"] in page.inner_text(".wb-tune")
-        assert page.locator(":is(.wb-results .wb-buttons, .wb-paste)").count() == 0
+        assert page.locator(":is(.wb-results .wb-buttons, .wb-opts-row)").count() == 0
         page.focus(".wb")
         keys(page, "a c d p t u y Shift+U")
         assert page.evaluate("sent.filter((m) => m.do !== 'ping')") == []
@@ -87,8 +90,11 @@ def test_a_list_to_choose_from_stays_while_figures_arrive(
     news = [[["variants", 0, "note"], "news"], [["headline"], "news"]]
     for page in shown(browser, tmp_path, session_page(record), width=width):
         page.wait_for_selector("select[aria-label=device]:enabled")
+        page.focus(".wb")
+        keys(page, "3")
+        page.wait_for_selector("select[aria-label=variant]")
         page.evaluate(
-            "window.before = [...document.querySelectorAll('nav select, header select')]"
+            "window.before = [...document.querySelectorAll('.wb-header select')]"
         )
         page.evaluate("p => hear({patch: p})", {"append": {}, "set": news})
         page.wait_for_selector(".wb-title >> text=news")

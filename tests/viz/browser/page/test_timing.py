@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from tests.viz.browser.page.support import MACHINE, SPEEDS, timing
+from tests.viz.browser.page.support import SPEEDS, timing, with_share
 from tests.viz.layouts import Functions
 from workbench.base.typed import typed
-from workbench.viz.record.about import speed_rows
 from workbench.viz.schema.variant import TimingRow
 from workbench.viz.session.timing_rows import timing_text
 
 SAYS = {
-    "13.5 ms ± 12%, cold 14.5 ms, 10% of peak, 40.5 GFLOP/s, 2.25 GB/s": {
-        "spread": 0.12, "cold_s": 14.5e-3, "gflops": 40.5, "threads": 2,
+    "13.5 ms ± 12%, cold 14.5 ms ± 3.0%, 10% of peak, 40.5 GFLOP/s, 2.25 GB/s": {
+        "spread": 0.12, "cold_s": 14.5e-3, "cold_spread": 0.03, "gflops": 40.5, "threads": 2,
     },
     "13.5 ms ± 1.2%, 9.1% of one thread's peak, 18.2 GFLOP/s, 2.25 GB/s": {
         "gflops": 18.2,
@@ -22,7 +21,7 @@ SAYS = {
         "spread": 0.0, "gflops": 25.5, "kind": None,
     },
     "13.5 ms ± >100%, 900 GFLOP/s, 2.25 GB/s": {"spread": 1.5, "gflops": 900.0},
-    "13.5 ms one run, EMULATOR (PYTHON)": {
+    "13.5 ms once, EMULATOR (PYTHON)": {
         "samples": [13.5e-3], "emulator": True, "device": "PYTHON",
     },
     "13.5 ms ± 1.2%, 50% of one thread's peak, 100 GFLOP/s, 2.25 GB/s, measured earlier": {
@@ -33,7 +32,7 @@ SAYS = {
 kernel without floats, and one whose compiler saw through it: neither has a share."""
 
 
-TEXT = "([machine, row]) => timingText(machine, row)"
+TEXT = "(row) => timingText(row)"
 
 
 @pytest.fixture(scope="module")
@@ -46,13 +45,13 @@ def test_a_timing_says_the_same_in_the_page_and_in_text(
     functions: Functions, words: str
 ) -> None:
     row = timing(13.5e-3, spread=0.012) | {"gbytes": 2.25} | SAYS[words]
-    text = functions.evaluate(TEXT, [MACHINE, row])
+    text = functions.evaluate(TEXT, with_share(row))
     assert text == timing_text(typed(row, TimingRow), SPEEDS) == words
 
 
 def test_without_a_peak_no_share_is_told(functions: Functions) -> None:
     row = timing(13.5e-3, spread=0.012) | {"gbytes": 2.25, "gflops": 18.2}
-    text = functions.evaluate(TEXT, [speed_rows(None)._asdict(), row])
+    text = functions.evaluate(TEXT, with_share(row, None))
     assert (
         text
         == timing_text(typed(row, TimingRow), None)

@@ -14,6 +14,8 @@ Record = dict[str, Any]
 def rewrites_page(browser: Any, folder: Path, html: str) -> Iterator[Any]:
     """Open a page in Rewrites mode, at the rewrites of the softmax's `decompose`."""
     for page in shown(browser, folder, html, mode="2"):
+        for key in "[]":  # the columns beside it are shown, too
+            page.keyboard.press(key)
         page.click('.wb-rw-pass:has-text("decompose")')
         page.wait_for_function(
             "document.querySelector('.wb-rw-at').textContent.startsWith('before')"

@@ -155,8 +155,8 @@ def test_bisect_is_of_the_variant_that_is_shown(
             assert done(session, "bisect", variant=0) == right
         assert steps(session, reply) == ("simplify-kernel", "bad")
         assert reply["pass"] in plain(session.row(wrong))["passes"]
-        edited = {"variant": 0, "language": "LLVM", "text": "nothing"}
-        done(session, "edit", **edited)
+        text = session.kernels[0].compile("LLVM").source + "; edited"
+        done(session, "edit", variant=0, language="LLVM", text=text)
         error = ask(session, "bisect", variant=len(session.kernels) - 1)["error"]
         assert "edited by hand" in error["because"]
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tests.tools.compiler import needs_c
 from tests.viz.record.support import broken, plain
 from tests.viz.session.support import Page, ask, done, session_of, unpacked
 from tests.viz.support import array, matmul, softmax
@@ -119,7 +120,7 @@ def test_a_baseline_that_hangs(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_what_is_done_ahead(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(prefetch, "MOST_OFFERS", 4)
     ex = softmax().baseline("mine", lambda: None)
-    with session_of(ex, measures_ahead=True) as session:
+    with session_of(ex, prefetches=True) as session:
         page = Page(session)
         finished = session.jobs.submit(session, session._prefetch(), PREFETCH)
         assert finished.wait(60)
@@ -127,7 +128,7 @@ def test_what_is_done_ahead(monkeypatch: pytest.MonkeyPatch) -> None:
             "after all that is PREFETCH"
         )
         record = page.record
-        assert record == plain(session.record) and broken(record) == []
+        assert page.is_record_of(session) and broken(record) == []
         assert all(v["timing"] for v in record["variants"]), "plain and auto"
         assert record["baselines"][0]["timing"]
         assert any(o["measured"] for o in record["variants"][0]["offers"])
@@ -137,7 +138,7 @@ def test_what_is_done_ahead(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_an_offer_that_ran_once_has_no_spread(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(prefetch, "MOST_OFFERS", 4)
     monkeypatch.setattr(prefetch, "SAMPLES", 1)
-    with session_of(softmax(), measures_ahead=True) as session:
+    with session_of(softmax(), prefetches=True) as session:
         assert session.jobs.submit(session, session._prefetch(), PREFETCH).wait(60)
         assert session.jobs.submit(session, iter(()), 9).wait(60)
         offers = plain(session.row(0))["offers"]
@@ -169,11 +170,61 @@ def test_search(monkeypatch: pytest.MonkeyPatch) -> None:
         tasks = {m["status"]["task"] for m in page.messages if "status" in m}
         assert {"search", "measure"} <= tasks
         tried = row["search"]
-        rows = {number: parent for number, parent, *_ in tried["trials"]}
+        rows = {number: parent for number, parent, *_ in tried["candidates"]}
         assert tried["tried"] == len(rows) > 2 and tried["best"] in rows
         assert {p for p in rows.values() if p is not None} <= set(rows)
-        assert any(seconds for _, _, _, seconds, _ in tried["trials"])
+        timed = [(s, spread) for _, _, _, s, _, spread in tried["candidates"] if s]
+        assert timed and any(spread is not None for _, spread in timed)
     with session_of(explore(array(64, 64) @ array(64, 64))) as session:
         assert session.jobs.submit(session, session._prefetch(), PREFETCH).wait(60)
         again = [v["search"] for v in plain(session.record)["variants"] if v["search"]]
         assert again == [plain(tried)]
+
+
+@needs_c
+def test_devices_are_timed_in_turns_and_stand_beside_each_other(
+    session: Session,
+) -> None:
+    """What was timed on another device is timed there again with the new one: times of one run can
+    be compared. An emulator's are not."""
+
+    def timings() -> tuple[Any, list[Any]]:
+        row = plain(session.row(0))
+        return row["timing"], row["elsewhere"]
+
+    done(session, "code", variant=0, language="asm")
+    done(session, "measure", variants=[0])
+    assert timings()[1] == []
+    done(session, "device", name="C")
+    timing, elsewhere = timings()
+    assert timing is None and [row["device"] for row in elsewhere] == ["LLVM"]
+    assert elsewhere[0]["moved_bytes"] > 0, "its point of the roofline stays"
+    done(session, "measure", variants=[0])
+    timing, elsewhere = timings()
+    assert timing["device"] == "C" and [row["device"] for row in elsewhere] == ["LLVM"]
+    assert timing["run"] == elsewhere[0]["run"]
+    done(session, "device", name="PYTHON")
+    done(session, "measure", variants=[0])
+    timing, elsewhere = timings()
+    assert timing["emulator"] and [row["device"] for row in elsewhere] == ["LLVM", "C"]
+    assert timing["run"] not in [row["run"] for row in elsewhere]
+    done(session, "device", name="LLVM")
+    done(session, "measure", variants=[0])
+    timing, elsewhere = timings()
+    runs = {row["device"]: row["run"] for row in elsewhere}
+    assert runs["C"] == timing["run"] != runs["PYTHON"]
+
+
+@needs_c
+def test_another_device_is_timed_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(prefetch, "MOST_OFFERS", 0)
+    with session_of(softmax(), prefetches=True) as session:
+        assert session.jobs.submit(session, session._prefetch(), PREFETCH).wait(60)
+        done(session, "device", name="C")
+        done(session, "offers", variant=0)  # as a page asks
+        assert session.jobs.submit(session, iter(()), 9).wait(60)
+        rows = [v for v in plain(session.record)["variants"] if v["kernel"] == 0]
+        assert [v["name"] for v in rows] == ["plain", "auto"]
+        assert {v["timing"]["device"] for v in rows} == {"C"}
+        runs = {t["run"] for v in rows for t in [v["timing"], *v["elsewhere"]]}
+        assert len(runs) == 1, "all of one run"

@@ -19,7 +19,7 @@ def test_apply_makes_a_variant(session: Session) -> None:
     number = done(session, "apply", variant=0, opt='UPCAST("g1", 4)')["variant"]
     row = plain(session.row(number))
     assert (row["name"], row["parent"], row["opts"]) == (
-        "mine 1",
+        "UPCAST g1 4",
         0,
         ['UPCAST("g1", 4)'],
     )
@@ -30,11 +30,14 @@ def test_apply_makes_a_variant(session: Session) -> None:
     assert again["result"] == {"variant": number} and again["patch"] is None
 
 
-def test_a_paste_keeps_what_was_possible(session: Session) -> None:
-    text = 'UPCAST("g1", 2)\nUPCAST("r7", 2)\nUNROLL("r0", 2)'
-    number = done(session, "paste", variant=0, text=text)["variant"]
-    assert plain(session.row(number))["opts"] == ['UPCAST("g1", 2)']
-    assert plain(session.row(number))["error"]["what"] == 'cannot apply UPCAST("r7", 2)'
+def test_a_list_that_is_not_legal_is_not_applied(session: Session) -> None:
+    """Nothing is left behind, so that its legal part is a variant like any other."""
+    legal, count = 'UPCAST("g1", 2)', len(session.record.variants)
+    reply = ask(session, "paste", variant=0, text=f'{legal}\nUPCAST("r7", 2)')
+    assert reply["error"]["what"] == 'cannot apply UPCAST("r7", 2)'
+    assert len(session.record.variants) == count
+    row = plain(session.row(done(session, "paste", variant=0, text=legal)["variant"]))
+    assert row["opts"] == [legal] and row["error"] is None
 
 
 def test_default_opts_that_were_pasted_say_why_once_they_are_asked_for(
@@ -99,11 +102,9 @@ def test_passes_belong_to_one_variant_on_one_device(session: Session) -> None:
     for _ in range(2):
         for device in ("C", "PYTHON", "LLVM"):
             done(session, "device", name=device)
-            assert not any(
-                plain(session.record)["passes"][p]["device"] != device
-                for row in plain(session.record)["variants"]
-                for p in row["passes"]
-            )
+            record = plain(session.record)
+            own = {p for row in record["variants"] for p in row["passes"]}
+            assert {record["passes"][p]["device"] for p in own} <= {device}
             session.complete()
             done(session, "code", variant=number, language="IR")
         sizes.append(len(plain(session.record)["passes"]))
@@ -135,3 +136,30 @@ def test_a_variant_that_never_compiles_lists_its_passes_once(
         sizes.append(len(plain(session.record)["passes"]))
     assert sizes[0] == sizes[1] == sizes[2]
     assert listed(plain(session.record), 0)[1]
+
+
+@needs_c
+def test_what_another_device_makes_stands_beside(session: Session) -> None:
+    """Its lines have the same statements; a device that makes no machine code says so."""
+    done(session, "code", variant=0, language="asm")
+    done(session, "code", variant=0, language="asm", device="C")
+    row = plain(session.row(0))
+    here = next(c for c in row["code"] if c["language"] == "asm")
+    other, tree = row["code_elsewhere"]
+    assert (other["device"], other["language"], tree["language"]) == ("C", "asm", "IR")
+    assert here["device"] == "LLVM" and here["lines"] != other["lines"]
+    statements = [
+        {link["statement"] for link in code["links"] if link and link["statement"]}
+        for code in (here, other)
+    ]
+    assert statements[0] & statements[1]
+    done(session, "costs", variant=0, device="C")
+    done(session, "device", name="C")
+    moved = plain(session.row(0))["code_elsewhere"]
+    assert {c["device"] for c in moved} == {"LLVM"}, "the other ones now"
+    refusal = ask(session, "code", variant=0, language="asm", device="PYTHON")
+    assert refusal["error"]["because"] == "PYTHON makes none of this variant"
+    devices = {c["device"] for c in plain(session.row(0))["code_elsewhere"]}
+    assert devices == {"LLVM", "PYTHON"}
+    refusal = ask(session, "code", variant=0, language="asm", device="NONE")
+    assert refusal["error"]["what"]

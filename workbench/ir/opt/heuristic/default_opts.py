@@ -16,6 +16,8 @@
     sum-blocks       a long reduction along which an operand is read across, in blocks
     short-sums       reductions of a few steps, without their loops
     reduce-outside   the loop of a reduction over the far stride, outside of the outputs of a core
+    work-items       the innermost loop over outputs, a part for each work-item of a warp, on a
+                     device with work-groups
 
 A step proposes opts with its counts, or nothing; those of reductions alone stand in
 `reductions.py`. Source: Goto and van de Geijn (packing), Halide's and tinygrad's hand-coded
@@ -62,14 +64,13 @@ from workbench.ir.opt.heuristic.strides import (
     unit_axis,
     vector_axis,
 )
+from workbench.ir.opt.heuristic.work_items import work_items
 from workbench.ir.opt.kinds.stage import fill_name
 from workbench.ir.opt.opt import Opt, OptOps, ranges, store_strides
 
 PACKED_SHARE = 1
 """Greatest size of a packed tile, in second-level caches. At this size, on a core with 1 MiB, some
 products were ten times as fast as without a packed tile, and none slower."""
-LINE_BYTES = 64
-"""Bytes of a line of the caches."""
 BLOCKS = range(128, 63, -1)
 """Steps of a block, the longest first: their cache lines fill at most a quarter of the first-level
 cache."""
@@ -277,7 +278,10 @@ def _block(kernel: UOp, load: UOp, target: Target) -> tuple[UOp, int] | None:
     (reduce,), order = reduces(kernel), kernel.arg.order
     axis = ranges(kernel)[order[-1]]
     around, _ = loops_of(kernel, load)
-    if not lanes_are_neighbours(load) or axis.extent * LINE_BYTES < target.l1_bytes:
+    if (
+        not lanes_are_neighbours(load)
+        or axis.extent * target.line_bytes < target.l1_bytes
+    ):
         return None
     if {axis} != {r for r in reduce.src[1:] if not r.axis_kind.is_lane}:
         return None
@@ -286,7 +290,7 @@ def _block(kernel: UOp, load: UOp, target: Target) -> tuple[UOp, int] | None:
         if other is load or axis not in other.ranges or other.ranges & set(around):
             continue
         apart = strides(other).get(axis, 1) * other.dtype.itemsize
-        if length and apart >= LINE_BYTES and lanes_are_neighbours(other):
+        if length and apart >= target.line_bytes and lanes_are_neighbours(other):
             return axis, length
     return None
 
@@ -331,4 +335,5 @@ STEPS: tuple[Callable[[UOp, Target], HeuristicStep | None], ...] = (
     sum_blocks,
     short_sums,
     reduce_outside,
+    work_items,
 )

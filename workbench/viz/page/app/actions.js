@@ -2,7 +2,7 @@
 
 import { h } from "../base/elements.js";
 import { OFFLINE } from "./channel.js";
-import { rowAt } from "./store.js";
+import { notDeleted, rowAt } from "./store.js";
 import { timingText } from "./timing.js";
 
 /** @import { AnyRequest, CheckRow, ErrorWords, VariantReply, VariantRow } from "../record.d.ts" */
@@ -59,8 +59,8 @@ export function goTo(app, variant) {
 
 /** @param {App} app */
 export function undo(app) {
-  const parent = app.variant()?.parent;
-  if (parent === null || parent === undefined || app.view.variant === null) return;
+  const parent = notDeleted(app.record, app.variant()?.parent ?? null);
+  if (parent === null || app.view.variant === null) return;
   app.redo.set(parent, app.view.variant);
   goTo(app, parent);
 }
@@ -68,9 +68,11 @@ export function undo(app) {
 /** @param {App} app */
 export function redo(app) {
   const here = app.view.variant;
-  const children = app.record.variants
-    .map((_, i) => i)
-    .filter((i) => app.record.variants[i].parent === here);
+  const { variants } = app.record;
+  const children = app.variantsOf(app.view.kernel)
+    .filter((i) =>
+      variants[i].parent !== null && notDeleted(app.record, variants[i].parent) === here
+    );
   const known = app.redo.get(here ?? -1); // in another plan it may be none of them
   const next = children.find((i) => i === known) ?? children.at(-1);
   if (next !== undefined) goTo(app, next);
@@ -94,7 +96,7 @@ export function measure(app) {
     app,
     variant,
     { do: "measure", variants, cold },
-    ({ timing }) => timing && timingText(app.record.machine, timing),
+    ({ timing }) => timing && timingText(timing),
   );
 }
 
@@ -119,6 +121,15 @@ async function report(app, variant, request, outcome) {
   const row = rowAt(app.record.variants, variant);
   const text = row && outcome(row);
   if (text) say(app, `${row.name.slice(0, 40)}: ${text}`, 6000);
+}
+
+/** Delete a variant, unless it is the one that the others are compared with.
+ * @param {App} app
+ * @param {number} variant */
+export async function deleteVariant(app, variant) {
+  const { name } = app.record.variants[variant];
+  if (!(await act(app, "results", { do: "delete", variants: [variant], back: false }))) return;
+  say(app, `deleted ${name.slice(0, 40)}`);
 }
 
 /** Search for faster opts from the variant that is shown.
@@ -156,6 +167,10 @@ export function pin(app) {
 
 /** @param {App} app */
 export const toggleDiff = (app) => app.select({ diff: !app.view.diff });
+
+/** Show or hide the sheet of what can be taken away.
+ * @param {App} app */
+export const toggleExport = (app) => app.select({ exporting: !app.view.exporting, help: false });
 
 /** Copy text; say in the notice line that it was copied, or why not.
  * @param {App} app

@@ -9,6 +9,7 @@ import { withReadings } from "../record/readings.js";
 /** @import { App } from "./store.js" */
 
 const ANSWER_WITHIN_MS = 3000;
+const ASK_AGAIN_MS = 15_000; // after silence: what was busy may be so no more
 
 export const OFFLINE = {
   what: "this needs the Python session",
@@ -119,6 +120,7 @@ export class Channel {
 
   /** The way to Python is closed: nothing asked will be answered. */
   closed() {
+    this.stopWatching();
     this.setLive("silent");
     this.waiting.forEach(({ fail }) => fail(OFFLINE));
     this.waiting.clear();
@@ -142,11 +144,19 @@ export class Channel {
   }
 
   unanswered() {
+    this.forgetPings();
+    this.timer = setTimeout(() => {
+      this.forgetPings();
+      this.timer = null;
+      this.ping();
+    }, ASK_AGAIN_MS);
+    this.setLive("silent");
+  }
+
+  forgetPings() {
     for (const [id, { request }] of this.waiting) {
       if (request.do === "ping") this.waiting.delete(id);
     }
-    this.timer = null;
-    this.setLive("silent");
   }
 
   /** @param {App["live"]} state */

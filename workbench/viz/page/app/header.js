@@ -4,9 +4,11 @@
 import { h, keepingFocus, setChildren, steady, words } from "../base/elements.js";
 import { walkable } from "../base/lists.js";
 import { bytesText, plural, secondsText } from "../base/text.js";
-import { act, canAsk, NEEDS_PYTHON, toggleFull } from "./actions.js";
-import { button, hasAny, lineButton, tab } from "./pieces.js";
-import { inOneRun, peakName, percent, real, shareOf, spreadText } from "./timing.js";
+import { act, canAsk, goTo, NEEDS_PYTHON, say, toggleExport, toggleFull } from "./actions.js";
+import { meaningOf } from "./glossary.js";
+import { foldButton } from "./room/dividers.js";
+import { button, chooser, hasAny, lineButton, tab } from "./pieces.js";
+import { inOneRun, percent, real, spreadText } from "./timing.js";
 
 /** @import { DeviceRow, MachineRow, TimingRow } from "../record.d.ts" */
 /** @import { Changes, Mode } from "../types.d.ts" */
@@ -16,13 +18,14 @@ import { inOneRun, peakName, percent, real, shareOf, spreadText } from "./timing
  * @param {App} app
  * @param {Mode[]} modes */
 export function header(app, modes) {
-  const el = h("header", { class: "wb-header" });
+  const el = h("div", { class: "wb-header" });
   const deviceField = steady(
     /** @type {(device: string, devices: DeviceRow[], machine: string, off: boolean) => HTMLElement} */
     (device, devices, machine, off) => deviceSelect(app, device, devices, machine, off),
   );
+  const choices = shownChoices(app);
   const update = (/** @type {Changes} */ changes) => {
-    if (!hasAny(changes, "record", "kernel", "mode", "live", "help", "line")) return;
+    if (!hasAny(changes, ...HEADER_CHANGES)) return;
     const { expr, device, devices, machine } = app.record;
     const parts = [
       h(
@@ -33,26 +36,98 @@ export function header(app, modes) {
         words(app.record.headline, "wb-quiet"),
       ),
       deviceField(device, devices, machineText(machine), !canAsk(app)),
-      speedLine(app),
       modeTabs(app, modes),
+      app.room.isOpen("left") ? speedLine(app) : choices.el,
+      foldButtons(app, modes.find(({ name }) => name === app.view.mode)),
       h(
         "div",
         { class: "wb-tools" },
+        button(app, "Export", () => toggleExport(app), {
+          key: "e",
+          title: "the page, pictures, Markdown, Python, a link",
+          name: "export",
+        }),
         button(app, "full", () => toggleFull(app), {
           key: "F",
           title: "full screen",
           name: "full",
         }),
-        button(app, "?", () => app.select({ help: !app.view.help }), {
+        button(app, "?", () => app.select({ help: !app.view.help, exporting: false }), {
           key: "?",
-          title: "keys",
+          title: "all words, letters and signs, and the keys",
           name: "help",
         }),
       ),
     ];
-    keepingFocus(el, () => setChildren(el, parts));
+    keepingFocus(el, () => {
+      if (parts.includes(choices.el)) choices.update();
+      setChildren(el, parts);
+    });
   };
   return { el, update };
+}
+
+const HEADER_CHANGES = [
+  "record",
+  "kernel",
+  "variant",
+  "mode",
+  "live",
+  "help",
+  "line",
+  "room",
+];
+
+/** The kernel and the variant that are shown, to be chosen where their column is folded.
+ * @param {App} app */
+function shownChoices(app) {
+  const el = h("div", { class: "wb-choices" });
+  /** @typedef {(rows: [number, string][]) => HTMLSelectElement} Choice */
+  const kernelChoice = steady(
+    /** @type {Choice} */
+    (rows) => chooser("kernel", rows, null, (kernel) => app.select({ kernel })),
+  );
+  const variantChoice = steady(
+    /** @type {Choice} */
+    (rows) => chooser("variant", rows, null, (variant) => goTo(app, variant)),
+  );
+  const update = () => {
+    const { kernel, variant } = app.view;
+    const variants = app.variantsOf(kernel);
+    const kernels = kernelChoice(
+      app.record.kernels.map((row, i) => [i, `${i + 1}  ${row.title}`]),
+    );
+    const ofKernel = variantChoice(variants.map((i) => [i, brief(app, i)]));
+    setChildren(el, app.record.kernels.length ? [kernels, ofKernel] : []);
+    kernels.value = String(kernel);
+    ofKernel.value = String(variant);
+  };
+  return { el, update };
+}
+
+/** The buttons that fold the columns beside a mode, and the part of it that can be.
+ * @param {App} app
+ * @param {Mode | undefined} mode */
+function foldButtons(app, mode) {
+  return h(
+    "div",
+    { class: "wb-folds", role: "group", "aria-label": "panes" },
+    foldButton(app, "left", "Results", "[", "kernels, results and lines"),
+    mode?.aside && foldButton(app, "aside", mode.aside.title, "\\", mode.aside.has),
+    foldButton(app, "right", "Code", "]", "the code"),
+  );
+}
+
+/** A variant in a line, with its time.
+ * @param {App} app
+ * @param {number} i */
+function brief(app, i) {
+  const { name, timing } = app.record.variants[i];
+  return timing
+    ? `${name}  ${secondsText(timing.median_s)} ${spreadText(timing)}${
+      timing.emulator ? " EMULATOR" : ""
+    }`
+    : name;
 }
 
 /**
@@ -82,7 +157,9 @@ function deviceSelect(app, device, devices, machine, off) {
         "data-key": "device",
         disabled: off,
         onchange: async ({ target }) => {
-          await act(app, "results", { do: "device", name: target.value });
+          if (await act(app, "results", { do: "device", name: target.value })) {
+            say(app, `on ${app.record.device}`); // what was said of the one before is over
+          }
           target.value = app.record.device; // as it was, where it cannot be
         },
       },
@@ -108,18 +185,16 @@ const deviceName = (device) => (device.emulator ? `EMULATOR (${device.name})` : 
  * that is shown.
  * @param {App} app */
 function speedLine(app) {
-  const { machine } = app.record;
   const ofKernel = app.variantsOf(app.view.kernel).map((i) => app.record.variants[i]);
   const timed = ["plain", "auto"]
     .flatMap((name) => realTimes(ofKernel.filter((v) => v.name === name)).slice(0, 1));
-  const shares = timed.map(({ timing }) => shareOf(machine, timing));
-  const peaks = timed.map(({ timing }, i) => shares[i] !== null && peakName(machine, timing));
+  const peaks = timed.map(({ timing }) => timing.share?.of);
   const parts = timed.map(({ name, timing }, i) => {
-    const [part, share] = [speed(name, timing), shares[i]];
-    if (share === null) return part;
-    part.append(` ${percent(share)}`);
+    const part = speed(name, timing);
+    if (!timing.share) return part;
+    part.append(` ${percent(timing.share.fraction)}`);
     const isRepeated = peaks.slice(i + 1).includes(peaks[i]); // once, at the end
-    if (!isRepeated) part.append(h("span", { class: "wb-quiet" }, ` of ${peaks[i]}`));
+    if (!isRepeated) part.append(h("span", { class: "wb-quiet wb-peak" }, ` of ${peaks[i]}`));
     return part;
   });
   const apart = timed.length === 2 && !inOneRun(timed[0].timing, timed[1].timing);
@@ -165,9 +240,9 @@ function modeTabs(app, modes) {
     tab(
       title,
       app.view.mode === name,
-      () => app.select({ mode: name, pane: "mode" }),
+      () => app.select({ mode: name }),
       `mode-${name}`,
-      `key ${i + 1}`,
+      [meaningOf(app.record, title), `key ${i + 1}`].filter(Boolean).join(" · "),
     )
   );
   return walkable(

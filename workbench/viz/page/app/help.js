@@ -1,44 +1,168 @@
-// Help: the sheet that shows the keys and what they do.
+// Help: the sheet that explains the words, letters and signs of the page, and its keys. The words are
+// in groups; kinds of axes, opts and passes have their texts in tables of their own.
 
-import { h, refill } from "../base/elements.js";
+import { elementsOf, h, refill } from "../base/elements.js";
+import { hasWords } from "../base/text.js";
 import { KEYS } from "./keys.js";
-import { button, heading } from "./pieces.js";
+import { button } from "./pieces.js";
 
 /** @import { Changes, Mode } from "../types.d.ts" */
 /** @import { App } from "./store.js" */
+
+/** A row of the sheet: what is explained, as text and as it is shown, and what it means.
+ * @typedef {{word: string, shown: Node | string, meaning: string}} Row
+ * @typedef {{name: string, rows: Row[]}} Group */
+
+const KEYS_GROUP = "keys";
+const INTRO =
+  "Keys act while the workbench has its ring; for JupyterLab's own keys (Ctrl+B, Ctrl+S, ..) leave it first: Esc or a click outside. Ctrl+wheel zooms a graph; a plain wheel scrolls the page. A click on the heading of a pane shows its words.";
 
 /**
  * @param {App} app
  * @param {Mode[]} modes */
 export function helpPane(app, modes) {
   const el = h("div", { class: "wb-help-place" });
-  const update = (/** @type {Changes} */ changes) =>
-    changes.has("help") && refill(el, app.view.help && helpSheet(app, modes));
+  const update = (/** @type {Changes} */ changes) => {
+    if (!changes.has("help")) return;
+    const { help } = app.view;
+    refill(el, help && helpSheet(app, modes, help === true ? null : help));
+    const hasFocus = app.root?.contains(document.activeElement);
+    if (help && hasFocus) elementsOf(el, "input")[0]?.focus({ preventScroll: true });
+  };
   return { el, update };
 }
 
 /**
  * @param {App} app
- * @param {Mode[]} modes */
-function helpSheet(app, modes) {
+ * @param {Mode[]} modes
+ * @param {string | null} first the group that is shown at first; null: all */
+function helpSheet(app, modes, first) {
+  const groups = helpGroups(app, modes);
+  const state = { group: first, query: "" };
+  const choice = h("span", { class: "wb-switch", role: "group", "aria-label": "groups of words" });
+  const body = h("div", { class: "wb-help-body", tabindex: 0 });
+  const field = h("input", {
+    type: "search",
+    class: "wb-input wb-find",
+    placeholder: "find a word or a key",
+    "aria-label": "find a word or a key",
+    "data-key": "find-word",
+    oninput: ({ target }) => (Object.assign(state, { query: target.value, group: null }), fill()),
+  });
+  const choose = (/** @type {string | null} */ group) => () => {
+    Object.assign(state, { group, query: "" });
+    field.value = "";
+    fill();
+  };
+  const fill = () => {
+    const names = [null, ...groups.map(({ name }) => name)];
+    refill(choice, ...names.map((name) => groupButton(app, name, state.group, choose(name))));
+    const shown = groups.filter(({ name }) => state.group === null || state.group === name)
+      .map((group) => helpGroup(group, state.query));
+    const nothing = h("p", { class: "wb-quiet", role: "status" }, "nothing found");
+    refill(body, ...shown.some(Boolean) ? shown : [nothing]);
+    body.scrollTop = 0;
+  };
+  fill();
+  return h(
+    "div",
+    { class: "wb-help wb-words-sheet", role: "dialog", "aria-label": "words and keys" },
+    h(
+      "div",
+      { class: "wb-heading" },
+      h("h3", {}, "WORDS AND KEYS"),
+      field,
+      button(app, "close", () => app.select({ help: false }), { key: "Esc" }),
+    ),
+    choice,
+    body,
+  );
+}
+
+/**
+ * @param {App} app
+ * @param {string | null} name null: all groups
+ * @param {string | null} chosen
+ * @param {() => void} choose */
+const groupButton = (app, name, chosen, choose) =>
+  button(app, name ?? "all", choose, {
+    pressed: chosen === name,
+    name: `help-${name ?? "all"}`,
+    title: name ? `only the words of ${name}` : "all words and keys",
+  });
+
+/** The rows of a group that have all words of a query; null where none has.
+ * @param {Group} group
+ * @param {string} query */
+function helpGroup({ name, rows }, query) {
+  const fitting = rows.filter(({ word, meaning }) => hasWords(`${word} ${meaning} ${name}`, query));
+  if (!fitting.length) return null;
+  return h(
+    "section",
+    { "aria-label": name },
+    h("h4", {}, name),
+    name === KEYS_GROUP && h("p", { class: "wb-quiet" }, INTRO),
+    h(
+      "dl",
+      {},
+      ...fitting.flatMap(({ shown, meaning }) => [h("dt", {}, shown), h("dd", {}, meaning)]),
+    ),
+  );
+}
+
+/** All that is explained: keys, then the words of the glossary, in each group with those of the
+ * record's own tables.
+ * @param {App} app
+ * @param {Mode[]} modes
+ * @returns {Group[]} */
+function helpGroups(app, modes) {
+  const { glossary } = app.record;
+  const own = tables(app);
+  return [
+    { name: KEYS_GROUP, rows: keyRows(modes) },
+    ...glossary.map(({ name, terms }) => ({
+      name,
+      rows: [
+        ...terms.map(([word, meaning]) => ({ word, shown: word, meaning })),
+        ...own[name] ?? [],
+      ],
+    })),
+  ];
+}
+
+/** The rows of tables of the record, by the group of the glossary that they are shown with.
+ * @param {App} app
+ * @returns {Record<string, Row[]>} */
+function tables({ record }) {
+  const { kinds, opt_kinds, families, passes } = record;
+  const loops = Object.entries(kinds).map(([kind, { letter, name, caption }]) => ({
+    word: `${letter} ${name}`,
+    shown: h("span", { class: `wb-chip wb-k wb-k-${kind}` }, letter),
+    meaning: `${name}: ${caption}`,
+  }));
+  const opts = Object.entries(opt_kinds).map(([word, { here, on_gpu }]) => ({
+    word,
+    shown: word,
+    meaning: `here: ${here}; on a GPU: ${on_gpu}`,
+  }));
+  const graphs = Object.entries(families).map(([word, { name }]) => ({
+    word,
+    shown: h("span", { class: "wb-family", style: `background: var(--wb-g-${word})` }, word),
+    meaning: `${name}: the letter, shape and colour of a box`,
+  }));
+  const docs = new Map(passes.map(({ name, doc }) => [name, doc]));
+  const passRows = [...docs].map(([word, meaning]) => ({ word, shown: word, meaning }));
+  return { loops, opts, graphs, passes: passRows };
+}
+
+/** @param {Mode[]} modes */
+function keyRows(modes) {
   const [first, second, ...rest] = KEYS;
   const numbers = modes.map((_, i) => i + 1).join(" ");
   const modesRow = [numbers, modes.map(({ title }) => title).join(", ")];
-  const rows = [first, second, modesRow, ...rest].map((
-    [key, does],
-  ) => [h("dt", {}, h("kbd", {}, key)), h("dd", {}, does)]);
-  return h(
-    "div",
-    { class: "wb-help", role: "dialog", "aria-label": "keys" },
-    heading(
-      "KEYS",
-      button(app, "close", () => app.select({ help: false }), { key: "Esc" }),
-    ),
-    h(
-      "p",
-      {},
-      "They act while the workbench has its ring; for JupyterLab's own keys (Ctrl+B, Ctrl+S, ..) leave it first: Esc or a click outside. Ctrl+wheel zooms a graph; a plain wheel scrolls the page.",
-    ),
-    h("dl", {}, ...rows.flat()),
-  );
+  return [first, second, modesRow, ...rest].map(([key, does]) => ({
+    word: String(key),
+    shown: h("kbd", {}, key),
+    meaning: String(does),
+  }));
 }

@@ -11,37 +11,63 @@ import {
   measure,
   pin,
   redo,
+  say,
   toggleDiff,
+  toggleExport,
   toggleFull,
   undo,
 } from "./actions.js";
+import { shownRule } from "./rules/uses.js";
 import { NOTHING } from "./store.js";
 
 /** @import { Middle, Mode } from "../types.d.ts" */
 /** @import { App } from "./store.js" */
 
+/** Does what a key says, for what has the focus.
+ * @typedef {(app: App, target: HTMLElement) => void} KeyAct */
+
 /** A key, what it does, and the function that does it; null where a pane answers it.
- * @type {[string, string, ((app: App) => void) | null][]} */
+ * @type {[string, string, KeyAct | null][]} */
 export const KEYS = [
   ["j k, arrows", "move in a list; Enter selects", null],
   ["h l", "previous, next pass", null],
-  ["/", "search", null],
-  ["a", "apply the marked opt", (app) => applyOpt(app, app.view.opt)],
+  ["/", "search; Enter goes to the first that is found", null],
+  ["a", "apply the opt that has the focus, else the marked one; a changed list of OPTS", applyHere],
   ["u", "undo: select the parent variant", undo],
   ["U", "redo", redo],
   ["t", "time this variant and the pinned one, in turns", measure],
   ["c", "check against the reference interpreter", check],
   ["p", "pin: ratios and diffs refer to this variant", pin],
   ["d", "diff to the pinned variant", toggleDiff],
+  ["Del", "remove the opt, or delete the variant, that has the focus", null],
+  ["< >", "move the opt that has the focus earlier, later", null],
+  ["F2", "name the variant that has the focus", null],
   ["y", "copy what is shown as Python", copyPython],
+  ["e", "export: the page, pictures, Markdown, Python, a link", toggleExport],
+  ["Ctrl+Enter", "in the editor: run the edited code", null],
   ["f", "fit the graph", null],
+  ["s", "Plan: step through the decisions, and out; j k step, space plays", null],
+  ["o O", "Plan: unfold the selected kernel, fold it, by a step", null],
   ["g", "Rewrites: the whole graph, or the nodes near the change", null],
+  ["b", "Rewrites: one graph, before beside after, or their texts", null],
+  ["r", "Rules: all of them, at that of the rewrite that is shown", showRules],
+  ["n N", "Rewrites, Rules: the next use of a rule, the previous one", null],
+  ["[", "fold or show kernels, results and lines", (app) => app.room.toggle("left")],
+  ["]", "fold or show the code", (app) => app.room.toggle("right")],
+  ["\\", "fold or show what stands beside a graph", (app) => app.room.toggle("aside")],
   ["F", "full screen", toggleFull],
-  ["Esc", "unpin, out of full screen, then out of the widget", null],
-  ["?", "this sheet", (app) => app.select({ help: !app.view.help })],
+  ["Ctrl+S", "save the notebook", null],
+  ["Esc", "let go of what is selected, out of full screen, then out of the workbench", null],
+  ["?", "this sheet: words and keys", (app) => app.select({ help: !app.view.help })],
 ];
 
-/** @type {Map<string, ((app: App) => void) | null>} */
+/** Show all rules, at that of the rewrite that is shown.
+ * @type {KeyAct} */
+function showRules(app) {
+  app.select({ mode: "rules", rule: shownRule(app) });
+}
+
+/** @type {Map<string, KeyAct | null>} */
 const ACT_OF = new Map(KEYS.map(([key, , actOn]) => [key, actOn]));
 
 /**
@@ -52,6 +78,7 @@ const ACT_OF = new Map(KEYS.map(([key, , actOn]) => [key, actOn]));
 export function listenKeys(app, root, middle, modes) {
   const pressed = (/** @type {KeyboardEvent} */ event) => {
     event.stopPropagation();
+    if (isSave(event)) passOn(root, event);
     if (event.ctrlKey || event.metaKey || event.altKey || event.key === "Tab") return;
     if (answerKey(app, root, middle, modes, event)) event.preventDefault();
   };
@@ -63,6 +90,29 @@ export function listenKeys(app, root, middle, modes) {
   root.addEventListener("keydown", pressed);
   for (const kind of ["keyup", "keypress"]) root.addEventListener(kind, quiet);
   root.addEventListener("focusin", focused);
+}
+
+/** @param {KeyboardEvent} event */
+const isSave = ({ key, ctrlKey, metaKey, altKey, shiftKey }) =>
+  (ctrlKey || metaKey) && !altKey && !shiftKey && key.toLowerCase() === "s";
+
+/** Let what is around the widget hear a key, as if it had the focus; where it answers, the browser
+ * does not.
+ * @param {HTMLElement} root
+ * @param {KeyboardEvent} event */
+function passOn(root, event) {
+  const copy = new KeyboardEvent(event.type, event);
+  if (root.parentElement?.dispatchEvent(copy) === false) event.preventDefault();
+}
+
+/** Apply the opt of the row that has the focus, else the marked one.
+ * @type {KeyAct} */
+function applyHere(app, target) {
+  /** @type {HTMLElement | null} */
+  const row = target.closest("[data-opt]");
+  const opt = row?.dataset.opt ?? app.view.opt;
+  if (opt) applyOpt(app, opt);
+  else say(app, "no opt is marked: press / to search, Enter, and then a");
 }
 
 /** Do what a key asks for; return whether it asked for anything.
@@ -83,7 +133,7 @@ export function answerKey(app, root, middle, modes, event) {
   const other = modes[Number(key) - 1]; // the first is on key 1
   if (other) return (goToMode(app, root, middle, other.name, target), true);
   const actOn = ACT_OF.get(key);
-  if (actOn) return (actOn(app), true);
+  if (actOn) return (actOn(app, target), true);
   if (key === "h" || key === "l") return (stepPass(app, key === "l" ? 1 : -1), true);
   if (target === root && (key in STEPS || key in ACROSS)) return (mode?.focus(), true);
   if (LETTERS.includes(key) && isAcross(target)) return (mode?.focus(), true);
@@ -98,7 +148,7 @@ export function answerKey(app, root, middle, modes, event) {
  * @param {string} mode
  * @param {HTMLElement} target */
 function goToMode(app, root, middle, mode, target) {
-  app.select({ mode, pane: "mode" });
+  app.select({ mode });
   if (target.closest("[data-walk]") && !middle.el.contains(target)) root.focus();
 }
 
@@ -107,8 +157,9 @@ function goToMode(app, root, middle, mode, target) {
  * @param {HTMLElement} root
  * @param {HTMLElement} target */
 function escapeKey(app, root, target) {
-  if (target.closest("input, textarea, select")) root.focus();
-  else if (app.view.help) app.select({ help: false });
+  const isInHelp = target.closest(".wb-words-sheet");
+  if (target.closest("input, textarea, select") && !isInHelp) root.focus();
+  else if (app.view.help || app.view.exporting) app.select({ help: false, exporting: false });
   else if (app.view.picked || app.view.code || app.view.opt) app.select({ ...NOTHING, opt: null });
   else if (document.fullscreenElement === root) document.exitFullscreen();
   else if (target !== root) root.focus();

@@ -11,7 +11,8 @@ export const LINKS = new WeakMap();
 
 /** A link as sets, its nodes with what they came from; `innermost` is the last of its axes.
  * @typedef {{
- *   by: Link["by"], axes: Set<string>, innermost?: string, nodes: Set<number>, lines: Set<number>
+ *   by: Link["by"], axes: Set<string>, innermost?: string, nodes: Set<number>, lines: Set<number>,
+ *   statement?: string | null
  * }} Reach */
 
 /** Put a link on an element: it lights up with others, and lights them when pointed at.
@@ -41,15 +42,18 @@ export function lightAll(app, root) {
 }
 
 /** Return "lit", "inside" or "". Nodes and axes tie things together; a shared notebook line only
- * from or to the line itself, or one line would light the whole kernel. Lines of code are not
- * tied to each other, nor are opts.
+ * from or to the line itself, or one line would light the whole kernel. Lines of code are
+ * tied to each other by their statement, opts are not.
  * @param {Link | undefined} link
  * @param {Reach | null} reached */
 export function belongs(link, reached) {
   if (!link || !reached) return "";
   const byLine = link.by === "line" || reached.by === "line";
   if (byLine && link.lines.some((line) => reached.lines.has(line))) return "lit";
-  if (link.by === reached.by && ["code", "offer"].includes(link.by)) return "";
+  if (link.by === reached.by && link.by === "code") {
+    return link.statement && link.statement === reached.statement ? "lit" : "";
+  }
+  if (link.by === reached.by && link.by === "offer") return "";
   if (link.nodes.some((n) => reached.nodes.has(n))) return "lit";
   if (!link.axes.some((axis) => reached.axes.has(axis))) return "";
   const code = link.by === "code" || reached.by === "code"; // its axes: all the loops around it
@@ -63,8 +67,8 @@ export function belongs(link, reached) {
  * @returns {Reach | null} */
 export function reach(record, link) {
   if (!link) return null;
-  const { made } = record.nodes;
-  const nodes = closure(link.nodes, (n) => (made[n] || []).map(([, , from]) => from));
+  const { causes } = record.nodes;
+  const nodes = closure(link.nodes, (n) => (causes[n] || []).map(([, , from]) => from));
   if (link.by === "node" || link.by === "statement") {
     for (const n of closure(link.nodes, (from) => derived(record).get(from) || [])) nodes.add(n);
   }
@@ -74,6 +78,7 @@ export function reach(record, link) {
     innermost: link.axes.at(-1),
     nodes,
     lines: new Set(link.lines),
+    statement: link.statement,
   };
 }
 
@@ -91,15 +96,17 @@ const DERIVED = { of: null, size: 0, n: 0, index: new Map() };
 
 /** Return what came of each node, built anew only when the record has had another patch.
  * @param {PageRecord} record */
-function derived({ nodes: { made }, n }) {
-  if (DERIVED.of === made && DERIVED.size === made.length && DERIVED.n === n) return DERIVED.index;
+function derived({ nodes: { causes }, n }) {
+  if (DERIVED.of === causes && DERIVED.size === causes.length && DERIVED.n === n) {
+    return DERIVED.index;
+  }
   /** @type {typeof DERIVED.index} */
   const index = new Map();
-  made.forEach((rows, node) => {
+  causes.forEach((rows, node) => {
     for (const [, , from] of rows) {
       index.get(from)?.push(node) ?? index.set(from, [node]);
     }
   });
-  Object.assign(DERIVED, { of: made, size: made.length, n, index });
+  Object.assign(DERIVED, { of: causes, size: causes.length, n, index });
   return index;
 }

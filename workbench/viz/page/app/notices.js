@@ -2,18 +2,20 @@
 
 import { h, refill, words } from "../base/elements.js";
 import { say, stop } from "./actions.js";
-import { button, hasAny } from "./pieces.js";
+import { button, failure, hasAny } from "./pieces.js";
 
 /** @import { ProgressRow } from "../record.d.ts" */
 /** @import { Changes } from "../types.d.ts" */
 /** @import { App } from "./store.js" */
 
-/** What comes and goes, in the free part of the strip's heading so that nothing shifts.
+const CHANGES = ["live", "status", "notice", "failure", "room", "mode"];
+
+/** What comes and goes, beside the passes: it covers nothing.
  * @param {App} app */
 export function notices(app) {
   const el = h("div", { class: "wb-notices", "aria-live": "polite" });
   const update = (/** @type {Changes} */ changes) => {
-    if (!hasAny(changes, "live", "status", "notice")) return;
+    if (!hasAny(changes, ...CHANGES)) return;
     refill(
       el,
       app.status && progress(app, app.status),
@@ -21,10 +23,16 @@ export function notices(app) {
         h(
           "div",
           { class: "wb-notice wb-silent" },
-          "Python does not answer (busy; if restarted, run the cell again): browsing still works.",
+          h(
+            "span",
+            { title: "it is asked again every 15 seconds" },
+            "Python does not answer (busy; if restarted, run the cell again): browsing still works.",
+          ),
           button(app, "ask again", () => askAgain(app)),
         ),
       app.notice && h("div", { class: "wb-notice" }, app.notice),
+      // an error must be seen where its pane is folded, too
+      ...app.room.isOpen("left") ? [] : ["results", "kernels"].map((where) => failure(app, where)),
     );
   };
   return { el, update };

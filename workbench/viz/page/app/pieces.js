@@ -79,26 +79,62 @@ export const failure = (app, where) =>
  * @param {string} text */
 const hasCarets = (text) => /\n\s*[~^]+\s*$/m.test(text);
 
-/** A heading of a pane, with what belongs to its right.
+/** A heading of a pane, which is a word of the glossary, with what belongs to its right.
  * @param {string} text
  * @param {...Child} more */
-export const heading = (text, ...more) =>
-  h("div", { class: "wb-heading" }, h("h3", {}, text), ...more);
+export const heading = (text, ...more) => headingOf(text.toLowerCase(), text, ...more);
+
+/** A heading with what it is called in the glossary.
+ * @param {string} term
+ * @param {string} text
+ * @param {...Child} more */
+export const headingOf = (term, text, ...more) =>
+  h("div", { class: "wb-heading" }, h("h3", { "data-term": term }, text), ...more);
 
 /** Whether any of some names changed.
  * @param {Changes} changes
  * @param {...string} names */
 export const hasAny = (changes, ...names) => names.some((name) => changes.has(name));
 
-/** Buttons of the user's line that made a node, and of the lines in functions that it called.
+/** What is unfolded of the lines of nodes, by the text of the button.
+ * @type {WeakMap<App, Set<string>>} */
+const UNFOLDED = new WeakMap();
+
+/** Buttons of all the user's lines that made a node, the caller's first. Behind each a button
+ * unfolds the lines in functions that it called.
  * @param {App} app
  * @param {number} n */
-export function nodeLines(app, n) {
-  const { line, inner } = app.record.nodes;
-  const called = inner[n].flatMap((
-    at,
-  ) => [h("span", { class: "wb-quiet" }, "›"), lineButton(app, at)]);
-  return line[n] < 0 ? [] : [lineButton(app, line[n]), ...called];
+export const nodeLines = (app, n) =>
+  app.record.nodes.lines[n].flatMap(([line, ...inner]) =>
+    inner.length ? [lineButton(app, line), calledLines(app, line, inner)] : [lineButton(app, line)]
+  );
+
+/**
+ * @param {App} app
+ * @param {number} line
+ * @param {number[]} inner */
+function calledLines(app, line, inner) {
+  const unfolded = UNFOLDED.get(app) ?? new Set();
+  UNFOLDED.set(app, unfolded);
+  const key = `called-${line}-${inner}`;
+  const list = h("span", {}, ...inner.map((at) => lineButton(app, at)));
+  const fold = h("button", {
+    class: "wb-where",
+    type: "button",
+    "data-key": key,
+    title: "lines in functions that this line called",
+    onclick: () => {
+      unfolded.has(key) ? unfolded.delete(key) : unfolded.add(key);
+      show();
+    },
+  });
+  const show = () => {
+    list.hidden = !unfolded.has(key);
+    fold.textContent = list.hidden ? `▸ ${inner.length}` : "▾";
+    fold.setAttribute("aria-expanded", String(!list.hidden));
+  };
+  show();
+  return h("span", {}, fold, list);
 }
 
 /** A notebook line: where it is; pressing it pins all that comes from it.
@@ -169,7 +205,11 @@ export function kernelNumber(app, kernel) {
   const tint = rowAt(app.record.plan.regions, kernel)?.colour;
   return h(
     "i",
-    { class: "wb-plan-no", style: tint ? `background:${tint}` : null },
+    {
+      class: "wb-kernel-no",
+      "data-term": kernel === null ? "no kernel" : "number",
+      style: tint ? `background:${tint}` : null,
+    },
     kernel === null ? "·" : String(kernel + 1),
   );
 }

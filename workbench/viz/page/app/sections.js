@@ -16,6 +16,8 @@ export function paneOf(app, { name, make }) {
   const row = () => app.record.panels[name];
   const pane = make(app, () => row()?.data);
   if (row() === undefined) return pane;
+  const { el: own } = pane;
+  const updateOwn = pane.update.bind(pane);
   const notice = h("div", { class: "wb-pad" });
   const el = h("div", { class: "wb-section" });
   /** @type {Changes} */
@@ -24,12 +26,12 @@ export function paneOf(app, { name, make }) {
     changes.forEach((change) => missed.add(change));
     const section = row();
     const hasData = section && !section.error;
-    const shown = hasData ? pane.el : notice;
+    const shown = hasData ? own : notice;
     if (el.firstChild !== shown) el.replaceChildren(shown);
     if (!hasData) return refill(notice, section ? errorBox(section.error) : "not built yet …");
     const all = missed;
     missed = new Set();
-    pane.update(all);
+    updateOwn(all);
   };
-  return { ...pane, el, update };
+  return Object.assign(pane, { el, update }); // a pane may be of a class, with methods
 }

@@ -5,17 +5,24 @@
 // an element with `linked(element, link)` (links.js); lighting is the same for all of them.
 
 import { Channel } from "./channel.js";
+import { Room } from "./room/room.js";
+import { shownRecord } from "../record/asking.js";
 
 /** @import { AnyRequest, ErrorWords, NodeColumns, PageRecord, ProgressRow, RecordPatch } from "../record.d.ts" */
-/** @import { Changes, Host, Link, Listener, ReplyTo, View } from "../types.d.ts" */
+/** @import { Changes, Column, Host, Link, Listener, ReplyTo, View } from "../types.d.ts" */
+/** @import { CodeDraft } from "../listing/drafts.js" */
+/** @import { Draft } from "./draft_field.js" */
 
-/** @type {View} */
-const START = {
-  mode: "tune",
+/** The view of a page that opens.
+ * @type {View} */
+export const START = {
+  mode: "", // main.js chooses it by the record
   kernel: 0,
   variant: null,
   pass: null,
   step: 0,
+  rule: null,
+  guess: null,
   node: null,
   axis: null,
   line: null,
@@ -23,18 +30,22 @@ const START = {
   picked: null,
   code: null,
   language: "",
-  pane: "mode",
+  columns: [],
+  heat: false,
   cold: false,
   diff: false,
   help: false,
+  exporting: false,
   only: null,
 };
 
 /** A page at work. */
 export class App {
-  /** What is shown.
+  /** What is shown: the whole record, or while a question waits for a guess what is not hidden.
    * @type {PageRecord} */
   record;
+  /** @type {PageRecord} */
+  whole;
   /** What of it is looked at.
    * @type {View} */
   view;
@@ -62,12 +73,20 @@ export class App {
   /** What bisecting said, and of which variant and record.
    * @type {{variant: number | null, text: string, of: PageRecord} | null} */
   bisected = null;
-  /** A note that is being written, and what of it Python knows.
-   * @type {{of: number | null, text: string, recordText: string} | null} */
-  draft = null;
+  /** What is being written, by the name of its field.
+   * @type {Map<string, Draft>} */
+  drafts = new Map();
+  /** Code that is being edited.
+   * @type {CodeDraft | null} */
+  editing = null;
+  /** The room that panes have. */
+  room = new Room(this);
   /** The element of the whole page, once it is shown.
    * @type {HTMLElement | null} */
   root = null;
+  /** The parts of the page as a file; null where it does not have them.
+   * @type {(() => Record<"shell" | "css" | "script", string>) | null} */
+  file;
   /** @type {Channel} */
   channel;
   /** @type {(view: View) => void} */
@@ -78,12 +97,15 @@ export class App {
   #changes = new Set();
   #isHeld = false;
 
-  /** `send(message)` reaches Python, null where there is none; `keep` hears of each view.
+  /** `send(message)` reaches Python, null where there is none; `keep` hears of each view,
+   * and `file` returns the parts of the page as a file.
    * @param {PageRecord} record
    * @param {Host} [host] */
-  constructor(record, { send = null, view = {}, keep = () => {} } = {}) {
-    this.record = record;
-    this.view = sane(record, { ...START, ...view });
+  constructor(record, { send = null, view = {}, keep = () => {}, file = null } = {}) {
+    this.file = file;
+    this.whole = record;
+    this.record = shownRecord(record, view.guess ?? null);
+    this.view = sane(this.record, { ...START, ...view });
     this.#keep = keep;
     this.channel = new Channel(this, send);
   }
@@ -130,8 +152,10 @@ export class App {
     const fields = /** @type {(keyof View)[]} */ (Object.keys(now));
     const names = fields.filter((name) => now[name] !== this.view[name]);
     if (!names.length) return;
+    const isGuess = now.guess !== this.view.guess;
     this.view = now;
-    this.#keep(now);
+    if (isGuess) this.#show();
+    this.#keep(this.view);
     this.changed(...names);
   }
 
@@ -153,18 +177,23 @@ export class App {
   /** Apply what changed.
    * @param {RecordPatch} patch */
   patch({ append: { nodes, ...tables }, set }) {
-    if (nodes) appendRows(this.record.nodes, nodes);
-    appendRows(this.record, tables);
-    for (const [path, value] of set) put(this.record, path, value);
-    this.view = sane(this.record, this.view);
-    this.changed("record");
+    if (nodes) appendRows(this.whole.nodes, nodes);
+    appendRows(this.whole, tables);
+    for (const [path, value] of set) put(this.whole, path, value);
+    this.#show();
   }
 
   /** Show another record.
    * @param {PageRecord} record */
   replace(record) {
-    this.record = record;
-    this.view = sane(record, this.view);
+    this.whole = record;
+    this.#show();
+  }
+
+  /** Show of the record what may be seen. */
+  #show() {
+    this.record = shownRecord(this.whole, this.view.guess);
+    this.view = sane(this.record, this.view);
     this.changed("record");
   }
 
@@ -178,11 +207,12 @@ export class App {
     return rowAt(this.record.kernels, this.view.kernel);
   }
 
-  /** The places of the variants of a kernel.
+  /** The places of the variants of a kernel that are not deleted.
    * @param {number} kernel */
   variantsOf(kernel) {
     const { variants } = this.record;
-    return variants.map((_, i) => i).filter((i) => variants[i].kernel === kernel);
+    return variants.map((_, i) => i)
+      .filter((i) => variants[i].kernel === kernel && !variants[i].deleted);
   }
 
   // Python
@@ -227,6 +257,15 @@ function put(target, path, value) {
   Reflect.set(holder, path[path.length - 1], value);
 }
 
+/** The place of a variant; of a deleted one, that of the nearest it came from.
+ * @param {PageRecord} record
+ * @param {number | null} variant
+ * @returns {number | null} */
+export function notDeleted(record, variant) {
+  const row = rowAt(record.variants, variant);
+  return row?.deleted ? notDeleted(record, row.parent) : variant;
+}
+
 /** Return a view that points at things that exist.
  * @param {PageRecord} record
  * @param {View} view */
@@ -234,6 +273,8 @@ function sane(record, view) {
   const now = { ...view };
   if (!record.kernels[now.kernel]) now.kernel = 0;
   now.language ||= record.languages[0].name; // the one that all kernels are read in
+  now.variant = notDeleted(record, now.variant);
+  now.columns = sideBySide(record, now.columns);
   const chosen = rowAt(record.variants, now.variant);
   const kernel = rowAt(record.kernels, now.kernel);
   if (chosen?.kernel !== now.kernel) now.variant = kernel ? kernel.root : null;
@@ -241,6 +282,23 @@ function sane(record, view) {
   if (!rowAt(record.lines, now.line)) now.line = null;
   if (!rowAt(record.passes, now.pass)) now.pass = null;
   return now;
+}
+
+/** What stands side by side: at first the language that all kernels are read in, and the first one
+ * that no device runs, machine code.
+ * @param {PageRecord} record
+ * @param {Column[]} columns */
+function sideBySide({ languages, variants, devices }, columns) {
+  const first = [languages[0], languages.find(({ device }) => !device) ?? languages[0]];
+  if (!columns.length) return first.map(({ name }) => ({ variant: null, language: name }));
+  const isThere = (/** @type {Column} */ { variant, device }) =>
+    (variant === null || Boolean(rowAt(variants, variant) && !variants[variant].deleted)) &&
+    (!device || devices.some(({ name }) => name === device));
+  return columns.every(isThere)
+    ? columns
+    : columns.map((column) =>
+      isThere(column) ? column : { ...column, variant: null, device: null }
+    );
 }
 
 /** What was marked in the offers and the code of another variant is not of the one that is shown.
@@ -291,9 +349,8 @@ export function axisLink(app, axis) {
 
 /** @type {(app: App, node: number) => Partial<View>} */
 function ofNode(app, node) {
-  const { line, inner } = app.record.nodes;
-  const lines = line[node] >= 0 ? [line[node], ...inner[node]] : [];
-  return { ...NOTHING, node, picked: nodeLink(node, lines) };
+  const lines = new Set(app.record.nodes.lines[node].flat());
+  return { ...NOTHING, node, picked: nodeLink(node, [...lines]) };
 }
 
 /** @type {(app: App, axis: string) => Partial<View>} */

@@ -60,15 +60,43 @@ export function words(text, kind = "", most = 200) {
   );
 }
 
+/** How far the containers that `refill` fills are scrolled, as they say themselves: to ask one while
+ * others change would have the whole page laid out, once for each.
+ * @type {WeakMap<Element, {scrollTop: number, scrollLeft: number}>} */
+const SCROLLED = new WeakMap();
+
 /** Replace what is in `container`, keeping the scroll place and the focus (by data-key).
  * @param {HTMLElement} container
  * @param {...Child} children */
 export function refill(container, ...children) {
-  const { scrollTop, scrollLeft } = container;
+  const place = SCROLLED.get(container);
+  if (!place) {
+    SCROLLED.set(container, { scrollTop: 0, scrollLeft: 0 });
+    container.addEventListener("scroll", () => noteScroll(container), { passive: true });
+  }
   const parts = children.flat().filter(isShown);
   keepingFocus(container, () => container.replaceChildren(...parts));
   // to set what it is already would have the page laid out once more
-  if (scrollTop || scrollLeft) Object.assign(container, { scrollTop, scrollLeft });
+  if (place?.scrollTop || place?.scrollLeft) Object.assign(container, place);
+}
+
+/** Remember how far an element, and all around it, are scrolled: after scrolling by script, since the
+ * event comes with the next frame.
+ * @param {Element | null} element */
+export function noteScroll(element) {
+  for (let at = element; at; at = at.parentElement) {
+    const { scrollTop, scrollLeft } = at;
+    if (SCROLLED.has(at)) SCROLLED.set(at, { scrollTop, scrollLeft });
+  }
+}
+
+/** Scroll a container back to its beginning.
+ * @param {Element} container */
+export function scrollBack(container) {
+  const { scrollTop, scrollLeft } = SCROLLED.get(container) ?? container;
+  if (!scrollTop && !scrollLeft) return;
+  Object.assign(container, { scrollTop: 0, scrollLeft: 0 });
+  noteScroll(container);
 }
 
 /** Change what is in `container`; what has the same data-key as what had the focus gets it, else,
@@ -115,9 +143,10 @@ export function setChildren(container, elements) {
 /** Return a maker of an element that makes another only where it is given other values: what is
  * chosen from, and open, is not closed by figures that arrive. For `setChildren`.
  * @template {unknown[]} Values
- * @param {(...values: Values) => HTMLElement} make */
+ * @template {HTMLElement} E
+ * @param {(...values: Values) => E} make */
 export function steady(make) {
-  /** @type {{element: HTMLElement, of: string} | null} */
+  /** @type {{element: E, of: string} | null} */
   let last = null;
   return (/** @type {Values} */ ...values) => {
     const of = JSON.stringify(values);

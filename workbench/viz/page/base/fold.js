@@ -2,8 +2,9 @@
 
 import { h } from "./elements.js";
 
-/** @type {Set<string>} */
-const OPENED = new Set();
+/** The keys of those that are open.
+ * @type {Set<string>} */
+export const OPENED = new Set();
 
 /** A fold that stays open when its pane is filled anew; its body is made when it is opened.
  * @param {string} key
@@ -13,7 +14,7 @@ export function fold(key, title, body) {
   const el = h(
     "details",
     { class: "wb-fold", open: OPENED.has(key) },
-    h("summary", { "data-key": `fold-${key}` }, title),
+    h("summary", { "data-key": `fold-${key}`, "data-term": key }, title),
   );
   const fill = () => el.open && el.childElementCount === 1 && el.append(body());
   el.addEventListener("toggle", () => {

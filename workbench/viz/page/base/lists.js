@@ -1,6 +1,6 @@
 // Lists that are walked by arrows and letters: one tab stop each, Enter picks.
 
-import { elementsOf, h } from "./elements.js";
+import { elementsOf, h, noteScroll } from "./elements.js";
 
 /** @import { Attributes, Child } from "./elements.d.ts" */
 
@@ -14,6 +14,61 @@ export function walkable(role, label, attributes = {}, ...items) {
   const list = h("div", { role, "aria-label": label, "data-walk": "", ...attributes }, ...items);
   rove(list);
   return list;
+}
+
+const AT_ONCE = 50; // rows of a long list: as many as a tall pane shows
+
+/** What makes more rows of a list: those up to a place, or (where there is none) some. It returns
+ * whether there were any.
+ * @type {WeakMap<Element, (place?: number) => boolean>} */
+const MORE = new WeakMap();
+
+/** A walkable list of any length: rows are made when the reader comes near them, by scrolling or by
+ * keys. `grown` is told when.
+ * @param {string} role
+ * @param {string} label
+ * @param {Attributes<HTMLDivElement>} attributes
+ * @param {{count: number, row: (place: number) => HTMLElement, least?: number, grown: () => void}} rows */
+export function longList(role, label, attributes, { count, row, least = 0, grown }) {
+  const list = walkable(role, label, attributes);
+  const more = (/** @type {number} */ place = list.childElementCount) => {
+    const first = list.childElementCount;
+    if (first === count || place < first) return false;
+    const end = Math.min(count, Math.max(place + 1, first + AT_ONCE));
+    const items = Array.from({ length: end - first }, (_, i) => row(first + i));
+    items.forEach((item, i) => {
+      item.tabIndex = -1;
+      item.ariaSetSize = String(count);
+      item.ariaPosInSet = String(first + i + 1);
+    });
+    list.append(...items);
+    near.disconnect();
+    const coming = end < count ? [items[items.length - AT_ONCE / 2], items[items.length - 1]] : [];
+    for (const item of coming) near.observe(item); // the last one where the reader jumps to the end
+    return true;
+  };
+  const near = new IntersectionObserver((entries) => {
+    if (entries.some(({ isIntersecting }) => isIntersecting) && more()) grown();
+  });
+  MORE.set(list, (place) => {
+    const isMore = more(place);
+    if (isMore) grown();
+    return isMore;
+  });
+  more(Math.max(0, least));
+  rove(list);
+  return list;
+}
+
+/** The row of a list that has a key, made where it is not there yet.
+ * @param {HTMLElement} list
+ * @param {string} key
+ * @returns {HTMLElement | undefined} */
+export function rowWith(list, key) {
+  do {
+    const item = elementsOf(list, "[data-item]").find(({ dataset }) => dataset.key === key);
+    if (item) return item;
+  } while (MORE.get(list)?.());
 }
 
 /** Let one item of a list take the tab stop: the selected one, else the first.
@@ -58,6 +113,7 @@ export function walk(target, key) {
   if ((key === "Enter" || key === " ") && target === item) return (item.click(), true);
   const step = stepOf(key, isAcross(target));
   if (step === undefined) return false;
+  MORE.get(list)?.(elementsOf(list, "[data-item]").indexOf(item) + step);
   const items = elementsOf(list, "[data-item]").filter((i) => i.offsetParent);
   focusItem(list, items[placeAfter(items.indexOf(item), step, items.length)]);
   return true;
@@ -86,4 +142,5 @@ export function focusItem(list, item) {
   rove(list, item);
   item.focus({ preventScroll: true });
   item.scrollIntoView({ block: "nearest", inline: "nearest" });
+  noteScroll(item);
 }

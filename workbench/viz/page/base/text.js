@@ -16,11 +16,13 @@ export function secondsText(s) {
   return `${three(s * scale)} ${unit}`;
 }
 
+const GROUPED = new Intl.NumberFormat("en"); // to make one takes longer than to use it
+
 /** Three digits that count: 213, 21.3, 2.13; below one two of them: 0.21, 0.021.
  * @param {number} x */
 export function three(x) {
   if (!Number.isFinite(x)) return "-";
-  if (x >= 99.95) return Math.round(x).toLocaleString("en");
+  if (x >= 99.95) return GROUPED.format(Math.round(x));
   if (x > 0 && x < 0.1) return x.toPrecision(2);
   return x.toFixed(x >= 9.995 ? 1 : 2);
 }
@@ -47,12 +49,24 @@ export function countText(n) {
   return scale === 1 ? String(n) : three(n / scale) + unit;
 }
 
-/** plural(2, "pass") -> "2 passes"
+/** Seconds of the epoch as "14:02" of today, "20 Nov" of this year, "20 Nov 2025".
+ * @param {number} when */
+export function dateText(when, now = new Date()) {
+  const date = new Date(when * 1000);
+  if (date.toDateString() === now.toDateString()) {
+    return date.toLocaleTimeString("en-GB", { hour: "2-digit", minute: "2-digit" });
+  }
+  const year = date.getFullYear() === now.getFullYear() ? undefined : "numeric";
+  return date.toLocaleDateString("en-GB", { day: "numeric", month: "short", year });
+}
+
+/** plural(2, "pass") -> "2 passes", plural(2, "copy") -> "2 copies"
  * @param {number} n
  * @param {string} word */
 export function plural(n, word) {
-  const ending = n === 1 ? "" : /(s|x|ch|sh)$/.test(word) ? "es" : "s";
-  return `${n.toLocaleString("en")} ${word}${ending}`;
+  const many = /[^aeiou]y$/.test(word) ? word.replace(/y$/, "ies") : null;
+  const ending = /(s|x|ch|sh)$/.test(word) ? "es" : "s";
+  return `${n.toLocaleString("en")} ${n === 1 ? word : many ?? word + ending}`;
 }
 
 /** @param {number} value */

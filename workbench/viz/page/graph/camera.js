@@ -3,8 +3,8 @@
 /** @import { Bounds, Drawing, GraphNode, Key, Placement, Size, Wish } from "./graph.d.ts" */
 
 const SCALES = [0.02, 3]; // the least and the greatest scale
-const READABLE = 0.8; // a scale at which boxes can be read
-const LEGIBLE = 0.45; // the least at which a reader finds their way about
+const READABLE = 0.75; // a scale at which all of a box can be read
+const LEGIBLE = 0.45; // the least at which its label can, shortened
 const MOST_FITTED = 1.2;
 
 /** Return the rectangle around what is drawn.
@@ -55,7 +55,7 @@ export class Camera {
     if (wish === "all" || isWhole || (this.#isFitted && !wish)) this.fit();
     else if (wish) {
       const [all, first] = [nodesOf(wish.keys), nodesOf(wish.first ?? [])];
-      const fits = all.length && this.scaleToFit(graphBounds({ nodes: all })) >= READABLE;
+      const fits = all.length && this.scaleToFit(graphBounds({ nodes: all })) >= LEGIBLE;
       this.bringIntoSight(fits || !first.length ? all : first);
     }
     this.aim = wish || this.aim;
@@ -82,7 +82,7 @@ export class Camera {
       const isOut = this.#isFirst || scale < READABLE - 0.01 || this.isOutOfSight(this.bounds);
       if (isOut) this.#centre(this.bounds, Math.min(whole, 1));
     } else if (scale < LEGIBLE || this.isOutOfSight(box)) {
-      this.#centre(box, Math.max(READABLE, Math.min(1, this.scaleToFit(box))));
+      this.#centre(box, Math.max(LEGIBLE, Math.min(READABLE, this.scaleToFit(box))));
     }
   }
 

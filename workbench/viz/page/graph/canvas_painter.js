@@ -2,7 +2,9 @@
 
 import { h } from "../base/elements.js";
 import { graphColours } from "./colours.js";
-import { edgePath, outlinePath, roomIn, stateSign, stubWords, TEXT_FROM } from "./paths.js";
+import { boxTexts, TEXT_FROM, textScale, textSize } from "./labels.js";
+import { addEdge, badgeRadius, outlinePath, stateSign, stubWords } from "./paths.js";
+import { SCENES } from "./vector.js";
 import { wordsScale } from "./words.js";
 
 /** @import { Colours } from "./colours.js" */
@@ -57,6 +59,7 @@ export function canvasPainter() {
       return path;
     },
   };
+  SCENES.set(el, scene);
   let isPlanned = false;
   const now = () => {
     isPlanned = false;
@@ -95,7 +98,7 @@ function linesOf(drawing) {
   for (const edge of drawing.edges) {
     const kind = edge.points ? edge.state : "stub";
     const path = lines.get(kind) ?? new Path2D();
-    path.addPath(new Path2D(edgePath(drawing, edge)));
+    addEdge(path, drawing, edge);
     lines.set(kind, path);
   }
   return lines;
@@ -119,8 +122,10 @@ function canvasDraw(el, context, { drawing, view, marks, lines, regions, outline
     context.setLineDash(kind === "gone" ? [4, 3] : []);
     context.strokeStyle = lineColour(kind, colours);
     context.lineWidth = kind === "new" || kind === "cut" ? 2.2 : 1.2;
+    context.globalAlpha = kind === "waiting" ? 0.35 : 1;
     context.stroke(path);
   }
+  context.globalAlpha = 1;
   context.setLineDash([]);
   const seen = {
     left: -x / scale,
@@ -136,7 +141,7 @@ function canvasDraw(el, context, { drawing, view, marks, lines, regions, outline
       canvasNode(context, node, scale, marks, colours, outline(node));
     }
   }
-  if (scale >= TEXT_FROM) canvasStubs(context, drawing, seen, colours);
+  if (scale >= TEXT_FROM) canvasStubs(context, drawing, seen, textScale(scale), colours);
   for (const word of drawing.words || []) canvasWord(context, word, wordsScale(scale), colours);
 }
 
@@ -154,28 +159,34 @@ const lineColour = (state, { new: fresh, gone, text, edge }) =>
 function canvasNode(context, node, scale, marks, colours, path) {
   context.save();
   context.translate(node.x, node.y);
-  context.globalAlpha = node.state === "gone" ? 0.35 : 1;
+  const isWaiting = node.state === "waiting";
+  context.globalAlpha = isWaiting || node.state === "gone" ? 0.35 : 1;
   context.fillStyle = node.tint || colours.family(node.family);
   context.fill(path);
-  context.globalAlpha = 1;
+  if (!isWaiting) context.globalAlpha = 1;
   context.setLineDash(node.state === "gone" ? [4, 3] : []);
   const isMarked = marks.picked === node.key || marks.found.has(node.key) ||
     marks.lit.has(node.key);
   context.strokeStyle = isMarked ? colours.picked : lineColour(node.state, colours);
-  context.lineWidth = isMarked ? Math.max(3, 2 / scale) : node.state === "kept" ? 1.2 : 2.6;
+  context.lineWidth = isMarked
+    ? Math.max(3, 2 / scale)
+    : isWaiting || node.state === "kept"
+    ? 1.2
+    : 2.6;
   context.stroke(path);
   if (scale >= TEXT_FROM) {
     context.textAlign = "center";
-    context.fillStyle = colours.text;
-    context.font = colours.font(node.small ? 10.5 : 12);
-    const middle = node.letter ? 6 : 0;
-    context.fillText(node.label, middle, node.sub ? -2 : 4, roomIn(node));
+    const { label, sub, letter, middle } = boxTexts(node, textScale(scale));
+    for (const line of [label, sub]) {
+      if (!line) continue;
+      context.fillStyle = line === sub ? colours.muted : colours.text;
+      context.font = colours.font(line.size);
+      context.fillText(line.text, middle, line.y, line.room);
+    }
     context.fillStyle = colours.muted;
-    context.font = colours.font(10);
-    if (node.sub) context.fillText(node.sub, middle, 11, roomIn(node));
-    context.font = `bold ${colours.font(10)}`;
-    if (node.letter) context.fillText(node.letter, -node.w / 2 + 10, 4);
-    if (node.badge) canvasBadge(context, node, colours);
+    context.font = `bold ${colours.font(letter.size)}`;
+    if (middle) context.fillText(letter.text, -node.w / 2 + 10, letter.y);
+    if (node.badge) canvasBadge(context, node, wordsScale(scale), colours);
     if (stateSign(node.state)) context.fillText(stateSign(node.state), node.w / 2 + 9, -6);
   }
   context.restore();
@@ -186,28 +197,34 @@ const BADGE_INK = "#111"; // on the colour of its kernel, in either theme
 /**
  * @param {CanvasRenderingContext2D} context
  * @param {GraphNode} node
+ * @param {number} grow
  * @param {Colours} colours */
-function canvasBadge(context, node, colours) {
-  const [x, y] = [-node.w / 2, -node.h / 2];
+function canvasBadge(context, node, grow, colours) {
+  context.save();
+  context.translate(-node.w / 2, -node.h / 2);
+  context.scale(grow, grow);
+  context.font = `bold ${colours.font(11)}`;
   context.beginPath();
-  context.arc(x, y, 8.5, 0, 7);
+  context.arc(0, 0, badgeRadius(node), 0, 7);
   context.fillStyle = node.badgeTint ?? "";
   context.fill();
   context.lineWidth = 1.4;
   context.strokeStyle = colours.text;
   context.stroke();
   context.fillStyle = BADGE_INK;
-  context.fillText(node.badge ?? "", x, y + 3.5);
+  context.fillText(node.badge ?? "", 0, 3.5);
+  context.restore();
 }
 
 /**
  * @param {CanvasRenderingContext2D} context
  * @param {Drawing} drawing
  * @param {Bounds} seen
+ * @param {number} scale of the texts
  * @param {Colours} colours */
-function canvasStubs(context, drawing, seen, colours) {
+function canvasStubs(context, drawing, seen, scale, colours) {
   context.textAlign = "left";
-  context.font = colours.font(10);
+  context.font = colours.font(textSize(10, scale));
   context.fillStyle = colours.muted;
   for (const edge of drawing.edges) {
     if (edge.points) continue;

@@ -38,7 +38,7 @@ export interface GraphNode {
   /** A letter in the families of the record. */
   family: string;
   shape: FamilyRow["shape"];
-  state: "kept" | "new" | "gone" | "changed";
+  state: "kept" | "new" | "gone" | "changed" | "waiting";
   op: string;
   letter?: string;
   small?: boolean;
@@ -48,6 +48,8 @@ export interface GraphNode {
   badge?: string;
   badgeTint?: string;
   hint?: string;
+  /** What it stands for, where that is more than a value. */
+  unit?: string;
 }
 
 /** A line from node `a` to node `b`, places in the list of nodes, whose source number `slot` it is;
@@ -57,9 +59,11 @@ export interface GraphEdge {
   b: number;
   slot: number;
   slots: number;
-  state: "kept" | "new" | "gone" | "cut";
+  state: "kept" | "new" | "gone" | "cut" | "waiting";
   points: Point[] | null;
   hint?: string;
+  /** The node of the record that it reads. */
+  value?: number;
 }
 
 /** Words on a line or beside a box, and the places where they may stand. */
@@ -76,7 +80,8 @@ export interface GraphWord extends WantedWord {
   w: number;
   h: number;
 }
-export type GraphRegion = PlanRegion & { hint?: string };
+/** `path` is its ground, as an SVG path; a click on a region with `fold` folds that unit. */
+export type GraphRegion = PlanRegion & { path: string; hint?: string; fold?: string };
 
 export interface Drawing {
   nodes: GraphNode[];
@@ -113,11 +118,12 @@ export interface Painter {
 }
 
 /** Who hears of clicks on a node, on a line that is cut, on the ground of a kernel, of double
- * clicks on a node, and of the node that the pointer is on. */
+ * clicks on a node, of the node that the pointer is on, and of another size of the pane. */
 export interface GraphListener {
   node?(node: GraphNode): void;
   edge?(edge: GraphEdge): void;
   region?(region: GraphRegion): void;
   open?(node: GraphNode): void;
   hover?(node: GraphNode | null): void;
+  resize?(): void;
 }

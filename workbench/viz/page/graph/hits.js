@@ -34,7 +34,7 @@ export function graphHits({ nodes, edges, words = [], regions = [] }) {
     if (word) return { edge: word.edge, region: word.region };
     const line = lines.find(([, path]) => context.isPointInStroke(path, x, y));
     if (line) return { edge: line[0] };
-    const ground = grounds.find(([, path]) => context.isPointInPath(path, x, y));
+    const ground = grounds.findLast(([, path]) => context.isPointInPath(path, x, y));
     return ground ? { region: ground[0] } : {};
   };
 }

@@ -12,37 +12,42 @@ const MOST_LISTED = 500;
  * @param {string} label
  * @param {(node: GraphNode) => void} choose */
 export function graphListing(label, choose) {
-  const list = h("div", { class: "wb-g-list" });
-  const el = h(
-    "details",
-    { class: "wb-g-listing" },
-    h("summary", {}, "nodes as a list"),
-    list,
-  );
+  const el = h("div", { class: "wb-g-list", hidden: true });
+  const button = h("button", {
+    class: "wb-button",
+    type: "button",
+    title: "nodes as a list",
+    "aria-expanded": "false",
+    onclick: () => {
+      el.hidden = !el.hidden;
+      button.setAttribute("aria-expanded", String(!el.hidden));
+      fill();
+    },
+  }, "list");
   /** @type {{nodes: GraphNode[], picked: Key | null}} */
   let shown = { nodes: [], picked: null };
   const fill = () => {
-    if (!el.open) return;
+    if (el.hidden) return;
     const { nodes, picked } = shown;
     const items = nodes.slice(0, MOST_LISTED).map((node) =>
       listItem(node, node.key === picked, choose)
     );
     const more = nodes.length - items.length;
     refill(
-      list,
+      el,
       walkable("listbox", `${label}: nodes`, {}, ...items),
       more > 0 && h("p", {}, `and ${plural(more, "node")} more: search finds them`),
     );
   };
-  el.addEventListener("toggle", fill);
   return {
     el,
+    button,
     /** @type {(nodes: GraphNode[], picked: Key | null) => void} */
     show: (nodes, picked) => ((shown = { nodes, picked }), fill()),
     /** @type {(key: Key | null) => void} */
     pick: (key) => {
       shown.picked = key;
-      for (const item of elementsOf(list, "[data-item]")) {
+      for (const item of elementsOf(el, "[data-item]")) {
         item.setAttribute("aria-selected", String(item.dataset.key === `g${key}`));
       }
     },

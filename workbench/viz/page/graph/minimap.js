@@ -1,22 +1,26 @@
-// All of a drawing in small, in a corner of its pane.
+// All of a drawing in small, in that corner of its pane where it covers least, and never what changed.
 
 import { graphColours } from "./colours.js";
 
 /** @import { Camera } from "./camera.js" */
-/** @import { Drawing } from "./graph.d.ts" */
+/** @import { Drawing, GraphNode, Marks, Size } from "./graph.d.ts" */
 
 const MINIMAP = 110; // pixels, the longer side
+const MARGIN = 5; // pixels
+const CORNERS = [["right", "bottom"], ["left", "bottom"], ["right", "top"], ["left", "top"]];
 
 /** How large the map of a drawing is, beside the drawing.
  * @param {Camera} camera */
 export const mapScale = ({ bounds }) =>
   MINIMAP / Math.max(bounds.right - bounds.left, bounds.bottom - bounds.top);
 
-/** Draw the whole in small, and the part that is in sight; nothing if all of it is.
+/** Draw the whole in small, and the part that is in sight; nothing if all of it is, or if every
+ * corner has something in it that changed or is picked.
  * @param {HTMLCanvasElement} map
  * @param {Drawing} drawing
- * @param {Camera} camera */
-export function drawMap(map, drawing, camera) {
+ * @param {Camera} camera
+ * @param {Marks} marks */
+export function drawMap(map, drawing, camera, marks) {
   const { bounds, placement, size } = camera;
   const context = map.getContext("2d");
   map.hidden = !size.width || !camera.isOutOfSight(bounds);
@@ -25,6 +29,10 @@ export function drawMap(map, drawing, camera) {
   const [width, height] = [bounds.right - bounds.left, bounds.bottom - bounds.top].map((side) =>
     Math.max(14, Math.ceil(side * k))
   );
+  const corner = freeCorner(drawing, camera, marks, { width, height });
+  map.hidden = !corner;
+  if (!corner) return;
+  map.style.cssText = corner.map((side) => `${side}:${MARGIN}px`).join(";");
   if (map.width !== width || map.height !== height) Object.assign(map, { width, height });
   const colours = graphColours(map);
   context.clearRect(0, 0, width, height);
@@ -48,4 +56,32 @@ export function drawMap(map, drawing, camera) {
     Math.min(width - 2, (size.width / scale) * k),
     Math.min(height - 2, (size.height / scale) * k),
   );
+}
+
+/** The corner in which a map covers fewest boxes and words; null where it would cover what changed or
+ * is picked in each.
+ * @param {Pick<Drawing, "nodes" | "words">} drawing
+ * @param {Pick<Camera, "placement" | "size">} camera
+ * @param {Pick<Marks, "picked">} marks
+ * @param {Size} map
+ * @returns {string[] | null} */
+export function freeCorner({ nodes, words = [] }, { placement, size }, { picked }, map) {
+  const { scale, x, y } = placement;
+  const [width, height] = [map.width + 3 * MARGIN, map.height + 3 * MARGIN];
+  const isMain = (/** @type {Partial<GraphNode>} */ { key, state }) =>
+    key !== undefined && (key === picked || state !== "kept");
+  const costs = CORNERS.map(([across, down]) => {
+    const [left, top] = [
+      across === "left" ? 0 : size.width - width,
+      down === "top" ? 0 : size.height - height,
+    ];
+    const [middleX, middleY] = [(left + width / 2 - x) / scale, (top + height / 2 - y) / scale];
+    const covered = [...nodes, ...words].filter((box) =>
+      Math.abs(box.x - middleX) < (box.w + width / scale) / 2 &&
+      Math.abs(box.y - middleY) < (box.h + height / scale) / 2
+    );
+    return covered.some(isMain) ? Infinity : covered.length;
+  });
+  const least = Math.min(...costs);
+  return least === Infinity ? null : CORNERS[costs.indexOf(least)];
 }

@@ -1,6 +1,5 @@
 // Outlines of boxes and lines between them, as SVG paths; what both painters write.
 
-export const TEXT_FROM = 0.42; // the scale below which a box is only its colour
 /** @import { Drawing, GraphEdge, GraphNode, Point } from "./graph.d.ts" */
 /** @import { FamilyRow } from "../record.d.ts" */
 
@@ -42,6 +41,21 @@ export function linePath(points) {
   return path;
 }
 
+/** Add the line of an edge to a path for a canvas: the same as `edgePath`, but nothing is written and read.
+ * @param {Path2D} path
+ * @param {Drawing} drawing
+ * @param {GraphEdge} edge */
+export function addEdge(path, drawing, edge) {
+  if (!edge.points) return path.addPath(new Path2D(edgePath(drawing, edge)));
+  let [x, y] = edge.points[0];
+  path.moveTo(x, y);
+  for (const [toX, toY] of edge.points.slice(1)) {
+    const middle = (y + toY) / 2;
+    path.bezierCurveTo(x, middle, toX, middle, toX, toY);
+    [x, y] = [toX, toY];
+  }
+}
+
 /** Return the path of an edge; one that is too long leaves a stub at its reader, no more.
  * @param {Drawing} drawing
  * @param {GraphEdge} edge */
@@ -65,6 +79,11 @@ export function stubWords(drawing, edge) {
 /** @param {GraphNode} node */
 export const roomIn = (node) => node.w - (node.letter ? 22 : node.small ? 12 : 10);
 
+/** How large the disc of a node's badge is.
+ * @param {GraphNode} node */
+export const badgeRadius = ({ badge = "" }) => (badge.length > 2 ? 11.5 : 8.5);
+
 /** New and gone are told apart by a sign too, not by colour alone.
  * @param {GraphNode["state"]} state */
-export const stateSign = (state) => ({ new: "+", gone: "−", changed: "~", kept: "" })[state];
+export const stateSign = (state) =>
+  ({ new: "+", gone: "−", changed: "~", kept: "", waiting: "" })[state];

@@ -11,7 +11,7 @@ import { hasWords, plural } from "../base/text.js";
 export function graphSearch(label, on) {
   const field = h("input", {
     type: "search",
-    class: "wb-input",
+    class: "wb-input wb-g-search",
     placeholder: "/ find",
     "aria-label": `find in ${label}`,
   });
@@ -40,7 +40,7 @@ export function graphSearch(label, on) {
   field.addEventListener("keydown", (event) => {
     if (event.key === "Enter") go(event.shiftKey ? -1 : 1), event.preventDefault();
   });
-  return { el: h("span", { class: "wb-g-search" }, field, count), field, search };
+  return { field, count, search };
 }
 
 /** Return the nodes that a query finds: words of the label, type or shape in any order, or #number.

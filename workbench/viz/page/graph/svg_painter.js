@@ -3,9 +3,11 @@
 import { linked } from "../app/links.js";
 import { nodeLink } from "../app/store.js";
 import { svg } from "../base/elements.js";
-import { edgePath, outlinePath, roomIn, stateSign, stubWords, TEXT_FROM } from "./paths.js";
+import { boxTexts, TEXT_FROM, textScale, textSize } from "./labels.js";
+import { badgeRadius, edgePath, outlinePath, stateSign, stubWords } from "./paths.js";
 import { textWidth, wordsScale } from "./words.js";
 
+/** @import { BoxText } from "./labels.js" */
 /** @import { Drawing, GraphEdge, GraphNode, GraphWord, Key, Marks, Painter, Placement } from "./graph.d.ts" */
 
 /** @param {GraphWord} word */
@@ -34,9 +36,17 @@ export class SvgPainter {
   /** By what an element shows, so that what is the same is not made again.
    * @type {Map<string, SVGElement>} */
   #drawn = new Map();
+  /** @type {Drawing} */
+  #drawing = { nodes: [], edges: [] };
+  /** @type {Marks | null} */
+  #marks = null;
+  /** The scale for which the texts are written. */
+  #scale = 1;
 
   /** @param {Drawing} drawing */
   paint(drawing) {
+    this.#drawing = drawing;
+    const scale = this.#scale;
     const before = this.#drawn;
     const drawn = this.#drawn = new Map();
     /** @type {(name: string, make: () => SVGElement) => SVGElement} */
@@ -48,12 +58,15 @@ export class SvgPainter {
     const edges = drawing.edges.map((edge) => {
       const path = edgePath(drawing, edge);
       const text = edge.points ? "" : stubWords(drawing, edge).text;
-      return keep(`${edge.state} ${path} ${text}`, () => svgEdge(drawing, edge, path));
+      return keep(
+        `${edge.state} ${path} ${text} ${scale}`,
+        () => svgEdge(drawing, edge, path, scale),
+      );
     });
     this.#boxes = new Map(drawing.nodes.map((node) => {
       const { key, label, sub, state, x, y, badge, stored } = node;
-      const name = `${key} ${state} ${x} ${y} ${label} ${sub} ${badge} ${stored}`;
-      return [key, linked(keep(name, () => svgNode(node)), nodeLink(node.n))];
+      const name = `${key} ${state} ${x} ${y} ${label} ${sub} ${badge} ${stored} ${scale}`;
+      return [key, linked(keep(name, () => svgNode(node, scale)), nodeLink(node.n))];
     }));
     const regions = (drawing.regions || []).map((r) =>
       svg("path", { class: "wb-g-region", d: r.path, fill: r.colour })
@@ -70,6 +83,11 @@ export class SvgPainter {
     const at = `${x.toFixed(2)} ${y.toFixed(2)}`;
     this.#world.setAttribute("transform", `translate(${at}) scale(${scale.toFixed(4)})`);
     this.el.classList.toggle("wb-g-far", scale < TEXT_FROM);
+    if (this.#scale !== textScale(scale)) {
+      this.#scale = textScale(scale);
+      this.paint(this.#drawing);
+      if (this.#marks) this.mark(this.#marks);
+    }
     const grow = wordsScale(scale).toFixed(3);
     for (const [word, element] of this.#words) {
       const at = `${word.x.toFixed(1)} ${word.y.toFixed(1)}`;
@@ -79,6 +97,7 @@ export class SvgPainter {
 
   /** @param {Marks} marks */
   mark(marks) {
+    this.#marks = marks;
     for (const [key, box] of this.#boxes) {
       box.classList.toggle("wb-g-picked", marks.picked === key);
       box.classList.toggle("wb-g-found", marks.found.has(key));
@@ -97,10 +116,12 @@ function swapChildren(parent, wanted) {
   for (const child of wanted) if (child.parentNode !== parent) parent.append(child);
 }
 
-/** @param {GraphNode} node */
-function svgNode(node) {
+/**
+ * @param {GraphNode} node
+ * @param {number} scale of the texts */
+function svgNode(node, scale) {
   const left = -node.w / 2;
-  const middle = node.letter ? 6 : 0;
+  const { label, sub, letter, middle } = boxTexts(node, scale);
   const kind = node.stored ? "stored" : node.state;
   return svg(
     "g",
@@ -114,51 +135,66 @@ function svgNode(node) {
       d: outlinePath(node.shape, node.w, node.h),
       style: node.tint ? `fill:${node.tint}` : null,
     }),
-    node.letter && svg("text", { class: "wb-g-letter", x: left + 7, y: 4 }, node.letter),
-    svg("text", {
-      class: "wb-g-label",
-      x: middle,
-      y: node.sub ? -2 : 4,
-      ...fittingText(node.label, node.small ? 10.5 : 12, node),
-    }, node.label),
-    node.sub &&
-      svg(
-        "text",
-        { class: "wb-g-sub", x: middle, y: 11, ...fittingText(node.sub, 10, node) },
-        node.sub,
-      ),
+    middle > 0 && svgText("wb-g-letter", left + 7, letter),
+    svgText("wb-g-label", middle, label),
+    sub && svgText("wb-g-sub", middle, sub),
     node.badge &&
-      svg("circle", {
-        class: "wb-g-disc",
-        cx: left,
-        cy: -node.h / 2,
-        r: 8.5,
-        style: `fill:${node.badgeTint}`,
-      }),
-    node.badge && svg("text", { class: "wb-g-badge", x: left, y: -node.h / 2 + 3.5 }, node.badge),
+      svg(
+        "g",
+        {
+          class: "wb-g-badge",
+          transform: `translate(${left} ${-node.h / 2}) scale(${wordsScale(scale).toFixed(3)})`,
+        },
+        svg("circle", {
+          class: "wb-g-disc",
+          r: badgeRadius(node),
+          style: `fill:${node.badgeTint}`,
+        }),
+        svg("text", { y: 3.5 }, node.badge),
+      ),
     stateSign(node.state) &&
-      svg("text", { class: "wb-g-sign", x: node.w / 2 + 9, y: -6 }, stateSign(node.state)),
+      svg("text", {
+        class: "wb-g-sign",
+        x: node.w / 2 + 9,
+        y: -6,
+        style: `font-size:${textSize(15, scale).toFixed(1)}px`,
+      }, stateSign(node.state)),
   );
 }
 
 /** A text that is wider than its box is pressed into it: fonts differ from reader to reader.
- * @param {string} text
- * @param {number} size
- * @param {GraphNode} node */
-function fittingText(text, size, node) {
-  const room = roomIn(node);
-  return textWidth(text, size) > room ? { textLength: room, lengthAdjust: "spacingAndGlyphs" } : {};
+ * @param {string} name
+ * @param {number} x
+ * @param {BoxText} line */
+function svgText(name, x, { text, size, y, room }) {
+  const isWide = textWidth(text, 12) * size > 12 * room;
+  const pressed = isWide ? { textLength: room, lengthAdjust: "spacingAndGlyphs" } : {};
+  return svg(
+    "text",
+    { class: name, x, y, style: `font-size:${size.toFixed(1)}px`, ...pressed },
+    text,
+  );
 }
 
 /**
  * @param {Drawing} drawing
  * @param {GraphEdge} edge
- * @param {string} path */
-function svgEdge(drawing, edge, path) {
+ * @param {string} path
+ * @param {number} scale of the texts */
+function svgEdge(drawing, edge, path, scale) {
   const line = svg("path", { class: `wb-g-edge wb-g-${edge.state}`, d: path });
   if (!edge.points) {
     const { x, y, text } = stubWords(drawing, edge);
-    return svg("g", {}, line, svg("text", { class: "wb-g-tag", x, y }, text));
+    return svg(
+      "g",
+      {},
+      line,
+      svg(
+        "text",
+        { class: "wb-g-tag", x, y, style: `font-size:${textSize(10, scale).toFixed(1)}px` },
+        text,
+      ),
+    );
   }
   if (edge.state !== "cut") return line;
   return svg("g", { class: "wb-g-cut" }, line, svg("path", { class: "wb-g-hit", d: path }));

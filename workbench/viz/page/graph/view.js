@@ -26,7 +26,7 @@ export class GraphView {
   #byKey = new Map();
   /** @type {Marks} */
   #marks = { picked: null, found: new Set(), lit: new Set() };
-  #map = h("canvas", { class: "wb-g-map", "aria-hidden": "true" });
+  #map = h("canvas", { class: "wb-g-map", "aria-hidden": "true", "data-term": "map" });
   #note = h("span", { class: "wb-g-note" });
   /** @type {{svg?: Painter, canvas?: Painter}} */
   #painters = {};
@@ -50,19 +50,21 @@ export class GraphView {
     });
     this.listing = graphListing(label, (node) => this.#choose(node));
     this.field = this.search.field;
-    const tools = h(
+    this.tools = h(
       "div",
       { class: "wb-g-tools" },
-      this.search.el,
+      this.search.field,
       graphTool("−", "zoom out", () => this.#zoomAt(1 / 1.3)),
       graphTool("+", "zoom in", () => this.#zoomAt(1.3)),
       graphTool("fit", "fit everything (f)", () => this.fit()),
+      this.listing.button,
+      this.search.count,
       this.#note,
     );
     this.el = h(
       "div",
       { class: "wb-g", role: "group", "aria-label": label },
-      tools,
+      this.tools,
       this.stage,
       this.listing.el,
     );
@@ -122,6 +124,12 @@ export class GraphView {
     this.#place();
   }
 
+  /** Its pane has another size, from now on. */
+  measure() {
+    this.camera.wish = null; // what is shown next says what of it
+    this.#resized();
+  }
+
   /** The theme has changed. */
   repaint() {
     for (const canvas of [this.#map, this.#painters.canvas?.el]) if (canvas) COLOURS.delete(canvas);
@@ -144,10 +152,14 @@ export class GraphView {
 
   #place() {
     this.#painter?.place(this.camera.placement);
+    this.#planMap();
+  }
+
+  #planMap() {
     if (!this.#isMapPlanned) {
       requestAnimationFrame(() => {
         this.#isMapPlanned = false;
-        drawMap(this.#map, this.drawing, this.camera);
+        drawMap(this.#map, this.drawing, this.camera, this.#marks);
       });
     }
     this.#isMapPlanned = true;
@@ -157,6 +169,7 @@ export class GraphView {
   #mark(marks) {
     Object.assign(this.#marks, marks);
     this.#painter?.mark(this.#marks);
+    this.#planMap();
   }
 
   /** @param {string} query */
@@ -231,6 +244,7 @@ export class GraphView {
     camera.size = { width: stage.clientWidth, height: stage.clientHeight };
     this.#painter?.resize(camera.size.width, camera.size.height);
     if (!camera.size.width || !camera.size.height || !this.#painter) return; // not shown now
+    this.listener.resize?.();
     camera.wish ??= camera.aim;
     this.#look();
     const picked = this.#byKey.get(this.#marks.picked ?? "");
@@ -250,4 +264,13 @@ const graphTool = (text, title, actOn) =>
   );
 
 /** @param {GraphNode} node */
-const hoverText = ({ label, sub, hint }) => `${label} ${sub}${hint ? `\n${hint}` : ""}`;
+const hoverText = ({ label, sub, hint, state }) =>
+  [`${label} ${sub}`, hint, SIGNS[state]].filter(Boolean).join("\n");
+
+/** What the sign of a box says.
+ * @type {Record<string, string>} */
+const SIGNS = {
+  new: "+: this step put it there",
+  gone: "−: this step took it away",
+  changed: "~: it has other operands now",
+};

@@ -6,7 +6,8 @@
 /** @import { GraphNode, GraphWord, Point, WantedWord } from "./graph.d.ts" */
 
 const WORD_HEIGHT = 16;
-const WORDS_FROM = 0.75; // the scale below which words stay as large as they are
+const WORDS_FROM = 0.82; // the scale below which words stay as large as they are
+const CELL = 64; // of the grid in which what stands where is looked up, in pixels
 const WORDS_GROW = 2.2; // and how much larger than the picture they become at most
 
 /** How many times as large as the picture words are drawn.
@@ -20,20 +21,55 @@ export const wordsScale = (scale) => Math.min(WORDS_GROW, Math.max(1, WORDS_FROM
 export function placedWords(nodes, wanted) {
   /** @type {GraphWord[]} */
   const placed = [];
+  const boxes = new Boxes();
+  for (const node of nodes) boxes.add(node);
   for (const word of wanted) {
     const size = { w: textWidth(word.text, 11, "bold") + 12, h: WORD_HEIGHT };
-    const free = word.spots.find(([x, y]) =>
-      ![...placed, ...nodes].some((box) => overlaps(box, { x, y, ...size }))
-    );
+    const free = word.spots.find(([x, y]) => boxes.isFree({ x, y, ...size }));
     const [x, y] = free || word.spots[0];
-    if (free || word.kind === "bytes") placed.push({ ...word, ...size, x, y });
+    if (!free && word.kind !== "bytes") continue;
+    const box = { ...word, ...size, x, y };
+    placed.push(box);
+    boxes.add(box);
   }
   return placed;
 }
 
+/** @typedef {{x: number, y: number, w: number, h: number}} Box */
+
+/** Boxes, to be looked up by where they are: a box stands in each cell of a grid that it touches. */
+class Boxes {
+  /** @type {Map<string, Box[]>} */
+  #cells = new Map();
+
+  /** @param {Box} box */
+  add(box) {
+    for (const cell of cellsOf(box)) {
+      this.#cells.get(cell)?.push(box) ?? this.#cells.set(cell, [box]);
+    }
+  }
+
+  /** Whether no other stands there.
+   * @param {Box} box */
+  isFree(box) {
+    return !cellsOf(box).some((cell) => this.#cells.get(cell)?.some((b) => overlaps(b, box)));
+  }
+}
+
+/** @param {Box} box */
+function cellsOf({ x, y, w, h }) {
+  const cells = [];
+  const [left, right, top, bottom] = [x - w / 2 - 1, x + w / 2 + 1, y - h / 2 - 1, y + h / 2 + 1]
+    .map((at) => Math.floor(at / CELL));
+  for (let row = top; row <= bottom; row++) {
+    for (let column = left; column <= right; column++) cells.push(`${column} ${row}`);
+  }
+  return cells;
+}
+
 /**
- * @param {{x: number, y: number, w: number, h: number}} a
- * @param {{x: number, y: number, w: number, h: number}} b */
+ * @param {Box} a
+ * @param {Box} b */
 const overlaps = (a, b) =>
   Math.abs(a.x - b.x) < (a.w + b.w) / 2 + 1 && Math.abs(a.y - b.y) < (a.h + b.h) / 2 + 1;
 

@@ -14,6 +14,7 @@ import {
 
 const TIGHT = 46; // the least from a layer to the next, where something new is put between
 const TIGHT_GAP = 4; // the least between boxes of which one has grown
+const TOLERANCE = 0.01; // pixels by which a gap may be too small
 
 /** Return the layout of a graph of which a part has a place already: that part stays, and is
  * pushed down only where what is new between it does not fit.
@@ -99,18 +100,19 @@ function layoutBeside(graph, order, places) {
     }
     return heights;
   };
-  const put = (/** @type {number} */ n) =>
-    shelves(n).forEach((s) => shelf.set(s, [...(shelf.get(s) || []), n]));
+  const put = (/** @type {number} */ n) => {
+    for (const s of shelves(n)) shelf.get(s)?.push(n) ?? shelf.set(s, [n]);
+  };
   /** @type {(n: number) => number[]} */
   const others = (n) => [...new Set(shelves(n).flatMap((s) => shelf.get(s) || []))];
-  const unplaced = order.filter((n) => Number.isNaN(places[n].x));
-  layoutApart(graph, order.filter((n) => !Number.isNaN(places[n].x)), places);
+  const isPlaced = (/** @type {number} */ n) => !Number.isNaN(places[n].x);
+  const unplaced = order.filter((n) => !isPlaced(n));
+  layoutApart(graph, order.filter(isPlaced), places);
   for (const n of order) {
-    if (Number.isNaN(places[n].x)) continue;
+    if (!isPlaced(n)) continue;
     places[n].x = layoutFree(graph, places, n, places[n].x, others(n), 0);
     put(n);
   }
-  const isPlaced = (/** @type {number} */ n) => !Number.isNaN(places[n].x);
   // outward from what has a place, so that each new one has a neighbour to stand by
   while (unplaced.length) {
     const at = Math.max(0, unplaced.findIndex((n) => near[n].some(isPlaced)));
@@ -155,17 +157,15 @@ function layoutFree(graph, places, n, wanted, others, least = COLUMN_GAP) {
   const { w, h } = graph.nodes[n];
   const obstacles = others
     .filter((m) => Math.abs(places[m].y - places[n].y) < (h + graph.nodes[m].h) / 2 + 4)
-    .map((m) => [places[m].x, (w + graph.nodes[m].w) / 2]);
-  /** @type {(x: number, gap: number) => boolean} */
-  const isFree = (x, gap) =>
-    obstacles.every(([at, apart]) => Math.abs(at - x) >= apart + gap - 0.01);
-  if (isFree(wanted, least)) return wanted;
-  const sides = obstacles.flatMap((
-    [at, apart],
-  ) => [at - apart - COLUMN_GAP, at + apart + COLUMN_GAP]);
-  const fits = sides.filter((x) => isFree(x, COLUMN_GAP));
-  return fits.reduce(
-    (best, x) => (Math.abs(x - wanted) < Math.abs(best - wanted) ? x : best),
-    fits[0],
-  );
+    .map((m) => ({ x: places[m].x, apart: (w + graph.nodes[m].w) / 2 - TOLERANCE }));
+  if (obstacles.every(({ x, apart }) => Math.abs(x - wanted) >= apart + least)) return wanted;
+  const gaps = obstacles.map(({ x, apart }) => [x - apart - COLUMN_GAP, x + apart + COLUMN_GAP]);
+  let [left, right] = [wanted, wanted];
+  for (const [begin, end] of gaps.sort((a, b) => a[0] - b[0])) {
+    if (begin < right && right < end) right = end;
+  }
+  for (const [begin, end] of gaps.sort((a, b) => b[1] - a[1])) {
+    if (begin < left && left < end) left = begin;
+  }
+  return wanted - left <= right - wanted ? left - TOLERANCE : right + TOLERANCE;
 }

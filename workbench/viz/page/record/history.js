@@ -50,7 +50,7 @@ export function ancestors({ nodes }, passes, start, visit = () => {}) {
   const shown = new Set(passes);
   const seen = new Set(start);
   for (const n of seen) { // a Set goes on to what is added while it is walked
-    for (const [pass, step, from] of nodes.made[n] || []) {
+    for (const [pass, step, from] of nodes.causes[n] || []) {
       if (shown.has(pass)) {
         visit(pass, step, n, from);
         seen.add(from);

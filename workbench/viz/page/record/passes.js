@@ -13,17 +13,22 @@ export function passesOf(app) {
   return [...shared, ...(app.variant()?.passes || [])];
 }
 
+/** The next or previous pass that changed something; null where there is none.
+ * @param {App} app
+ * @param {number} step
+ * @param {number | null} from */
+export function passBeside(app, step, from) {
+  const passes = passesOf(app).filter((place) => app.record.passes[place].changed);
+  const here = from === null ? -1 : passes.indexOf(from);
+  const other = here < 0 ? (step > 0 ? 0 : passes.length - 1) : here + step;
+  return passes[other] ?? null;
+}
+
 /** Go to the next or previous pass that changed something.
  * @param {App} app
  * @param {number} step
  * @param {number | null} [from] */
 export function stepPass(app, step, from = app.view.pass) {
-  const passes = passesOf(app).filter((place) => app.record.passes[place].changed);
-  const here = from === null ? -1 : passes.indexOf(from);
-  const place = passes[
-    here < 0
-      ? step > 0 ? 0 : passes.length - 1
-      : Math.max(0, Math.min(passes.length - 1, here + step))
-  ];
-  if (place !== undefined) app.select({ pass: place, step: 0, mode: "rewrites", pane: "mode" });
+  const place = passBeside(app, step, from) ?? from;
+  if (place !== null) app.select({ pass: place, step: 0, mode: "rewrites" });
 }

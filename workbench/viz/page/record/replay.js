@@ -37,7 +37,7 @@ export class ReplayTable {
       column.push(column[n]);
     }
     columns.src[number] = src;
-    columns.made[number] = [];
+    columns.causes[number] = [];
     this.#numbers.set(name, number);
     return number;
   }

@@ -23,9 +23,10 @@ const LOOSE = -1;
  * @param {NodeColumns} nodes
  * @param {number} root
  * @returns {string[]} */
-export function wordLines(nodes, root, names = newNames(nodes)) {
+export function wordLines(nodes, root) {
   const { body, role } = readingOf(nodes, root);
-  if (body === 0 && role !== "join") return statementLines(nodes, root, names);
+  if (body === 0 && role !== "join") return statementLines(nodes, nodes.src[root]);
+  const names = newNames(nodes);
   const order = stateOrder(nodes, [root]);
   nameLeaves(nodes, order, names);
   const writer = newWriter(nodes, names);
@@ -35,20 +36,26 @@ export function wordLines(nodes, root, names = newNames(nodes)) {
   return roots.flatMap((n) => [...writer.linesBefore(n), rootLine(nodes, writer, n)]);
 }
 
+/** Whether a node is a statement, a loop of them, or the whole tree.
+ * @param {NodeColumns} nodes
+ * @param {number} n */
+function isStatement(nodes, n) {
+  const { statement, body } = readingOf(nodes, n);
+  return typeof body === "number" || Boolean(statement?.length);
+}
+
 /** Return what a rewrite made of what. What both sides share is an atom with a name, so that
  * only the change is spelled out; `where` says what the names stand for.
  * @param {NodeColumns} nodes
  * @param {number} before
  * @param {number} after */
 export function wordChange(nodes, before, after) {
-  const names = newNames(nodes);
-  if (readingOf(nodes, before).body === 0) {
-    return {
-      before: wordLines(nodes, before, names),
-      after: wordLines(nodes, after, names),
-      where: [],
-    };
+  if ([before, after].some((n) => isStatement(nodes, n))) {
+    const linesOf = (/** @type {number} */ n) =>
+      readingOf(nodes, n).body === 0 ? wordLines(nodes, n) : statementLines(nodes, [n]);
+    return { before: linesOf(before), after: linesOf(after), where: [] };
   }
+  const names = newNames(nodes);
   const below = new Set(stateOrder(nodes, [before]));
   const shared = new Set(
     stateOrder(nodes, [after]).filter((n) => below.has(n) && n !== before && n !== after),
@@ -263,11 +270,11 @@ function rootLine(nodes, writer, root) {
 
 /** Return the lines of statements: loops in braces, each statement with names of its own.
  * @param {NodeColumns} nodes
- * @param {number} block
- * @param {Names} names
+ * @param {number[]} statements
  * @returns {string[]} */
-function statementLines(nodes, block, names) {
-  nameLeaves(nodes, stateOrder(nodes, [block]), names);
+function statementLines(nodes, statements) {
+  const names = newNames(nodes);
+  nameLeaves(nodes, stateOrder(nodes, statements), names);
   const writer = newWriter(nodes, names);
   /** @type {string[]} */
   const lines = [];
@@ -277,7 +284,7 @@ function statementLines(nodes, block, names) {
   const come = (/** @type {number[]} */ statements, /** @type {number} */ depth) => {
     for (const n of statements.toReversed()) stack.push([n, depth]);
   };
-  come(nodes.src[block], 0);
+  come(statements, 0);
   for (let top = stack.pop(); top; top = stack.pop()) {
     const [n, depth] = top;
     const pad = "  ".repeat(depth);

@@ -156,7 +156,7 @@ def _show(
 
 def _our_row(kernel: Kernel, samples: Samples) -> TimingRow:
     with unobserved(), without(kernel.rules_off):
-        threads = build(kernel.ast, kernel.device).source.threads
+        threads = build(kernel.ast, kernel.device).source.launch.threads
     return timing_row(
         samples.samples_s, kernel.estimates, kernel.device, float_kind(kernel.original),
         threads, run=run_name(),

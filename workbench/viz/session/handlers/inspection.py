@@ -11,7 +11,7 @@ from workbench.check.bisect import FirstWrongRewrite
 from workbench.check.node_values import NodeValues, values_of_tensor
 from workbench.ir.node.ops import Ops
 from workbench.ir.rewriting.rewrite import Rule
-from workbench.viz.bisect import bisected
+from workbench.viz.exploration.bisect import bisected
 from workbench.viz.model import why
 from workbench.viz.schema.record import RecordedPass
 from workbench.viz.schema.replies import BisectReply, NodeValue, WhyNotReply

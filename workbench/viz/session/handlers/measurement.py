@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import AbstractContextManager, suppress
 
 from msgspec import Struct
 
 from workbench.backends.buffer import Buffer
 from workbench.backends.device import Device
-from workbench.base.errors import DeviceError, WorkbenchError
+from workbench.base.errors import WorkbenchError
 from workbench.base.typed import typed
 from workbench.cost.kernel_cost import float_kind
 from workbench.ir.rewriting.rewrite import added_rules
@@ -18,12 +18,11 @@ from workbench.ir.text.printer import to_text
 from workbench.kernel.kernel import Kernel
 from workbench.search import search as searching
 from workbench.search.candidate import Candidate
-from workbench.viz.record.about import language_rows
-from workbench.viz.record.variants import error_row
 from workbench.viz.schema.replies import NoResult, TimedVariants, VariantReply
 from workbench.viz.schema.variant import CheckRow, ErrorWords, TimingRow
 from workbench.viz.session.handlers import variants as tuning
-from workbench.viz.session.live_record import Edited, LiveRecord
+from workbench.viz.session.handlers.variant_names import free_name
+from workbench.viz.session.live_record import LiveRecord
 from workbench.viz.session.search_rows import search_row
 from workbench.viz.session.timing_rows import run_name, timing_row
 from workbench.worker.candidate import Row, row_of
@@ -94,7 +93,8 @@ def search(session: LiveRecord, variant: int, budget_s: float) -> VariantReply:
     if session.jobs.is_stopped() and not outcome.ranked():
         raise TaskStopped()
     with session.lock:
-        name = tuning.free_name(session, session.row(variant).kernel, "search")
+        number = session.row(variant).kernel
+        name = free_name(session, number, "search", counts=True)
         best = tuning.on_device(outcome.kernel, session.kernels[variant].device)
         child = tuning.variant_of(session, best, variant, name)
         session.set(child, "note", session.row(child).note or outcome.ended)
@@ -110,45 +110,6 @@ def search(session: LiveRecord, variant: int, budget_s: float) -> VariantReply:
     return VariantReply(child)
 
 
-def edit(session: LiveRecord, variant: int, language: str, text: str) -> VariantReply:
-    """Run source that was edited by hand as a new variant: checked, then timed beside the original.
-    An error is shown with the new variant.
-
-    Errors: DeviceError for a language that no device here runs.
-    """
-    name = _runs(language)
-    with session.lock:
-        child = tuning.edited_variant(session, Edited(name, text), variant)
-        session.tell_changes()
-    try:
-        with use_worker(session, [child]) as worker:
-            check_variant(session, worker, child)
-            number = session.row(variant).kernel
-            group = [variant, child, reference(session, variant)]
-            group = list(dict.fromkeys(group + headline(session, number)))
-            time_group(session, worker, group, False, BUDGET_S, SAMPLES)
-    except TaskStopped:
-        raise
-    except WorkbenchError as error:
-        with session.lock:
-            session.set(child, "error", error_row(error))
-    return VariantReply(child)
-
-
-def _runs(language: str) -> str:
-    """Return the device that runs a language."""
-    device = Device.for_language(language)
-    if device is None:
-        what = f"{language[:20]} cannot be edited"
-        names = " or ".join(row.name for row in language_rows() if row.device)
-        raise DeviceError(what, "no device here takes it as text", names)
-    if not device.is_available:
-        raise DeviceError(
-            f"nothing here runs {language}", device.about, device.how_to_get
-        )
-    return device.name
-
-
 # with the worker
 
 
@@ -156,6 +117,7 @@ def check_variant(session: LiveRecord, worker: Worker, variant: int) -> None:
     """Set the outcome of a check. Errors: WorkbenchError where there is no answer to check."""
     with session.lock:
         kernel, candidate = session.kernels[variant], worker_row(session, variant)
+    kernel.require_data("cannot check the answer")
     task = {
         "do": "check",
         "kernel": candidate,
@@ -182,16 +144,32 @@ def time_group(
 
     Errors: WorkbenchError where the worker ended.
     """
-    with (
-        session.lock
-    ):  # edited source runs in a process of its own, so others are not timed beside it
-        variants = [v for v in variants if worker.serves(device_of(session, v))]
-        candidates = [worker_row(session, v) for v in variants]
-    timings = times(session, worker, variants[0], candidates, cold, budget_s, samples)
-    results = dict(zip(variants, zip(candidates, timings, strict=True), strict=True))
     with session.lock:
-        _set_timings(session, results)
+        # edited source runs in a process of its own, so others are not timed beside it
+        variants = [v for v in variants if worker.serves(device_of(session, v))]
+        rows = [(v, worker_row(session, v)) for v in variants]
+        for variant in variants:
+            for device in other_devices(session, worker, variant):
+                kernel = tuning.on_device(session.kernels[variant], device)
+                rows.append((variant, kernel_row(kernel)))
+    candidates = [row for _, row in rows]
+    timings = times(session, worker, variants[0], candidates, cold, budget_s, samples)
+    with session.lock:
+        _set_timings(session, rows, timings)
         session.tell_changes()
+
+
+def other_devices(session: LiveRecord, worker: Worker, variant: int) -> list[str]:
+    """Return the other devices that a variant was timed on: it is timed there again, in the same
+    turns, so that the times can be compared. An emulator's are not."""
+    if variant in session.edited or Device[session.device].is_emulator:
+        return []
+    return [
+        device for v, device in session.timings
+        if v == variant and device not in (session.device, "")
+        and Device.available(device) and worker.serves(device)
+        and not Device[device].is_emulator
+    ]  # fmt: skip
 
 
 def times(
@@ -229,32 +207,40 @@ def measured(
 
 
 def _set_timings(
-    session: LiveRecord, results: Mapping[int, tuple[Row, MeasuredKernel]]
+    session: LiveRecord,
+    candidates: Sequence[tuple[int, Row]],
+    results: Sequence[MeasuredKernel],
 ) -> None:
     """Set the results of variants, each with the measured candidate, whose device is that of the
-    times; they are shown only if the session still has that device."""
-    rows: dict[int, TimingRow] = {}
+    times; those of another device than the session's stand beside them."""
+    rows_here: dict[int, TimingRow] = {}
     run = run_name()
-    for variant, (candidate, result) in results.items():
-        if result.error is not None and is_shown(session, variant, candidate):
+    for (variant, candidate), result in zip(candidates, results, strict=True):
+        is_here = is_shown(session, variant, candidate)
+        if result.error is not None and is_here:
             session.set(variant, "error", result.error)
         if result.samples:
             kernel = session.kernels[variant]
-            rows[variant] = timing_row(
+            row = timing_row(
                 result.samples, kernel.estimates, candidate["device"],
                 float_kind(kernel.original), result.threads, result.cold, run,
+                random_inputs=not kernel.has_data,
             )  # fmt: skip
-    for variant, row in rows.items():
-        session.timings[variant, row.device] = row
-        if is_shown(session, variant, results[variant][0]):
-            show_timing(session, variant, row)
+            session.timings[variant, row.device] = row
+            if is_here:
+                rows_here[variant] = row
+    for variant, row in rows_here.items():
+        show_timing(session, variant, row)
+    for variant in dict.fromkeys(variant for variant, _ in candidates):
+        tuning.show_elsewhere(session, variant)
 
 
 def show_timing(session: LiveRecord, variant: int, row: TimingRow) -> None:
-    """Set the timing of a variant, and what depends on it: a peak that it exceeds, and the
-    bottleneck of a kernel whose launch takes most of its time."""
+    """Set the timing of a variant, and what depends on it: speeds that it exceeds, and the cost of
+    a kernel whose launch takes most of its time."""
     session.set(variant, "timing", row)
-    session.recorder.raise_peaks(variant)
+    session.recorder.runs.show_timing(variant)
+    session.recorder.mend_speeds(variant)
     cost = session.row(variant).cost
     if cost is not None and cost.launch_s > max(cost.seconds.values()):
         session.recorder.add_cost(variant)
@@ -282,6 +268,7 @@ def headline(session: LiveRecord, number: int) -> list[int]:
     return [
         v for v, row in enumerate(session.record.variants)
         if row.kernel == number and row.name in HEADLINE and row.timing
+        and not row.deleted
     ]  # fmt: skip
 
 
@@ -291,7 +278,9 @@ def use_worker(
     """Yield a worker that may run variants: edited source gets one of its own."""
     edited = [v for v in variants if v in session.edited]
     device = device_of(session, edited[0]) if edited else session.device
-    return session.jobs.use_worker(device, alone=bool(edited))
+    return session.jobs.use_worker(
+        device, alone=bool(edited) and Device[device].can_abort
+    )
 
 
 def ask(session: LiveRecord, worker: Worker, task: Row, name: str) -> Row:
@@ -349,7 +338,18 @@ def worker_row(session: LiveRecord, variant: int) -> Row:
     )
     if edited is None:
         return candidate
+    refuse_foreign(session, variant)
     return candidate | {"device": edited.device, "source": edited.text}
+
+
+def refuse_foreign(session: LiveRecord, variant: int) -> None:
+    """Errors: WorkbenchError for source that somebody else edited."""
+    edited = session.edited.get(variant)
+    if edited is not None and edited.is_foreign:
+        name = session.row(variant).name
+        what = f"{name} was edited elsewhere, and does not run here"
+        because = "it came with a file, and would run with all that you may do"
+        raise WorkbenchError(what, because, 'read it; "edit" and "run" make it yours')
 
 
 def kernel_row(kernel: Kernel) -> Row:

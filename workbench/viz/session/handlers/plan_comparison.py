@@ -56,10 +56,10 @@ def compare(session: LiveRecord, was: Before, target: UOp | None) -> None:
     places = [place for place, d in enumerate(ex.decisions) if d.node is target]
     row = ComparedPlans(
         kernels=(len(was.kernels), len(ex.kernels)),
-        asked=places[0] if places else None,
+        change=places[0] if places else None,
         moved=moved,
         seconds=None,
-        told="",
+        speed="",
         verdict="",
     )
     session.put(AT, row)
@@ -107,7 +107,7 @@ def measure(session: LiveRecord) -> NoResult:
             assert row is not None
             text = str(comparison)
             verdict = f"now is {text}" if comparison.is_measurable else text
-            row = replace(row, seconds=seconds, told=text, verdict=verdict)
+            row = replace(row, seconds=seconds, speed=text, verdict=verdict)
             session.put(AT, row)
             session.tell_changes()
     return NoResult()

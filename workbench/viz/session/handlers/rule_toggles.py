@@ -11,8 +11,7 @@ from workbench.backends.device import Device
 from workbench.base.errors import WorkbenchError
 from workbench.ir.rewriting.rewrite import Rule
 from workbench.pipeline import COMPILE_PASSES, rules_of
-from workbench.viz import exploration
-from workbench.viz.exploration import Exploration
+from workbench.viz.exploration.exploration import Exploration
 from workbench.viz.model.words import plural
 from workbench.viz.schema.record import PageRecord
 from workbench.viz.schema.replies import RuleReply
@@ -41,7 +40,7 @@ def rule_off(
     if name in ex.rules_off or (not on and schedules(ex, name)):
         others = tuple(other for other in ex.rules_off if other != name)
         off = others if on else (*others, name)
-        return exploration.of(ex.tensors, ex.page, ex.forced, off, ex.show, ex.viewer)
+        return ex.planned_again(ex.forced, off)
     if kernel is None:
         raise WorkbenchError(f"{name} is not off", "there is no kernel without it")
     with session.lock:
@@ -67,9 +66,8 @@ def _variant(
         off[name] = None
     candidate = session.kernels[root].without(*off).apply(*current.applied_opts)
     parent = session.row(variant).parent if on else variant
-    named = tuning.free_name(session, kernel, "without") if off else ""
     parent = root if parent is None else parent
-    return RuleReply(tuning.variant_of(session, candidate, parent, named))
+    return RuleReply(tuning.variant_of(session, candidate, parent))
 
 
 def compare(session: LiveRecord, was: PageRecord) -> None:

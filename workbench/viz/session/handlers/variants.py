@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import time
+from collections.abc import Iterator, Mapping
 from copy import copy
 from dataclasses import replace
 from types import MappingProxyType
@@ -10,17 +11,23 @@ from typing import Any
 
 from msgspec.structs import replace as replace_row
 
-from workbench.backends.device import Device
+from workbench.backends.device import Device, DeviceInfo
 from workbench.base.errors import DeviceError, WorkbenchError
-from workbench.ir.opt.opt import Opt
 from workbench.kernel.inputs import FromSchedule
 from workbench.kernel.kernel import Kernel
-from workbench.viz.record.variants import code_row, error_row, step_rows
+from workbench.viz.record.variants import (
+    code_row,
+    is_of_one_device,
+    step_rows,
+    without_device,
+)
 from workbench.viz.schema.replies import NoResult, VariantReply
-from workbench.viz.schema.saved import SavedEdit, SavedVariant
+from workbench.viz.schema.variant import TimingRow, VariantRow
 from workbench.viz.session import persistence
+from workbench.viz.session.handlers.variant_names import default_name, free_name
+from workbench.viz.session.jobs import PREFETCH
 from workbench.viz.session.live_record import Edited, LiveRecord
-from workbench.viz.session.opt_text import parse_opt, parse_opts
+from workbench.viz.session.opt_text import parse_opt
 
 MOST_VARIANTS = 500
 """Most variants of one session."""
@@ -42,23 +49,6 @@ def apply(session: LiveRecord, variant: int, opt: str) -> VariantReply:
     return VariantReply(variant_of(session, kernel, variant))
 
 
-def paste(session: LiveRecord, variant: int, text: str) -> VariantReply:
-    """Apply a whole list of opts to the un-optimised kernel of a variant. Where one is not legal,
-    those before it are applied, and the error is shown with the variant.
-
-    Errors: ParseError; KernelOptError where the first one is not legal.
-    """
-    root = _root(session, variant)
-    kernel, opts = session.kernels[root], parse_opts(text)
-    candidate, error = _as_far_as_possible(kernel, opts)
-    if error is not None and candidate is kernel:
-        raise error
-    child = variant_of(session, candidate, root)
-    if error is not None:
-        session.set(child, "error", error_row(error))
-    return VariantReply(child)
-
-
 def auto(session: LiveRecord, kernel: int) -> VariantReply:
     """Return the variant with the default opts."""
     root = session.record.kernels[kernel].root
@@ -69,24 +59,50 @@ def auto(session: LiveRecord, kernel: int) -> VariantReply:
     return VariantReply(variant)
 
 
-def code(session: LiveRecord, variant: int, language: str) -> VariantReply:
-    """Compile a variant, unless the code in that language is there.
+def code(
+    session: LiveRecord, variant: int, language: str, device: str | None
+) -> VariantReply:
+    """Compile a variant for a device (None: the session's), unless the code in that language is
+    there.
 
-    Errors: WorkbenchError where the device has no such code.
+    Errors: WorkbenchError where the device has no such code, or is missing.
     """
+    if device is not None and Device[device].name != session.device:
+        return _code_elsewhere(session, variant, language, Device[device])
     if not _has_code(session, variant, language) and variant not in session.edited:
-        device = Device.for_language(language)
-        if device is not None and device in Device.renderers:
-            session.recorder.add_readable(variant, device)
+        renderer = Device.renderer_of(language)
+        if renderer is not None:
+            session.recorder.code.add_readable(variant, *renderer)
         else:
             session.recorder.add_compiled(variant)
     error = session.row(variant).error
     if not _has_code(session, variant, language):
         if error is not None:
             raise WorkbenchError(error.what, error.because, error.hint)
-        because = f"{session.device} makes none of this variant"
-        raise WorkbenchError(f"there is no {language[:20]} to show", because)
+        raise _no_code(language, session.device)
     return VariantReply(variant)
+
+
+def _code_elsewhere(
+    session: LiveRecord, variant: int, language: str, info: DeviceInfo
+) -> VariantReply:
+    if variant in session.edited:
+        because = f"edited source runs on {session.edited[variant].device} alone"
+        hint = "the variant that it was edited from"
+        raise WorkbenchError(f"{info.name} does not compile this", because, hint)
+    _require(info)
+    rows = session.row(variant).code_elsewhere
+    if not any(row.device == info.name for row in rows):
+        session.recorder.code.add_elsewhere(variant, info)
+    rows = session.row(variant).code_elsewhere
+    if not any((c.device, c.language) == (info.name, language) for c in rows):
+        raise _no_code(language, info.name)
+    return VariantReply(variant)
+
+
+def _no_code(language: str, device: str) -> WorkbenchError:
+    because = f"{device} makes none of this variant"
+    return WorkbenchError(f"there is no {language[:20]} to show", because)
 
 
 def pin(session: LiveRecord, variant: int | None) -> NoResult:
@@ -107,9 +123,7 @@ def device(session: LiveRecord, name: str) -> NoResult:
     Errors: DeviceError for a device that is unknown, or missing: it says how to get it.
     """
     info = Device[name]
-    if not info.is_available:
-        what = f"the device {info.name} is not available here"
-        raise DeviceError(what, info.about, info.how_to_get)
+    _require(info)
     for variant in range(len(session.kernels)):
         session.elsewhere[variant, session.device] = copy(session.row(variant))
     session.device, session.watched = info.name, None
@@ -119,7 +133,31 @@ def device(session: LiveRecord, name: str) -> NoResult:
     for variant, kernel in enumerate(session.kernels):
         session.kernels[variant] = on_device(kernel, info.name)
         _show_device(session, variant)
+    session.recorder.runs.forget()
+    steps = session.in_this_plan(_predicted(session))
+    session.jobs.submit(session.recorder, steps, PREFETCH)  # a stop does not drop it
     return NoResult()
+
+
+def _require(info: DeviceInfo) -> None:
+    """Errors: DeviceError for a device that is missing: it says how to get it."""
+    if not info.is_available:
+        what = f"the device {info.name} is not available here"
+        raise DeviceError(what, info.about, info.how_to_get)
+
+
+def _predicted(session: LiveRecord) -> Iterator[None]:
+    """Predict the times of kernels on another device."""
+    device, steps = (
+        session.device,
+        session.recorder.runs.predict(session.recorder.speeds),
+    )
+    while session.device == device:
+        with session.lock:
+            if next(steps, None) is None:
+                return
+            session.tell_changes()
+        yield
 
 
 def _show_device(session: LiveRecord, variant: int) -> None:
@@ -134,12 +172,39 @@ def _show_device(session: LiveRecord, variant: int) -> None:
         row_here.code = [c for c in row.code if c.device == Device.reader.name]
     if edited is not None:
         row_here.code, row_here.error = row.code, row.error
+    else:
+        others = without_device(row.code_elsewhere, session.device)
+        own = [c for c in row.code if is_of_one_device(c) and c not in others]
+        session.set(variant, "code_elsewhere", [*others, *own])
     row_here.timing, row_here.check = (
         session.timings.get(here),
         session.checks.get(here),
     )
     for field in (*OF_DEVICE, "timing", "check"):
         session.set(variant, field, getattr(row_here, field))
+    show_elsewhere(session, variant)
+
+
+def show_elsewhere(session: LiveRecord, variant: int) -> None:
+    """Show the timings of a variant on other devices than the session's. Edited source has one
+    device."""
+    timing = session.row(variant).timing
+    rows = [
+        _with_bytes(row, session.elsewhere.get((variant, device)))
+        for (v, device), row in session.timings.items()
+        if v == variant and row is not timing and device != session.device
+    ]
+    if variant not in session.edited and rows != session.row(variant).elsewhere:
+        session.set(variant, "elsewhere", rows)
+
+
+def _with_bytes(timing: TimingRow, there: VariantRow | None) -> TimingRow:
+    """Return a timing on another device with the bytes that a run moves there, where the variant
+    was compiled `there`."""
+    if there is None or there.counts is None:
+        return timing
+    moved = there.counts["bytes_loaded"] + there.counts["bytes_stored"]
+    return replace_row(timing, moved_bytes=moved)
 
 
 def on_device(kernel: Kernel, name: str) -> Kernel:
@@ -153,19 +218,22 @@ def on_device(kernel: Kernel, name: str) -> Kernel:
 
 
 def variant_of(session: LiveRecord, kernel: Kernel, parent: int, name: str = "") -> int:
-    """Return the variant that `kernel` is, added to the record where it is new.
+    """Return the variant that `kernel` is, added to the record where it is new, and brought back
+    where it was deleted; without a name it is called by its opts.
 
     Errors: WorkbenchError where there are too many.
     """
     existing = session.recorder.variant_of(parent, kernel)
     if existing is not None:
+        if session.row(existing).deleted:
+            session.set(existing, "deleted", False)
         return existing
-    _leave_room(session)
+    leave_room(session)
     number = session.row(parent).kernel
-    named = name or free_name(session, number, "mine")
-    variant = session.recorder.add_variant(number, kernel, named, parent)
+    named = name or default_name(session, kernel, parent)
+    variant = session.recorder.add_variant(number, kernel, named, parent, _now())
     session.set(variant, "rules_off", list(kernel.rules_off))
-    adopt(session, variant)
+    adopt(session, variant, renames=not name)
     return variant
 
 
@@ -176,11 +244,11 @@ def edited_variant(
 
     Errors: WorkbenchError where there are too many variants.
     """
-    _leave_room(session)
+    leave_room(session)
     number = session.row(parent).kernel
-    named = name or free_name(session, number, "edited")
+    named = name or free_name(session, number, "edited", counts=True)
     kernel, lines = session.kernels[parent], source.text.split("\n")
-    variant = session.recorder.add_variant(number, kernel, named, parent)
+    variant = session.recorder.add_variant(number, kernel, named, parent, _now())
     session.edited[variant] = source
     session.set(variant, "edited", True)
     code = code_row(Device[source.device], lines)
@@ -188,94 +256,39 @@ def edited_variant(
     return variant
 
 
-def _leave_room(session: LiveRecord) -> None:
+def leave_room(session: LiveRecord) -> None:
+    """Errors: WorkbenchError where there are as many variants as one session may have."""
     if len(session.kernels) >= MOST_VARIANTS:
         because = f"there are {len(session.kernels)} already"
         raise WorkbenchError("no more variants", because, "explore again")
 
 
-def free_name(session: LiveRecord, number: int, word: str) -> str:
-    """Return "mine 1", or the next number that no variant of the kernel has."""
-    names = {v.name for v in session.record.variants if v.kernel == number}
-    names |= {entry.name for entry in session.earlier.values()}
-    count = 1
-    while f"{word} {count}" in names:
-        count += 1
-    return f"{word} {count}"
+def _now() -> int:
+    """Return the seconds of the epoch."""
+    return int(time.time())
 
 
-def adopt(session: LiveRecord, variant: int) -> None:
-    """Set the note, pin and timings that an earlier session saved for a variant."""
+def adopt(session: LiveRecord, variant: int, renames: bool = False) -> None:
+    """Set the note, date, pin and timings that an earlier session saved for a variant; with
+    `renames` also its name."""
     row = session.row(variant)
     source = session.edited.get(variant)
     entry = session.earlier.get(persistence.key_for(row, source))
     if entry is None or row.rules_off:
         return
-    if row.name.startswith("mine") and entry.name not in ("plain", "auto"):
+    if renames and entry.name not in ("", "plain", "auto"):
         session.set(variant, "name", entry.name)
+    if row.when and entry.when:
+        session.set(variant, "when", entry.when)
     session.set(variant, "note", entry.note)
     session.set(variant, "search", entry.search)
     for name, timing in entry.timings.items():
         session.timings.setdefault((variant, name), timing)
     device = session.device if source is None else source.device
     session.set(variant, "timing", session.timings.get((variant, device)))
+    show_elsewhere(session, variant)
     if entry.pinned and session.record.pinned is None:  # else the user chose it here
         session.put(("pinned",), variant)
-
-
-def restored(session: LiveRecord, only_by_hand: bool = False) -> Iterator[None]:
-    """Add the variants that an earlier session saved, one per step, without running them; variants
-    whose opts are no longer legal are left out. `only_by_hand` leaves out the default opts and
-    their descendants, too: they follow when this session has applied the default opts itself."""
-    autos = {key[:2] for key, entry in session.earlier.items() if entry.name == "auto"}
-    for key, entry in list(session.earlier.items()):
-        if only_by_hand and key[:2] in autos:
-            continue
-        with session.lock:
-            if 0 <= key.kernel < len(session.record.kernels):
-                _restore(session, key, entry)
-        yield
-
-
-def _restore(session: LiveRecord, key: persistence.Key, entry: SavedVariant) -> None:
-    root = session.record.kernels[key.kernel].root
-    try:
-        opts = [parse_opt(text) for text in key.opts]
-        variant = variant_of(session, session.kernels[root].apply(*opts), root)
-        if entry.edited is not None:
-            _restore_edited(session, variant, entry, entry.edited)
-    except WorkbenchError:
-        return  # saved by a version with other opts
-
-
-def _restore_edited(
-    session: LiveRecord, parent: int, entry: SavedVariant, was: SavedEdit
-) -> None:
-    source = Edited(was.device, was.text)
-    if source in session.edited.values():
-        return  # the user has added it meanwhile
-    variant = edited_variant(session, source, parent, entry.name)
-    adopt(session, variant)
-    session.set(variant, "error", was.error)
-    session.set(variant, "check", was.check)
-    if was.check is not None:
-        session.checks[variant, source.device] = was.check
-
-
-def _root(session: LiveRecord, variant: int) -> int:
-    number = session.row(variant).kernel
-    return session.record.kernels[number].root
-
-
-def _as_far_as_possible(
-    kernel: Kernel, opts: Sequence[Opt]
-) -> tuple[Kernel, WorkbenchError | None]:
-    for opt in opts:
-        try:
-            kernel = kernel.apply(opt)
-        except WorkbenchError as error:
-            return kernel, error
-    return kernel, None
 
 
 def _has_code(session: LiveRecord, variant: int, language: str) -> bool:

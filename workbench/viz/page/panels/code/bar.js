@@ -4,7 +4,7 @@ import { copy, reference, toggleDiff } from "../../app/actions.js";
 import { button, heading, tab } from "../../app/pieces.js";
 import { h } from "../../base/elements.js";
 import { walkable } from "../../base/lists.js";
-import { codeOf, languageOf, mayCome } from "./programs.js";
+import { codeOf, languageOf, mayCome } from "../../listing/programs.js";
 
 /** @import { CodeRow, VariantRow } from "../../record.d.ts" */
 /** @import { App } from "../../app/store.js" */
@@ -17,7 +17,7 @@ import { codeOf, languageOf, mayCome } from "./programs.js";
 export function codeBar(app, variant, code, edit) {
   const other = reference(app);
   const tabs = app.record.languages
-    .filter(({ name }) => codeOf(variant, name) || mayCome(app, variant))
+    .filter(({ name }) => codeOf(variant, name) || mayCome(app, variant, name))
     .map(({ name, title }) =>
       tab(
         name,
@@ -41,16 +41,17 @@ export function codeBar(app, variant, code, edit) {
       "diff",
       () => toggleDiff(app),
       {
-        pressed: Boolean(app.view.diff),
+        pressed: Boolean(app.view.diff) && other !== variant, // against itself there is none
         key: "d",
         name: "diff",
         title: other && other !== variant
           ? `against ${other.name.slice(0, 40)}, the pinned variant`
-          : "this is the pinned variant",
+          : "this is the pinned variant: choose another one to see what differs",
       },
     ),
     button(app, "copy", () => code && copy(app, code.lines.join("\n"), code.language), {
       name: "copy-code",
+      title: "the program as text",
     }),
     code &&
     edit &&

@@ -2,24 +2,31 @@
 // leads to its loop, its nodes and its notebook line, and they lead back. It can be edited: what
 // comes back is checked and timed like any variant.
 
-import { act, reference } from "../../app/actions.js";
+import { reference } from "../../app/actions.js";
 import { errorBox, failure, hasAny } from "../../app/pieces.js";
-import { h, refill } from "../../base/elements.js";
+import { h, refill, scrollBack } from "../../base/elements.js";
 import { codeBar } from "./bar.js";
-import { editor } from "./editor.js";
-import { codeView, diffView, markLine, showFirstLit } from "./lines.js";
-import { originLinks } from "./origin.js";
-import { codeOf, shownCode } from "./programs.js";
+import { beginEdit, draftHere, draftOf } from "../../listing/drafts.js";
+import { editorIn } from "../../listing/editor.js";
+import {
+  codeView,
+  diffView,
+  keepPinnedInSight,
+  markLine,
+  showFirstLit,
+} from "../../listing/lines.js";
+import { askForCosts } from "../../listing/machine.js";
+import { askForCode, codeOf, missing, shownCode } from "../../listing/programs.js";
+import { originLinks } from "../../listing/origin.js";
 
 /** @import { CodeRow, VariantRow } from "../../record.d.ts" */
 /** @import { Changes, PanelRow } from "../../types.d.ts" */
-/** @import { Draft } from "./editor.js" */
 /** @import { App } from "../../app/store.js" */
 
-/** What is shown: a text that is being edited, whether helpers are unfolded, what the body was
- * filled with, and what code was asked for last.
+/** What is shown: whether helpers are unfolded, what the body was filled with, and what code was
+ * asked for last, and the costs of which.
  * @typedef {{
- *   editing: Draft | null, helpers: boolean, shown: unknown[] | null, asked: unknown[] | null
+ *   helpers: boolean, shown: unknown[] | null, asked: unknown[] | null, priced: unknown
  * }} CodeState */
 
 /** @satisfies {PanelRow} */
@@ -34,35 +41,42 @@ function codePane(app) {
   const origin = h("div", { class: "wb-code-origin", "aria-live": "polite" });
   el.append(bar, trouble, body, origin);
   /** @type {CodeState} */
-  const state = { editing: null, helpers: false, shown: null, asked: null };
-  const redoBody = () => app.changed("editing");
-  const edit = (/** @type {CodeRow | null} */ code) => {
-    state.editing = code && { language: code.language, text: code.lines.join("\n") };
-    redoBody();
-  };
+  const state = { helpers: false, shown: null, asked: null, priced: null };
+  const editor = editorIn(app);
 
   const update = (/** @type {Changes} */ changes) => {
     const variant = app.variant();
-    if (changes.has("variant")) state.editing = null;
-    const code = shownCode(app, variant);
+    const { variant: place, language } = app.view;
+    const code = draftOf(app, place, language) ?? shownCode(app, variant);
+    // where it is folded, what is edited stands elsewhere
+    const draft = app.room.isOpen("right") ? draftHere(app, place, code?.language) : null;
     if (hasAny(changes, ...BAR_CHANGES)) {
-      refill(bar, ...codeBar(app, variant, code, state.editing ? null : () => edit(code)));
+      const edit = place !== null && code && !draft ? () => beginEdit(app, place, code) : null;
+      refill(bar, ...codeBar(app, variant, code, edit));
     }
     if (hasAny(changes, "failure", "variant", "record")) {
       refill(trouble, failure(app, "code"), variant?.edited && errorBox(variant.error));
     }
-    const shown = shownParts(app, variant, code, state);
+    const shown = [draft, ...shownParts(app, variant, code, state)];
     if (shown.some((part, i) => part !== state.shown?.[i])) {
       state.shown = shown;
-      fillBody(app, body, variant, code, state, redoBody, () => edit(null));
+      if (draft) editor.show(body, draft);
+      else fillBody(app, body, variant, code, state, () => app.changed("editing"));
     }
+    if (changes.has("draft")) editor.update();
     if (changes.has("code")) markLine(app, body, code);
-    if (hasAny(changes, "code", "record", "variant", "picked")) refill(origin, originLinks(app));
+    if (hasAny(changes, "code", "record", "variant", "picked")) {
+      refill(origin, originLinks(app));
+      keepPinnedInSight(body); // which has less room now
+    }
     if (hasAny(changes, "picked", "code") && app.view.picked?.by !== "code") {
       showFirstLit(app, body);
     }
+    askForCosts(app, place, code, state);
     const isLookedAt = hasAny(changes, "variant", "language", "live");
-    if (isLookedAt || changes.has("record")) askForCode(app, variant, state, isLookedAt);
+    if (isLookedAt || changes.has("record")) {
+      askForCode(app, "code", place, language, state, isLookedAt);
+    }
   };
   return { el, update };
 }
@@ -75,7 +89,6 @@ function codePane(app) {
 function shownParts(app, variant, code, state) {
   return [
     code,
-    state.editing,
     state.helpers,
     app.view.diff,
     codeOf(reference(app), code?.language),
@@ -93,16 +106,17 @@ const BAR_CHANGES = [
   "live",
   "pending",
   "editing",
+  "draft",
+  "room",
+  "mode",
 ];
 
 /**
  * @param {App} app
  * @param {VariantRow | null} variant */
 function nothingToShow(app, variant) {
-  if (app.pending("code")) return "Compiling…";
-  if (!variant) return "There is no kernel, so there is no program.";
-  if (variant?.edited && variant.error) return "There is no program.";
-  return variant?.error ? "There is no program: see the error with the loops." : "No program yet.";
+  if (variant && app.pending("code")) return "Compiling…";
+  return variant?.edited && variant.error ? "There is no program." : missing(app, variant);
 }
 
 /**
@@ -111,47 +125,21 @@ function nothingToShow(app, variant) {
  * @param {VariantRow | null} variant
  * @param {CodeRow | null} code
  * @param {CodeState} state
- * @param {() => void} again
- * @param {() => void} leave */
-function fillBody(app, body, variant, code, state, again, leave) {
-  if (state.editing) return refill(body, editor(app, state.editing, leave));
+ * @param {() => void} again */
+function fillBody(app, body, variant, code, state, again) {
   if (!code) {
     return refill(body, h("p", { class: "wb-quiet wb-pad" }, nothingToShow(app, variant)));
   }
   if (code.error) return refill(body, errorBox(code.error));
   const pinned = reference(app);
   const other = app.view.diff && pinned !== variant ? codeOf(pinned, code.language) : null;
+  const listing = { code, variant: app.view.variant };
   const lines = other
-    ? diffView(app, code, other, state.helpers)
-    : codeView(app, code, state, again);
+    ? diffView(app, listing, other, state.helpers)
+    : codeView(app, listing, state, again);
   lines.style.setProperty("--digits", String(String(code.lines.length).length));
   const place = `${app.view.variant} ${code.language} ${Boolean(other)}`;
   refill(body, lines);
-  if (body.dataset.place !== place) body.scrollTop = 0;
+  if (body.dataset.place !== place) scrollBack(body);
   body.dataset.place = place;
-}
-
-/** Code that is not there is asked for when its tab is looked at; and once where the record has it
- * no more, as on another device.
- * @param {App} app
- * @param {VariantRow | null} variant
- * @param {CodeState} state
- * @param {boolean} isLookedAt */
-function askForCode(app, variant, state, isLookedAt) {
-  const { variant: place, language } = app.view;
-  const wanted = [variant, app.record.device, language];
-  if (
-    !variant ||
-    place === null ||
-    variant.edited ||
-    app.live !== "live" ||
-    codeOf(variant, language) ||
-    variant.error ||
-    app.pending("code", { variant: place, language }) ||
-    (!isLookedAt && wanted.every((part, i) => part === state.asked?.[i]))
-  ) {
-    return;
-  }
-  state.asked = wanted;
-  act(app, "code", { do: "code", variant: place, language });
 }

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from workbench.kernel.kernel import Kernel
+from workbench.viz.exploration.scheduled_tensors import ScheduledTensors
 from workbench.viz.model.words import explained
 from workbench.viz.page.panel import Panel, kernels_text
 from workbench.viz.record.links import readable
 from workbench.viz.record.variants import readable_code
-from workbench.viz.scheduled_tensors import ScheduledTensors
 
 
 def code_text(ex: ScheduledTensors, kernels: Sequence[tuple[int, Kernel]]) -> str:

@@ -5,6 +5,8 @@ import { hasAny, heading } from "../../app/pieces.js";
 import { lineLink } from "../../app/store.js";
 import { h, refill, words } from "../../base/elements.js";
 import { walkable } from "../../base/lists.js";
+import { plural } from "../../base/text.js";
+import { calledLines } from "../../record/lines.js";
 
 /** @import { LineRow } from "../../record.d.ts" */
 /** @import { Changes, PanelRow } from "../../types.d.ts" */
@@ -18,8 +20,10 @@ export const panel = { place: "left", order: 3, make: linesPane };
 function linesPane(app) {
   const el = h("section", { class: "wb-sources", "aria-label": "notebook lines" });
   const update = (/** @type {Changes} */ changes) => {
-    if (!hasAny(changes, "record", "line")) return;
-    const rows = inOrder(app.record.lines).map((i) => sourceRow(app, app.record.lines[i], i));
+    if (!hasAny(changes, "record", "line", "picked")) return;
+    const called = calledLines(app.record);
+    const outer = inOrder(app.record.lines).filter((i) => called.has(i));
+    const rows = outer.flatMap((i) => sourceRows(app, i, [...called.get(i) ?? []]));
     el.hidden = !rows.length;
     refill(
       el,
@@ -38,20 +42,39 @@ function inOrder(lines) {
   return lines.map((_, i) => i).sort(compareWhere);
 }
 
+/** A line; where it is pinned, or what it called is, also the lines in functions that it called.
+ * @param {App} app
+ * @param {number} i
+ * @param {number[]} inner */
+function sourceRows(app, i, inner) {
+  const { line, picked } = app.view;
+  const isOpen = [line, ...picked?.lines ?? []].some((at) => at !== null && inner.includes(at));
+  const isUnfolded = isOpen || line === i;
+  const row = sourceRow(app, i, `source-${i}`);
+  if (!inner.length) return [row];
+  const title = `${plural(inner.length, "line")} in functions that it called`;
+  row.append(h("span", { class: "wb-quiet", title }, isUnfolded ? "▾" : `▸ ${inner.length}`));
+  if (!isUnfolded) return [row];
+  const below = inOrder(app.record.lines).filter((at) => inner.includes(at));
+  return [row, ...below.map((at) => sourceRow(app, at, `source-${at}-of-${i}`, "wb-called"))];
+}
+
 /**
  * @param {App} app
- * @param {LineRow} line
- * @param {number} i */
-function sourceRow(app, { where, text }, i) {
+ * @param {number} i
+ * @param {string} key
+ * @param {string} [kind] */
+function sourceRow(app, i, key, kind = "") {
+  const { where, text } = app.record.lines[i];
   const chosen = app.view.line === i;
   const row = h(
     "div",
     {
-      class: "wb-row wb-source",
+      class: `wb-row wb-source ${kind}`,
       role: "option",
       "aria-selected": String(chosen),
       "data-item": "",
-      "data-key": `source-${i}`,
+      "data-key": key,
       title: text.slice(0, 1000),
       onclick: () => app.select({ line: chosen ? null : i }),
     },

@@ -1,21 +1,26 @@
-// The plan as a drawing: kernels as regions, bytes on the lines that are cut.
+// The plan as a drawing: kernels as regions, bytes on the lines that are cut. In the film of
+// scheduling it shows what is decided so far.
 
+import { nodeMeaning } from "../../app/glossary.js";
 import { reach } from "../../app/links.js";
 import { rowAt } from "../../app/store.js";
 import { bytesText } from "../../base/text.js";
 import { lineSpots, placedWords, textWidth } from "../../graph/words.js";
+import { groundPath, isDecided } from "../../record/film.js";
 import { readingOf } from "../../record/readings.js";
 
-/** @import { PageRecord, PlanEdge, PlanNode, PlanPicture, PlanRegion } from "../../record.d.ts" */
-/** @import { Drawing, GraphEdge, GraphNode, WantedWord, Wish } from "../../graph/graph.d.ts" */
+/** @import { PageRecord, PlanEdge, PlanNode, PlanPicture } from "../../record.d.ts" */
+/** @import { Drawing, GraphEdge, GraphNode, GraphRegion, WantedWord, Wish } from "../../graph/graph.d.ts" */
 /** @import { App } from "../../app/store.js" */
 
-/** Return the plan as a drawing; the number of a kernel stands where it stores a value.
+/** Return the plan as a drawing, after a number of decisions; the number of a kernel stands where it
+ * stores a value.
  * @param {PageRecord} record
+ * @param {number} [decided]
  * @returns {Drawing} */
-export function planDrawing(record) {
+export function planDrawing(record, decided = Infinity) {
   const { plan } = record;
-  const drawn = plan.nodes.map((node, i) => planNode(record, node, i));
+  const drawn = plan.nodes.map((node, i) => planNode(record, node, i, decided));
   /** @type {(GraphEdge & {points: PlanEdge["route"]})[]} */
   const edges = plan.edges.map((edge) => ({
     a: edge.a,
@@ -23,7 +28,7 @@ export function planDrawing(record) {
     slot: 0,
     slots: 1,
     points: edge.route,
-    state: edge.cut ? "cut" : "kept",
+    state: lineState(plan, edge, decided),
     hint: edge.cut ? cutHint(record, edge) : "",
   }));
   /** @type {WantedWord[]} */
@@ -35,6 +40,7 @@ export function planDrawing(record) {
   });
   const regions = plan.regions.map((region) => ({
     ...region,
+    path: groundPath(plan, region.kernel, decided),
     hint: `kernel ${
       region.kernel + 1
     }: ${region.title}\nclick: why it begins and ends where it does`,
@@ -46,13 +52,26 @@ export function planDrawing(record) {
   return { nodes: drawn, edges, regions, words: placedWords(drawn, [...bytes, ...titles]) };
 }
 
+/** A line is cut once its source is stored; above a reader that was not decided it waits.
+ * @param {PlanPicture} plan
+ * @param {PlanEdge} edge
+ * @param {number} decided
+ * @returns {GraphEdge["state"]} */
+function lineState({ nodes }, { a, b, cut }, decided) {
+  if (!isDecided(nodes[b], decided)) return "waiting";
+  return cut && isDecided(nodes[a], decided) ? "cut" : "kept";
+}
+
 /**
  * @param {PageRecord} record
  * @param {PlanNode} node
  * @param {number} i
+ * @param {number} decided
  * @returns {GraphNode} */
-function planNode(record, node, i) {
+export function planNode(record, node, i, decided) {
   const { op, shape } = record.nodes;
+  const isKnown = isDecided(node, decided);
+  const storedBy = isKnown ? node.stored_by : null;
   const { family } = readingOf(record.nodes, node.n);
   const small = node.role === "movement";
   return {
@@ -61,7 +80,7 @@ function planNode(record, node, i) {
     label: node.label,
     sub: small ? "" : shape[node.n] || "scalar",
     family,
-    state: "kept",
+    state: isKnown ? "kept" : "waiting",
     op: op[node.n],
     small,
     shape: record.families[family].shape,
@@ -69,17 +88,20 @@ function planNode(record, node, i) {
     y: node.y + node.h / 2,
     w: node.w,
     h: node.h,
-    kernel: node.stored_by ?? node.kernels[0] ?? null,
-    badge: node.stored_by === null ? "" : String(node.stored_by + 1),
-    badgeTint: rowAt(record.plan.regions, node.stored_by)?.colour || "#fff",
-    stored: node.stored_by !== null,
-    hint: planHint(record, node),
+    kernel: isKnown ? node.stored_by ?? node.kernels[0] ?? null : null,
+    badge: storedBy === null ? "" : String(storedBy + 1),
+    badgeTint: rowAt(record.plan.regions, storedBy)?.colour || "#fff",
+    stored: storedBy !== null,
+    hint: [
+      nodeMeaning(record, op[node.n], family),
+      isKnown ? planHint(record, node) : "not decided yet",
+    ].join("\n"),
   };
 }
 
 /** The title of a kernel, beside the value that it stores.
  * @param {GraphNode} node
- * @param {PlanRegion} region
+ * @param {GraphRegion} region
  * @returns {WantedWord} */
 function planTitle(node, region) {
   const text = region.title.length > 26 ? `${region.title.slice(0, 25)}…` : region.title;

@@ -1,55 +1,87 @@
 // Plan: the tensor graph with kernels as coloured regions and bytes on the lines that are cut, and
 // beside it, in words, why it is cut there (why.js); every decision can be tried the other way.
 
+import { divider } from "../../app/room/dividers.js";
 import { failure, hasAny } from "../../app/pieces.js";
 import { nodeLink, NOTHING } from "../../app/store.js";
-import { elementsOf, h, refill } from "../../base/elements.js";
+import { elementsOf, h, refill, scrollBack } from "../../base/elements.js";
 import { focusItem } from "../../base/lists.js";
 import { GraphView } from "../../graph/view.js";
 import { planBefore } from "./compared.js";
 import { planList } from "./decisions.js";
+import { decidedAt, readersOf } from "../../record/film.js";
 import { planDrawing, planFirst, planLit } from "./drawing.js";
 import { copyPlan } from "./copy.js";
+import { Film } from "./film.js";
+import { Levels } from "./levels.js";
 import { planDetail } from "./why.js";
 
 /** @import { PlanNode } from "../../record.d.ts" */
+/** @import { Drawing } from "../../graph/graph.d.ts" */
 /** @import { Changes, PanelRow } from "../../types.d.ts" */
 /** @import { App } from "../../app/store.js" */
 
 /** @satisfies {PanelRow} */
-export const panel = { place: "middle", order: 3, title: "Plan", make: modePlan };
+export const panel = {
+  place: "middle",
+  order: 3,
+  title: "Plan",
+  make: modePlan,
+  needsRoom: true,
+  aside: { title: "Reasons", has: "reasons and decisions" },
+  opens: ({ kernels }) => kernels.length > 1,
+};
 
-/** What is shown: stored values only, the nodes that are drawn, the kernel whose reasons are said.
+/** What is shown: stored values only, copies, the nodes that are drawn and after how many decisions,
+ * the kernel whose reasons are said, the folded plan that is drawn.
  * @typedef {{
- *   storedOnly: boolean, drawn: PlanNode[] | null, kernel: number | null, isOpen: boolean
- * }} PlanState
- * @param {App} app */
+ *   storedOnly: boolean, copies: boolean, drawn: PlanNode[] | null, decided: number, kernel: number | null,
+ *   isOpen: boolean, folded: Drawing | null
+ * }} PlanState */
+
+/** @type {PlanState} */
+const START = {
+  storedOnly: true,
+  copies: false,
+  drawn: null,
+  decided: Infinity,
+  kernel: null,
+  isOpen: false,
+  folded: null,
+};
+
+/** @param {App} app */
 function modePlan(app) {
   const detail = h("div", { class: "wb-pane wb-plan-detail" });
   const side = h("div", { class: "wb-pane wb-plan-side" });
   const [failed, before] = [h("div", {}), h("div", { class: "wb-plan-was" })];
-  /** @type {PlanState} */
-  const state = { storedOnly: true, drawn: null, kernel: null, isOpen: false };
+  const state = { ...START };
   /** Say why a kernel begins and ends where it does; null: why there are several. */
   const tellOf = (/** @type {number | null} */ kernel) => {
     state.kernel = kernel;
     app.select({ ...NOTHING, ...(kernel === null ? {} : { kernel }) });
     app.changed("reason");
   };
-  const graph = planGraph(app, tellOf);
+  const levels = new Levels(app);
+  const graph = planGraph(app, levels, tellOf);
+  const film = new Film(app);
   const aside = h("div", { class: "wb-plan-aside" }, failed, before, detail, side);
-  const el = h("div", { class: "wb-plan" }, h("div", { class: "wb-plan-main" }, graph.el), aside);
+  const main = h("div", { class: "wb-plan-main" }, graph.el, film.el);
+  const line = divider(app, "aside", "reasons and decisions", "after");
+  const el = h("div", { class: "wb-plan" }, main, line, aside);
 
   const update = (/** @type {Changes} */ changes) => {
     if (changes.has("kernel") && state.isOpen) state.kernel = app.view.kernel;
     state.isOpen = true;
-    updateGraph(app, graph, state, changes);
+    film.update(changes);
+    if (hasAny(changes, "record", "levels")) levels.update();
+    updateGraph(app, graph, film, levels, state, changes);
     if (hasAny(changes, "record", "failure")) refill(failed, failure(app, "plan"));
     if (hasAny(changes, "record", "live", "pending")) refill(before, planBefore(app));
     if (hasAny(changes, "record", "node", "kernel", "live", "pending", "reason")) {
       refill(detail, ...planDetail(app, state.kernel, tellOf));
     }
-    if (hasAny(changes, "node", "kernel", "reason")) detail.scrollTop = 0;
+    if (hasAny(changes, "node", "kernel", "reason")) scrollBack(detail);
     if (hasAny(changes, "record", "node", "kernel", "stored")) {
       refill(side, ...planList(app, state, () => update(new Set(["stored"]))));
     }
@@ -63,43 +95,92 @@ function modePlan(app) {
     f: () => graph.fit(),
     "/": () => graph.field.focus(),
     y: () => copyPlan(app),
+    ...film.keys,
+    ...levels.keys,
   };
   return { el, update, focus, keys };
 }
 
 /**
  * @param {App} app
+ * @param {Levels} levels
  * @param {(kernel: number | null) => void} tellOf */
-function planGraph(app, tellOf) {
+function planGraph(app, levels, tellOf) {
   const graph = new GraphView("plan", {
-    node: (node) => app.select({ node: node.n }),
-    edge: (edge) => app.select({ node: app.record.plan.nodes[edge.a].n }),
-    region: ({ kernel }) => tellOf(kernel),
+    node: ({ n, unit, kernel }) => {
+      if (unit === undefined) return app.select({ node: n });
+      tellOf(kernel ?? null);
+      levels.unfold(unit);
+    },
+    edge: ({ a, value }) => app.select({ node: value ?? app.record.plan.nodes[a].n }),
+    region: ({ kernel, fold }) => (fold === undefined ? tellOf(kernel) : levels.fold(fold)),
+    resize: () => app.changed("levels"),
     hover: (node) => app.light(node && nodeLink(node.n)),
     open: ({ kernel }) => app.select({ ...(kernel == null ? {} : { kernel, mode: "tune" }) }),
   });
   graph.el.classList.add("wb-g-tall");
+  graph.tools.prepend(levels.el);
   return graph;
 }
 
 /**
  * @param {App} app
  * @param {GraphView} graph
+ * @param {Film} film
+ * @param {Levels} levels
  * @param {PlanState} state
  * @param {Changes} changes */
-function updateGraph(app, graph, state, changes) {
+function updateGraph(app, graph, film, levels, state, changes) {
   const { plan } = app.record;
-  const isDrawnAnew = state.drawn !== plan.nodes;
+  const isFolded = levels.isFolded && !film.at; // the film is about values
   if (changes.has("theme")) graph.repaint();
-  if (isDrawnAnew) {
-    state.drawn = plan.nodes;
-    graph.el.hidden = !plan.nodes.length;
-    if (plan.nodes.length) graph.show(planDrawing(app.record), planFirst(plan));
+  const isDrawnAnew = isFolded
+    ? showFolded(graph, levels, state)
+    : showValues(app, graph, film, state);
+  if (isFolded) {
+    if (isDrawnAnew) graph.pick(levels.picked());
+    if (hasAny(changes, "node", "kernel")) graph.lookAt(levels.picked() ?? "");
+    if (isDrawnAnew || hasAny(changes, "hover", "node")) graph.light(levels.lit());
+    return;
   }
+  const place = plan.nodes.findIndex((node) => node.n === app.view.node);
   if (isDrawnAnew || hasAny(changes, "node")) {
-    const place = plan.nodes.findIndex((node) => node.n === app.view.node);
     if (place < 0) graph.pick(null);
     else graph.lookAt(place);
   }
-  if (changes.has("hover")) graph.light(planLit(app));
+  if (!isDrawnAnew && !hasAny(changes, "hover", "node")) return;
+  const isLooking = !app.hover && film.at > 0 && place >= 0; // who reads what is decided
+  graph.light(isLooking ? new Set(readersOf(plan, place)) : planLit(app));
+}
+
+/** Show all values; return whether that is another drawing.
+ * @param {App} app
+ * @param {GraphView} graph
+ * @param {Film} film
+ * @param {PlanState} state */
+function showValues(app, graph, film, state) {
+  const { plan } = app.record;
+  const isOther = state.drawn !== plan.nodes;
+  const decided = decidedAt(film.film, film.at);
+  if (!isOther && state.decided === decided) return false;
+  Object.assign(state, { drawn: plan.nodes, decided, folded: null });
+  graph.el.hidden = !plan.nodes.length;
+  const drawing = planDrawing(app.record, decided);
+  if (plan.nodes.length) graph.show(drawing, isOther ? planFirst(plan) : null);
+  return true;
+}
+
+/** Show the kernels, folded; return whether that is another drawing.
+ * @param {GraphView} graph
+ * @param {Levels} levels
+ * @param {PlanState} state */
+function showFolded(graph, levels, state) {
+  const { drawing, wish } = levels.drawing(graph.camera.size);
+  if (state.folded === drawing) return false;
+  const keys = drawing.nodes.map(({ key }) => key);
+  const whole = state.folded ? null : { keys, first: keys.slice(0, 2), whole: true };
+  Object.assign(state, { drawn: null, folded: drawing });
+  graph.el.hidden = false;
+  graph.show(drawing, wish ?? whole);
+  return true;
 }

@@ -5,18 +5,25 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from workbench.kernel.kernel import Kernel
+from workbench.viz.exploration.scheduled_tensors import ScheduledTensors
 from workbench.viz.model.decisions import printed_decisions
-from workbench.viz.page.panel import Panel, heading
-from workbench.viz.scheduled_tensors import ScheduledTensors
-from workbench.viz.text.decisions import decisions_text
+from workbench.viz.page.panel import Panel, heading, kernel_table
+from workbench.viz.text.decisions import decisions_text, explained_text
 
 
 def plan_text(ex: ScheduledTensors, kernels: Sequence[tuple[int, Kernel]]) -> str:
-    """Return the kernels, and the decisions about all values."""
+    """Return the kernels, several as a table, what is fused at a cost, and the decisions about all
+    values in the order in which the scheduler made them: the steps of the film."""
     nothing = [ex.nothing_to_do] if ex.nothing_to_do else []
     headings = [heading(place, kernel) for place, kernel in kernels]
-    decisions = decisions_text(printed_decisions(ex.decisions), len(ex.decisions))
-    return "\n".join([ex.headline, *nothing, *headings, decisions])
+    if len(kernels) > 1:
+        headings = [str(kernel_table(ex))]
+    rows = printed_decisions(ex.decisions)
+    parts = [
+        explained_text(rows, len(ex.kernels)),
+        decisions_text(rows, len(ex.decisions)),
+    ]
+    return "\n".join([ex.headline, *nothing, *headings, *filter(None, parts)])
 
 
 PANEL = Panel(pane="plan", mode="plan", text=plan_text)

@@ -2,13 +2,16 @@
 // and figures are those that the scheduler recorded; nothing is made up here.
 
 import { linked } from "../../app/links.js";
-import { button, heading, kernelNumber, nodeLines } from "../../app/pieces.js";
+import { meaningOf } from "../../app/glossary.js";
+import { button, heading, headingOf, kernelNumber, nodeLines } from "../../app/pieces.js";
 import { nodeLink } from "../../app/store.js";
 import { h, words } from "../../base/elements.js";
 import { walkable } from "../../base/lists.js";
 import { bytesText, plural } from "../../base/text.js";
 import { decisionOf } from "../../record/rules.js";
-import { decisionParts } from "./decision.js";
+import { readersLine } from "../../app/decisions/choices.js";
+import { decisionParts } from "../../app/decisions/decision.js";
+import { alikeLine } from "./alike.js";
 
 /** @import { DecisionRow, PageRecord, PlanNode } from "../../record.d.ts" */
 /** @import { App } from "../../app/store.js" */
@@ -30,7 +33,10 @@ export function planDetail(app, kernel, tellOf) {
 }
 
 /** A value that goes from one kernel to another through memory.
- * @typedef {{decision: DecisionRow, kernel: number, bytes?: number, readers: number[]}} Cut
+ * `times`: the number of equal kernels that end for the same reason.
+ * @typedef {{
+ *   decision: DecisionRow, kernel: number, bytes?: number, readers: number[], times?: number
+ * }} Cut
  * @typedef {(kernel: number | null) => void} TellOf */
 
 /** The values that go from one kernel to another through memory, by the kernels that store them.
@@ -49,35 +55,101 @@ function cutsOf(record) {
     values.set(n, value);
   }
   return decisions.flatMap((decision) => {
-    const { node, stored, kernel, figures } = decision;
+    const { node, stored, kernel, estimates } = decision;
     const { bytes, kernels = [] } = values.get(node) ?? {};
     const readers = [...kernels].sort((a, b) => a - b);
     const isCut = stored && kernel !== null &&
-      (readers.length || (!nodes.length && figures.length));
+      (readers.length || (!nodes.length && estimates.length));
     return isCut ? [{ decision, kernel, bytes, readers }] : [];
   }).sort((a, b) => a.kernel - b.kernel);
 }
 
-const COUNTS = ["NO KERNEL", "ONE KERNEL", "TWO KERNELS", "THREE KERNELS", "FOUR KERNELS"];
+/** The first of the cuts between kernels that are equal, for the same reason, with their number.
+ * @param {PageRecord} record
+ * @param {Cut[]} cuts
+ * @returns {Cut[]} */
+function alikeOnce({ plan: { runs } }, cuts) {
+  /** @type {Map<string, Cut>} */
+  const firsts = new Map();
+  for (const cut of cuts) {
+    const kernels = [cut.kernel, ...cut.readers].map((k) => runs[k].like);
+    const key = `${kernels} ${cut.decision.reason}`;
+    const first = firsts.get(key);
+    firsts.set(key, { ...first ?? cut, times: (first?.times ?? 0) + 1 });
+  }
+  return [...firsts.values()];
+}
+
+const COUNTS = ["", "ONE KERNEL", "TWO KERNELS", "THREE KERNELS", "FOUR KERNELS"];
 
 /** @param {App} app */
 function wholeParts(app) {
   const cuts = cutsOf(app.record);
   const n = app.record.kernels.length;
-  const intro = n === 0
-    ? "There is nothing to compute."
-    : cuts.length
+  if (!n) return [h("p", { class: "wb-quiet" }, app.record.nothing)];
+  const intro = cuts.length
     ? "A kernel ends where its value must go through memory. Everything else is fused into its readers."
     : n === 1
-    ? "Everything is fused: only the result goes to memory."
+    ? oneKernel(app)
     : "The kernels do not read each other's results: each computes one of its own.";
   return [
-    heading(`WHY ${COUNTS[n] || `${n} KERNELS`}?`),
+    headingOf("kernels?", `WHY ${COUNTS[n] || `${n} KERNELS`}?`),
     h("p", {}, intro),
-    ...cutList(app, cuts),
-    n > 0 &&
+    ...cutList(app, alikeOnce(app.record, cuts)),
+    ...explained(app, n === 1),
     h("p", { class: "wb-quiet" }, "Click a cut line, a value, or the area of a kernel."),
   ];
+}
+
+/** @param {App} app */
+const oneKernel = ({ record: { plan } }) =>
+  plan.decisions.some(({ tradeoff }) => tradeoff)
+    ? "Only the result goes to memory. What else could have gone there, and why it did not:"
+    : plan.decisions.some(({ rank }) => rank !== null)
+    ? "Only the result goes to memory: to fuse the others costs nothing. A kernel could have ended here:"
+    : "Only the result goes to memory: there is no other value.";
+
+/** What explains that there are not more kernels, the most interesting first: what is fused although
+ * that costs something; of a single kernel without that, where it could have ended.
+ * @param {App} app
+ * @param {boolean} isWhole whether this is all that there is to say */
+function explained(app, isWhole) {
+  const rows = app.record.plan.decisions.filter(({ rank, tradeoff }) =>
+    rank !== null && (isWhole || tradeoff)
+  ).sort((a, b) => Number(a.rank) - Number(b.rank));
+  if (!rows.length) return [];
+  return [
+    !isWhole && h("p", {}, "Fused, although that costs something:"),
+    walkable(
+      "listbox",
+      "why it is fused",
+      { class: "wb-plan-cuts" },
+      ...rows.slice(0, MOST_CUTS).map((decision) => explainedItem(app, decision)),
+    ),
+  ];
+}
+
+/** In 1  the value; under it the recorded reason, and what the figures say.
+ * @param {App} app
+ * @param {DecisionRow} decision */
+function explainedItem(app, { node, value, kernel, reason, costs }) {
+  return linked(
+    h(
+      "div",
+      {
+        role: "option",
+        "data-item": "",
+        "data-key": `explained-${node}`,
+        "data-term": "fused",
+        "aria-selected": String(app.view.node === node),
+        onclick: () => app.select({ node }),
+      },
+      h("div", { class: "wb-plan-way" }, kernelNumber(app, kernel), words(value, "wb-clip", 40)),
+      h("div", { class: "wb-reason" }, words(reason, "", 600)),
+      h("div", { class: "wb-quiet" }, costs),
+    ),
+    nodeLink(node),
+  );
 }
 
 /**
@@ -100,7 +172,7 @@ function cutList(app, cuts) {
 /** 1 → 2  the value and its bytes; under it the recorded reason, and what the figures say.
  * @param {App} app
  * @param {Cut} cut */
-function cutItem(app, { decision, kernel, bytes, readers }) {
+function cutItem(app, { decision, kernel, bytes, readers, times = 1 }) {
   const { node, name, reason } = decision;
   return linked(
     h(
@@ -109,6 +181,7 @@ function cutItem(app, { decision, kernel, bytes, readers }) {
         role: "option",
         "data-item": "",
         "data-key": `cut-${node}`,
+        "data-term": "cut",
         "aria-selected": String(app.view.node === node),
         onclick: () => app.select({ node }),
       },
@@ -119,9 +192,11 @@ function cutItem(app, { decision, kernel, bytes, readers }) {
         h("span", { "aria-label": "to" }, "→"),
         ...(readers.length ? readers.slice(0, 4).map((k) => kernelNumber(app, k)) : ["memory"]),
         words(name, "wb-clip", 40),
+        times > 1 &&
+          h("b", { class: "wb-figure", title: `${times} equal kernels end so` }, `${times} ×`),
         bytes !== undefined && h("b", { class: "wb-figure" }, bytesText(bytes)),
       ),
-      h("div", { class: "wb-plan-reason" }, words(reason, "", 600)),
+      h("div", { class: "wb-reason" }, words(reason, "", 600)),
       h("div", { class: "wb-quiet" }, decision.costs),
     ),
     nodeLink(node),
@@ -148,6 +223,7 @@ function kernelParts(app, kernel, tellOf) {
       h("b", { title: name }, words(title)),
       backButton(app, tellOf),
     ),
+    alikeLine(app, kernel, tellOf),
     h(
       "p",
       { class: "wb-quiet" },
@@ -199,12 +275,21 @@ function valueParts(app, n, decision, drawn, tellOf) {
   return [
     heading(
       decision?.stored ? "STORED" : drawn?.role === "input" ? "INPUT" : "FUSED",
-      h("b", {}, words(drawn?.label ?? decision?.name ?? "")),
-      h("span", { class: "wb-quiet" }, `${app.record.nodes.shape[n]} ${app.record.nodes.dtype[n]}`),
+      h(
+        "b",
+        { title: meaningOf(app.record, app.record.nodes.op[n]) },
+        words(drawn?.label ?? decision?.name ?? ""),
+      ),
+      h(
+        "span",
+        { class: "wb-quiet", title: "its shape and dtype" },
+        `${app.record.nodes.shape[n]} ${app.record.nodes.dtype[n]}`,
+      ),
       ...nodeLines(app, n),
       backButton(app, tellOf),
     ),
     cut && h("p", {}, waySentence(app, cut)),
+    readersLine(app, n),
     ...(decision
       ? decisionParts(app, decision)
       : [h("p", { class: "wb-quiet" }, "There was nothing to decide here.")]),
@@ -228,7 +313,7 @@ function waySentence(app, { kernel, bytes, readers }) {
 
 /** @type {(app: App, tellOf: TellOf) => HTMLElement} */
 const backButton = (app, tellOf) =>
-  button(app, "all cuts", () => tellOf(null), {
+  button(app, "all reasons", () => tellOf(null), {
     title: "why there are this many kernels",
     name: "plan-all",
   });

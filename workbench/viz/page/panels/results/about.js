@@ -6,6 +6,7 @@ import { h, words } from "../../base/elements.js";
 import { fold } from "../../base/fold.js";
 import { bytesText, countText } from "../../base/text.js";
 import { estimateParts } from "./estimate.js";
+import { identityRow } from "./identity.js";
 import { noteField } from "./note.js";
 import { roofline } from "./roofline.js";
 
@@ -22,15 +23,22 @@ export function aboutVariant(app) {
   return h(
     "div",
     { class: "wb-about" },
+    identityRow(app, variant),
     same && h("p", {}, "No measurable difference to ", words(other.name), "."),
     variant.check &&
       h(
         "p",
-        { class: variant.check.ok ? "wb-good" : "wb-bad" },
+        { class: variant.check.ok ? "wb-good" : "wb-bad", "data-term": "check" },
         variant.check.ok ? "✓ " : "✗ ",
         words(variant.check.text, "", 400),
       ),
-    variant.bound && h("p", {}, h("b", {}, "BOUND "), words(variant.bound, "", 600)),
+    variant.bound &&
+      h(
+        "p",
+        {},
+        h("b", { "data-term": "bottleneck" }, "BOTTLENECK "),
+        words(variant.bound, "", 600),
+      ),
     ...estimateParts(app, variant),
     roofline(app),
     optsFold(variant),
@@ -75,7 +83,7 @@ function stepParts({ name, opts, why, counts }) {
 
 /** @param {Record<string, number> | null} counts */
 function countsFold(counts) {
-  return counts && fold("counts", "counts of one run", () => countsTable(counts));
+  return counts && fold("counts", "counts: what one run does", () => countsTable(counts));
 }
 
 /** @param {Record<string, number>} counts */
@@ -84,7 +92,7 @@ function countsTable(counts) {
     "dl",
     { class: "wb-counts" },
     ...Object.entries(counts).flatMap(([name, n]) => [
-      h("dt", {}, name.replaceAll("_", " ")),
+      h("dt", { "data-term": name.replaceAll("_", " ") }, name.replaceAll("_", " ")),
       h(
         "dd",
         { title: n.toLocaleString("en") },

@@ -17,9 +17,9 @@ export function baselineRows(app) {
         title: b.error ? String(b.error) : "a function of your own",
       },
       h("span", { class: "wb-name" }, h("span", { class: "wb-pin" }), words(b.name, "wb-clip", 40)),
-      ...(b.error
-        ? [words(String(b.error), "wb-bad wb-span3 wb-clip")]
-        : timeCells(app, b.timing, b.timing?.emulator)),
+      b.error
+        ? words(String(b.error), "wb-bad wb-said wb-clip")
+        : timeCells(app, b.timing, b.timing?.emulator),
     )
   );
   return rows.length ? h("div", { class: "wb-list" }, ...rows) : null;

@@ -20,12 +20,12 @@ export function estimateParts(app, { cost, timing }) {
     h(
       "p",
       { class: "wb-estimate", title: "for repeated runs, with warm caches" },
-      h("b", {}, "ESTIMATE "),
+      h("b", { "data-term": "estimate" }, "ESTIMATE "),
       `predicted ${secondsText(cost.predicted_s)}, limited by ${limit}`,
       real(timing)
         ? `; measured ${secondsText(timing.median_s)} ${spreadText(timing)}, ${
           three(timing.median_s / cost.predicted_s)
-        }× that`
+        } times the prediction`
         : "; not measured",
     ),
     kernel && fold("estimate", "estimate as numbers", () => estimateTable(kernel, cost)),
@@ -40,7 +40,7 @@ function estimateTable({ bytes: needed }, { flops, bytes, seconds, threads }) {
   const took = (/** @type {string} */ part) => secondsText(seconds[part]);
   const rows = [
     ["core", "", took("core")],
-    [first, bytesText(moved), "in that"],
+    [first, bytesText(moved), "in core"],
     ...below.map(([level, n]) => [level, bytesText(n), n ? took(level) : ""]),
   ];
   const about = `${countText(flops)} operations on ${bytesText(needed)}: ${
@@ -87,15 +87,19 @@ export function figureTable(title, heads, rows) {
     h(
       "tr",
       {},
-      h("th", { scope: "row" }, words(name, "", 24)),
-      ...cells.map((cell) => h("td", {}, cell)),
+      h("th", { scope: "row", "data-term": name }, words(name, "", 24)),
+      ...cells.map((cell) => h("td", { "data-term": cell.includes("±") ? "±" : cell }, cell)),
     );
   return h(
     "table",
-    { class: "wb-plan-figures" },
+    { class: "wb-figures" },
     h("caption", {}, title),
     heads.length > 0 &&
-      h("thead", {}, h("tr", {}, ...heads.map((head) => h("th", { scope: "col" }, head)))),
+      h(
+        "thead",
+        {},
+        h("tr", {}, ...heads.map((head) => h("th", { scope: "col", "data-term": head }, head))),
+      ),
     h("tbody", {}, ...rows.map(row)),
   );
 }

@@ -1,42 +1,25 @@
 // A note that the reader writes about a variant.
 
 import { act, canAsk } from "../../app/actions.js";
+import { draftField } from "../../app/draft_field.js";
+import { meaningOf } from "../../app/glossary.js";
 import { h, words } from "../../base/elements.js";
 
 /** @import { VariantRow } from "../../record.d.ts" */
 /** @import { App } from "../../app/store.js" */
 
-/** Figures that arrive make the pane anew: what is being written outlives that, as a draft.
+/**
  * @param {App} app
- * @param {VariantRow} variant */
-export function noteField(app, variant) {
-  const off = !canAsk(app);
-  if (off) return variant.note ? h("p", { class: "wb-note" }, words(variant.note, "", 2000)) : null;
-  const { variant: of } = app.view;
-  if (of === null) return null;
-  const draft = app.draft?.of === of
-    ? app.draft
-    : { of, text: variant.note, recordText: variant.note };
-  const tell = async () => {
-    if (draft.text === draft.recordText) return;
-    draft.recordText = draft.text;
-    const reply = await act(app, "results", { do: "note", variant: of, text: draft.text });
-    if (reply && app.draft === draft && draft.text === draft.recordText) app.draft = null; // the record has it
-  };
-  const input = h("input", {
-    class: "wb-input",
-    type: "text",
-    placeholder: "note",
-    "aria-label": "note",
-    "data-key": "note",
+ * @param {VariantRow} row */
+export function noteField(app, row) {
+  const { variant } = app.view;
+  if (!canAsk(app)) {
+    return row.note ? h("p", { class: "wb-note" }, words(row.note, "", 2000)) : null;
+  }
+  if (variant === null) return null;
+  const tell = (/** @type {string} */ text) => act(app, "results", { do: "note", variant, text });
+  return draftField(app, "note", variant, row.note, tell, {
     maxlength: 2000,
-    oninput: ({ target }) => {
-      draft.text = target.value;
-      app.draft = draft;
-    },
-    onchange: tell,
-    onblur: tell,
+    title: meaningOf(app.record, "note"),
   });
-  input.value = draft.text;
-  return input;
 }

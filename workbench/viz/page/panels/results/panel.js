@@ -3,11 +3,13 @@
 
 import { check, measure, pin, search } from "../../app/actions.js";
 import { button, failure, hasAny, heading } from "../../app/pieces.js";
+import { spreadText } from "../../app/timing.js";
 import { h, refill, words } from "../../base/elements.js";
 import { secondsText } from "../../base/text.js";
 import { aboutVariant } from "./about.js";
 import { baselineButton, baselineRows } from "./baselines.js";
-import { variantTree } from "./variants.js";
+import { staleLine } from "./stale.js";
+import { deletedVariants, savedVariants, variantTree } from "./variants.js";
 
 /** @import { Changes, PanelRow } from "../../types.d.ts" */
 /** @import { App } from "../../app/store.js" */
@@ -26,6 +28,9 @@ function resultsPane(app) {
       el,
       heading("RESULTS", warmth(app)),
       variantTree(app),
+      staleLine(app),
+      savedVariants(app),
+      deletedVariants(app),
       baselineRows(app),
       emulated(app),
       resultButtons(app),
@@ -56,14 +61,16 @@ function emulated(app) {
   const rows = app
     .variantsOf(app.view.kernel)
     .map((i) => app.record.variants[i])
-    .flatMap(({ name, timing }) => timing?.emulator ? [{ name, timing }] : []);
+    .flatMap(({ name, timing, elsewhere }) =>
+      [timing, ...elsewhere].flatMap((row) => row?.emulator ? [{ name, timing: row }] : [])
+    );
   if (!rows.length) return null;
   return h(
     "div",
     { class: "wb-list" },
     h(
       "div",
-      { class: "wb-quiet wb-small" },
+      { class: "wb-quiet wb-small", "data-term": "EMULATOR" },
       `EMULATOR (${rows[0].timing.device}): not the speed of the kernel`,
     ),
     ...rows.map((v) =>
@@ -71,7 +78,11 @@ function emulated(app) {
         "div",
         { class: "wb-row wb-variant" },
         h("span", { class: "wb-name" }, h("span", { class: "wb-pin" }), words(v.name)),
-        h("span", { class: "wb-figure wb-span3" }, secondsText(v.timing.median_s)),
+        h(
+          "span",
+          { class: "wb-figure wb-said" },
+          `${secondsText(v.timing.median_s)} ${spreadText(v.timing)}`,
+        ),
       )
     ),
   );

@@ -7,9 +7,9 @@ from copy import copy
 
 from workbench.kernel.kernel import Kernel
 from workbench.measure.speeds import Speeds
+from workbench.viz.exploration.scheduled_tensors import ScheduledTensors
 from workbench.viz.page.panel import Panel, kernels_text
 from workbench.viz.record.variants import variant_row
-from workbench.viz.scheduled_tensors import ScheduledTensors
 from workbench.viz.schema.variant import ErrorWords, VariantRow
 from workbench.viz.session.timing_rows import timing_text
 
@@ -20,7 +20,7 @@ def results_text(ex: ScheduledTensors, kernels: Sequence[tuple[int, Kernel]]) ->
     rows, speeds = _tried(ex), _speeds(ex)
 
     def results_of(place: int, kernel: Kernel) -> str:
-        own = [row for row in rows if row.kernel == place]
+        own = [row for row in rows if row.kernel == place and not row.deleted]
         return "\n".join(line for row in own for line in _result(row, speeds))
 
     return kernels_text(ex, kernels, results_of)
@@ -46,6 +46,8 @@ def _result(row: VariantRow, speeds: Speeds | None) -> Iterator[str]:
     how = [*row.rules_off, *(["source edited by hand"] if row.edited else [])]
     yield f"  {row.name}: {'; '.join([opts, *how])}"
     yield f"    {timing_text(row.timing, speeds) if row.timing else 'not timed'}"
+    for other in row.elsewhere:
+        yield f"    on {other.device}: {timing_text(other, speeds)}"
     remarks = [
         row.check and row.check.text,
         row.error and _error_text(row.error),

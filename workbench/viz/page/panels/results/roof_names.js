@@ -1,4 +1,4 @@
-// Where the names of dots stand: where no other dot or name is.
+// Where the names of dots stand: where no other dot, name or roof is.
 
 import { ROOF } from "./roof_axes.js";
 
@@ -11,25 +11,30 @@ const MOST_NAMED = 4; // dots; of more, only those that are due are named
  * @typedef {[number, number, number, number]} Box */
 
 /** Return where the name of each dot stands beside it, null where there is no room. The first have
- * the first choice.
- * @param {NamedDot[]} dots */
-export function namePlaces(dots) {
+ * the first choice. What is due stands on a roof rather than nowhere.
+ * @param {NamedDot[]} dots
+ * @param {Point[]} [roofs] points of the lines */
+export function namePlaces(dots, roofs = []) {
   const obstacles = dots.map(({ at: [x, y] }) => box(x - 5, y - 5, x + 5, y + 5));
+  const lines = roofs.map(([x, y]) => box(x, y, x, y));
   return dots.map((dot) => {
     if (!dot.isDue && dots.length > MOST_NAMED) return null;
-    const name = namePlace(dot, obstacles);
+    const name = namePlace(dot, [...obstacles, ...lines]) ??
+      (dot.isDue ? namePlace(dot, obstacles, true) : null);
     if (name) obstacles.push(name.box);
     return name && name.place;
   });
 }
 
-/** Beside a dot: below or above, to the side that has more room first.
+/** Beside a dot: below or above, to the side that has more room first; there whatever it is on, where
+ * it must be.
  * @param {NamedDot} dot
- * @param {Box[]} obstacles */
-function namePlace({ at: [left, top], width, isDue }, obstacles) {
+ * @param {Box[]} obstacles
+ * @param {boolean} [mustBe] */
+function namePlace({ at: [left, top], width }, obstacles, mustBe = false) {
   const [near, far] = left > ROOF.width / 2 ? [-9, 9] : [9, -9];
   const names = [near, far].flatMap((x) =>
-    [12, -6].map((y) => {
+    [3, 12, -6, 22, -16].map((y) => {
       const [from, base] = [left + x - (x < 0 ? width : 0), top + y];
       return { place: point(x, y), box: box(from, base - 8, from + width, base + 2) };
     })
@@ -40,7 +45,7 @@ function namePlace({ at: [left, top], width, isDue }, obstacles) {
     obstacles.every((other) =>
       x0 >= other[2] || x1 <= other[0] || y0 >= other[3] || y1 <= other[1]
     );
-  return names.find(isFree) ?? (isDue ? names[0] : null);
+  return names.find(isFree) ?? (mustBe ? names[1] : null);
 }
 
 /** @type {(x: number, y: number) => Point} */

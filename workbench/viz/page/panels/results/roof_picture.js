@@ -1,21 +1,27 @@
 // The picture of a roofline.
 
 import { goTo, pinned } from "../../app/actions.js";
+import { spreadText } from "../../app/timing.js";
 import { svg } from "../../base/elements.js";
 import { three } from "../../base/text.js";
 import { ROOF, roofAxes } from "./roof_axes.js";
 import { namePlaces } from "./roof_names.js";
 
-/** @import { MachineRow, VariantRow } from "../../record.d.ts" */
+/** @import { TimingRow, VariantRow } from "../../record.d.ts" */
 /** @import { Point } from "../../graph/graph.d.ts" */
 /** @import { Axes } from "./roof_axes.js" */
 /** @import { App } from "../../app/store.js" */
 
-/** A measured variant and its place: operations for each byte, and a second.
- * @typedef {{i: number, variant: VariantRow, x: number, y: number}} Dot */
+/** A measured variant and its place: operations for each byte, and a second. `device` is another one
+ * than the record's.
+ * @typedef {{
+ *   i: number, variant: VariantRow, timing: TimingRow, x: number, y: number, device: string
+ * }} Dot */
 
 const ROOF_DASHES = ["", "7 3", "3 3", "1 3"]; // of the slopes, the fastest level first
-const NAME_LETTERS = 16;
+const NAME_LETTERS = 14;
+const LETTER = 6.4; // of names, how wide
+const LEGEND = { row: 12, sample: 14, column: 43 };
 
 /**
  * @param {App} app
@@ -25,39 +31,58 @@ const NAME_LETTERS = 16;
  * @param {Dot[]} dots */
 export function roofPicture(app, kind, peak, bandwidth, dots) {
   const axes = roofAxes(bandwidth, peak, dots);
-  const texts = dots.map(({ variant, x, y }) =>
-    `${variant.name}: ${rateText(y)} at ${three(x)} operations a byte`
-  );
+  const alone = app.record.machine.one_thread?.peak[kind] ?? peak;
+  const roofs = roofLines(axes, peak, alone < 0.9 * peak ? alone : null);
+  const legend = roofLegend(roofs);
   return svg(
     "svg",
     {
       class: "wb-roof",
-      viewBox: `0 0 ${ROOF.width} ${ROOF.height}`,
+      "data-term": "roofline",
+      viewBox: `0 0 ${ROOF.width} ${ROOF.height + legend.height}`,
       role: "img",
-      "aria-label": `peak ${rateText(peak)}; measured: ${texts.join("; ")}`,
+      "aria-label": `peak ${rateText(peak)}; measured: ${dots.map(dotText).join("; ")}`,
     },
     ...roofGrid(axes),
-    ...axes.bandwidth.map((row, i) => roofSlope(axes, row, peak, i)),
-    roofCeiling(app, axes, peak, kind),
-    ...roofDots(app, axes, dots),
+    ...roofs.map(({ from, to, dashes, kind }) =>
+      svg("path", {
+        class: `wb-roof-line ${kind}`,
+        "data-term": "roof",
+        "stroke-dasharray": dashes,
+        d: `M${from.join(" ")}L${to.join(" ")}`,
+      })
+    ),
+    ...legend.parts,
+    ...roofDots(app, axes, dots, roofs),
   );
 }
+
+/** What a dot says: its speed with its spread, and on which device.
+ * @param {Dot} dot */
+const dotText = ({ variant, timing, x, y, device }) =>
+  `${variant.name}${device && ` on ${device}`}: ${rateText(y)} ${spreadText(timing)}, ` +
+  `${three(x)} operations for each byte loaded or stored`;
 
 /** The dots with their names; the chosen one and the pinned one have the first choice, and are
  * always named.
  * @param {App} app
  * @param {Axes} axes
- * @param {Dot[]} dots */
-function roofDots(app, axes, dots) {
+ * @param {Dot[]} dots
+ * @param {Roof[]} roofs */
+function roofDots(app, axes, dots, roofs) {
   /** @type {(dot: Dot) => Point} */
   const at = ({ x, y }) => [axes.across(x), axes.up(y)];
-  const rank = (/** @type {Dot} */ { i }) => i === app.view.variant ? 0 : i === pinned(app) ? 1 : 2;
+  const rank = (/** @type {Dot} */ { i, device }) =>
+    device ? 3 : i === app.view.variant ? 0 : i === pinned(app) ? 1 : 2;
   const ranked = [...dots].sort((a, b) => rank(a) - rank(b));
-  const places = namePlaces(ranked.map((dot) => ({
-    at: at(dot),
-    width: dot.variant.name.slice(0, NAME_LETTERS).length * 6.2,
-    isDue: rank(dot) < 2,
-  })));
+  const places = namePlaces(
+    ranked.map((dot) => ({
+      at: at(dot),
+      width: shortName(dot).length * LETTER,
+      isDue: rank(dot) < 2,
+    })),
+    roofs.flatMap(pointsOf),
+  );
   return dots.map((dot) => roofDot(app, at(dot), dot, places[ranked.indexOf(dot)]));
 }
 
@@ -97,68 +122,101 @@ function roofGrid({ x0, x1, y0, y1, across, up }) {
   ];
 }
 
-/** The slope of a level: bytes a second times operations a byte, up to the ceiling.
+/** A line of the picture with its name in the legend.
+ * @typedef {{name: string, from: Point, to: Point, dashes: string, kind: string}} Roof */
+
+/** The ceilings, of all cores and of one alone, and the slopes of the levels: bytes a second times
+ * operations a byte, up to the ceiling.
  * @param {Axes} axes
- * @param {[string, number]} roof
  * @param {number} peak
- * @param {number} i */
-function roofSlope({ x0, y0, across, up }, [level, rate], peak, i) {
-  const from = Math.max(x0, y0 / rate);
-  const named = from * (peak / rate / from) ** (i % 2 ? 0.3 : 0.1); // each level's name somewhere else
-  return svg(
-    "g",
-    {},
-    svg("path", {
-      class: "wb-roof-line",
-      "stroke-dasharray": ROOF_DASHES[i] ?? "",
-      d: `M${across(from)} ${up(from * rate)}L${across(peak / rate)} ${up(peak)}`,
-    }),
-    svg("text", {
-      class: "wb-roof-name",
-      x: across(named) - 3,
-      y: up(named * rate) - 3,
-      "text-anchor": "end",
-    }, level),
-  );
+ * @param {number | null} alone
+ * @returns {Roof[]} */
+function roofLines({ x0, x1, y0, across, up, bandwidth }, peak, alone) {
+  const ridge = across(peak / bandwidth[0][1]);
+  /** @type {(name: string, rate: number, dashes: string, kind: string) => Roof} */
+  const ceiling = (name, rate, dashes, kind) => ({
+    name: `${name} ${rateText(rate)}`,
+    from: [ridge, up(rate)],
+    to: [across(x1), up(rate)],
+    dashes,
+    kind,
+  });
+  const slopes = bandwidth.map(([name, rate], i) => {
+    const from = Math.max(x0, y0 / rate);
+    /** @type {Roof} */
+    const roof = {
+      name,
+      from: [across(from), up(from * rate)],
+      to: [across(peak / rate), up(peak)],
+      dashes: ROOF_DASHES[i] ?? "",
+      kind: "",
+    };
+    return roof;
+  });
+  return [
+    ceiling("peak", peak, "", ""),
+    ...(alone === null ? [] : [ceiling("one thread", alone, "5 4", "wb-roof-one")]),
+    ...slopes,
+  ];
 }
 
-/** The ceilings: of all cores, and of one alone.
- * @param {App} app
- * @param {Axes} axes
- * @param {number} peak
- * @param {string} kind */
-function roofCeiling(app, { x1, across, up, bandwidth }, peak, kind) {
-  const alone = app.record.machine.one_thread?.peak[kind];
-  const from = across(peak / bandwidth[0][1]);
-  return svg(
-    "g",
-    {},
-    svg("path", { class: "wb-roof-line", d: `M${from} ${up(peak)}H${across(x1)}` }),
-    svg(
-      "text",
-      { class: "wb-roof-name", x: across(x1) - 2, y: up(peak) - 4, "text-anchor": "end" },
-      `peak ${rateText(peak)}`,
+/** Points of a line, near enough to each other that no name stands between them.
+ * @param {Roof} roof
+ * @returns {Point[]} */
+function pointsOf({ from: [x0, y0], to: [x1, y1] }) {
+  const count = Math.ceil(Math.hypot(x1 - x0, y1 - y0) / 4) + 1;
+  return Array.from({ length: count + 1 }, (_, i) => {
+    const share = i / count;
+    return [x0 + share * (x1 - x0), y0 + share * (y1 - y0)];
+  });
+}
+
+/** The names of the roofs below the picture, where they are on top of nothing: a ceiling in each row,
+ * the levels in the last.
+ * @param {Roof[]} roofs */
+function roofLegend(roofs) {
+  const ceilings = roofs.filter(({ from, to }) => from[1] === to[1]).length;
+  const perRow = Math.floor(ROOF.width / LEGEND.column);
+  const places = roofs.map((_, i) => {
+    const level = Math.max(0, i - ceilings);
+    const row = Math.min(i, ceilings) + Math.floor(level / perRow);
+    return [4 + (level % perRow) * LEGEND.column, ROOF.height + row * LEGEND.row + 8];
+  });
+  const parts = [
+    ...roofs.map(({ dashes, kind }, i) =>
+      svg("path", {
+        class: `wb-roof-line ${kind}`,
+        "stroke-dasharray": dashes,
+        d: `M${places[i][0]} ${places[i][1] - 3}h${LEGEND.sample}`,
+      })
     ),
-    alone !== undefined && alone < 0.9 * peak &&
-      svg("path", { class: "wb-roof-line wb-roof-one", d: `M${from} ${up(alone)}H${across(x1)}` }),
-    alone !== undefined && alone < 0.9 * peak &&
-      svg("text", {
-        class: "wb-roof-name",
-        x: across(x1) - 2,
-        y: up(alone) + 10,
-        "text-anchor": "end",
-      }, `one thread ${rateText(alone)}`),
-  );
+    ...roofs.map(({ name }, i) => {
+      const [x, y] = places[i];
+      return svg("text", { class: "wb-roof-name", x: x + LEGEND.sample + 3, y }, name);
+    }),
+  ];
+  const rows = ceilings + Math.ceil((roofs.length - ceilings) / perRow);
+  return { parts, height: rows * LEGEND.row };
 }
 
-/** A variant: a diamond if ratios refer to it, filled if it is the one that is shown.
+/** @param {Dot} dot */
+const shortName = ({ variant: { name } }) =>
+  name.length > NAME_LETTERS ? `${name.slice(0, NAME_LETTERS - 1)}…` : name;
+
+/** A variant: a diamond if ratios refer to it, filled if it is the one that is shown, a square on
+ * another device.
  * @param {App} app
  * @param {Point} at
  * @param {Dot} dot
  * @param {Point | null} name */
-function roofDot(app, [left, top], { i, variant, x, y }, name) {
-  const [chosen, isPinned] = [i === app.view.variant, i === pinned(app)];
-  const shape = isPinned ? "M0 -6L6 0L0 6L-6 0Z" : "M-4.5 0a4.5 4.5 0 1 0 9 0a4.5 4.5 0 1 0 -9 0Z";
+function roofDot(app, [left, top], dot, name) {
+  const { i, device } = dot;
+  const [chosen, isPinned] = [!device && i === app.view.variant, i === pinned(app)];
+  const shape = device
+    ? "M-4 -4H4V4H-4Z"
+    : isPinned
+    ? "M0 -6L6 0L0 6L-6 0Z"
+    : "M-4.5 0a4.5 4.5 0 1 0 9 0a4.5 4.5 0 1 0 -9 0Z";
   return svg(
     "g",
     {
@@ -166,11 +224,7 @@ function roofDot(app, [left, top], { i, variant, x, y }, name) {
       transform: `translate(${left} ${top})`,
       onclick: () => goTo(app, i),
     },
-    svg(
-      "title",
-      {},
-      `${variant.name}: ${rateText(y)}, ${three(x)} operations for each byte loaded or stored`,
-    ),
+    svg("title", {}, dotText(dot)),
     svg("path", { d: shape }),
     name &&
       svg("text", {
@@ -178,7 +232,7 @@ function roofDot(app, [left, top], { i, variant, x, y }, name) {
         x: name[0],
         y: name[1],
         "text-anchor": name[0] < 0 ? "end" : "start",
-      }, variant.name.slice(0, NAME_LETTERS)),
+      }, shortName(dot)),
   );
 }
 

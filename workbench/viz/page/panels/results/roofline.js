@@ -4,14 +4,13 @@
 // lines of different dashes, with their names. The figures stand below as text.
 // Source: Williams, Waterman, Patterson 2009; a roof for each cache after Ilic, Pratas, Sousa 2014.
 
-import { peakOf, percent, real } from "../../app/timing.js";
+import { coldSpread, percent, real, spreadText } from "../../app/timing.js";
 import { h } from "../../base/elements.js";
 import { fold } from "../../base/fold.js";
 import { plural, three } from "../../base/text.js";
 import { figureTable, speedTable } from "./estimate.js";
 import { rateText, roofPicture } from "./roof_picture.js";
 
-/** @import { CostRow, MachineRow } from "../../record.d.ts" */
 /** @import { Dot } from "./roof_picture.js" */
 /** @import { App } from "../../app/store.js" */
 
@@ -21,7 +20,7 @@ export function roofline(app) {
   const { machine } = app.record;
   const dots = roofDots(app);
   if (!machine.peak || !machine.bandwidth || !dots.length) return null;
-  const kind = dots.find(({ variant }) => variant.cost)?.variant.cost?.kind ||
+  const kind = dots.find(({ timing }) => timing.kind)?.timing.kind ||
     Object.keys(machine.peak)[0];
   const peak = machine.peak[kind];
   return h(
@@ -32,7 +31,8 @@ export function roofline(app) {
   );
 }
 
-/** The variants of this kernel that were measured on the machine itself.
+/** The variants of this kernel that were measured on the machine itself, on whichever device. What a
+ * variant moves on a device where it was not compiled yet is what it moves on another.
  * @param {App} app
  * @returns {Dot[]} */
 function roofDots(app) {
@@ -40,11 +40,17 @@ function roofDots(app) {
   if (!flops) return [];
   return app.variantsOf(app.view.kernel).flatMap((i) => {
     const variant = app.record.variants[i];
-    const seconds = app.view.cold ? variant.timing?.cold_s : variant.timing?.median_s;
-    const bytes = variant.counts && variant.counts.bytes_loaded + variant.counts.bytes_stored;
-    return real(variant.timing) && seconds && bytes
-      ? [{ i, variant, x: flops / bytes, y: flops / seconds }]
-      : [];
+    const { timing: own, elsewhere, counts } = variant;
+    const known = [own, ...elsewhere].find((timing) => timing?.moved_bytes)?.moved_bytes;
+    const bytes = counts ? counts.bytes_loaded + counts.bytes_stored : known;
+    return [own, ...elsewhere].filter(real).flatMap((timing) => {
+      const seconds = app.view.cold ? timing.cold_s : timing.median_s;
+      const moved = (timing !== own && timing.moved_bytes) || bytes;
+      const device = timing === own ? "" : timing.device;
+      return seconds && moved
+        ? [{ i, variant, timing, device, x: flops / moved, y: flops / seconds }]
+        : [];
+    });
   });
 }
 
@@ -53,7 +59,7 @@ function roofDots(app) {
  * @param {App} app
  * @param {Dot[]} dots */
 function roofFigures(app, dots) {
-  const here = dots.find(({ i }) => i === app.view.variant);
+  const here = dots.find(({ i, device }) => i === app.view.variant && !device);
   const cost = here?.variant.cost;
   return h(
     "div",
@@ -64,12 +70,16 @@ function roofFigures(app, dots) {
           plural(cost.threads, "thread")
         }, and the share reached`,
         [],
-        Object.entries(cost.roofs).map((row) => roofRow(app.record.machine, cost, here.y, row)),
+        Object.entries(cost.roofs).map((row) => roofRow(here, row)),
       ),
     figureTable(
       "measured, and operations per byte",
       [],
-      dots.map(({ variant, x, y }) => [variant.name, rateText(y), three(x)]),
+      dots.map(({ variant, timing, device, x, y }) => [
+        device ? `${variant.name} on ${device}` : variant.name,
+        `${rateText(y)} ${app.view.cold ? coldSpread(timing) : spreadText(timing)}`,
+        three(x),
+      ]),
     ),
     speedTable(app.record.machine),
   );
@@ -77,11 +87,9 @@ function roofFigures(app, dots) {
 
 /** A roof, and the share of it that a variant reached. That of a level of memory follows from the
  * bytes that are predicted to come from there: where a kernel is above it, fewer came.
- * @param {MachineRow} machine
- * @param {CostRow} cost
- * @param {number} y
+ * @param {Dot} dot
  * @param {[string, number]} roof */
-function roofRow(machine, { kind, threads }, y, [level, predicted]) {
+function roofRow({ variant: { timing }, y }, [level, predicted]) {
   if (level !== "peak") {
     return [
       level,
@@ -89,6 +97,7 @@ function roofRow(machine, { kind, threads }, y, [level, predicted]) {
       y > predicted ? "fewer bytes" : percent(y / predicted),
     ];
   }
-  const peak = peakOf(machine, kind, threads) ?? 0;
-  return ["arithmetic", rateText(peak), y > peak ? "fewer operations" : percent(y / peak)];
+  const share = timing?.share;
+  const peak = share ? (timing.gflops * 1e9) / share.fraction : predicted; // as it is now
+  return ["arithmetic", rateText(peak), share ? percent(y / peak) : "fewer operations"];
 }

@@ -1,7 +1,7 @@
 // The time of a variant or a baseline: figure, spread, ratio to the pinned variant.
 
 import { reference } from "../../app/actions.js";
-import { inOneRun, overlap, real, spreadText, timingText } from "../../app/timing.js";
+import { coldSpread, inOneRun, overlap, real, spreadText, timingText } from "../../app/timing.js";
 import { h } from "../../base/elements.js";
 import { secondsText, three } from "../../base/text.js";
 
@@ -14,23 +14,32 @@ import { secondsText, three } from "../../base/text.js";
  * @param {boolean} [hidden] */
 export function timeCells(app, timing, hidden = false) {
   if (!timing || hidden) {
-    return [h("span", { class: "wb-quiet wb-span3" }, hidden ? "emulated" : "not timed")];
+    return h("span", { class: "wb-quiet wb-said" }, hidden ? "emulated" : "not timed");
   }
   const s = app.view.cold ? timing.cold_s : timing.median_s;
-  if (s === null) return [h("span", { class: "wb-quiet wb-span3" }, "not timed cold")];
-  return [
+  if (s === null) return h("span", { class: "wb-quiet wb-said" }, "not timed cold");
+  return h(
+    "span",
+    { class: "wb-times" },
     h(
       "span",
-      { class: "wb-figure", title: timingText(app.record.machine, timing) },
+      {
+        class: `wb-figure ${timing.earlier ? "wb-stale" : ""}`,
+        title: timingText(timing),
+      },
+      timing.earlier && "~",
       secondsText(s),
     ),
     h(
       "span",
-      { class: "wb-figure wb-quiet wb-spread" },
-      app.view.cold ? "" : spreadText(timing),
+      {
+        class: "wb-figure wb-quiet wb-spread",
+        "data-term": timing.samples.length < 2 ? "once" : "±",
+      },
+      app.view.cold ? coldSpread(timing) : spreadText(timing),
     ),
     ratioCell(app, timing, reference(app)?.timing),
-  ];
+  );
 }
 
 /** The ratio of the two times that are shown to each other; where they were not taken in turns, in
@@ -43,7 +52,7 @@ function ratioCell(app, timing, other) {
   const [a, b] = app.view.cold ? [other.cold_s, timing.cold_s] : [other.median_s, timing.median_s];
   if (a === null || b === null) return h("span");
   const apart = inOneRun(timing, other) ? "" : "~";
-  const same = other !== timing && !apart && !app.view.cold && overlap(other, timing);
+  const same = other !== timing && !apart && overlap(other, timing, app.view.cold);
   const meaning = same ? "no measurable difference" : "times as fast as the pinned variant";
   const title = apart
     ? `${meaning}; timed separately: the machine may have been slower or faster`

@@ -1,18 +1,81 @@
 // The variants of a kernel as a tree: each came from another by an opt, an edit or a search.
 
-import { goTo, pinned } from "../../app/actions.js";
-import { h, words } from "../../base/elements.js";
+import { act, canAsk, deleteVariant, goTo, pinned } from "../../app/actions.js";
+import { meaningOf } from "../../app/glossary.js";
+import { button } from "../../app/pieces.js";
+import { real } from "../../app/timing.js";
+import { notDeleted, rowAt } from "../../app/store.js";
+import { elementsOf, h, words } from "../../base/elements.js";
 import { walkable } from "../../base/lists.js";
+import { dateText, plural } from "../../base/text.js";
 import { timeCells } from "./times.js";
 
 /** @import { VariantRow } from "../../record.d.ts" */
 /** @import { App } from "../../app/store.js" */
 
+const THEN = " + "; // before the opts that a variant adds to its parent, in its name
+
 /** @param {App} app */
 export function variantTree(app) {
   const here = app.variantsOf(app.view.kernel);
-  const rows = inTreeOrder(app, here).map(([i, level]) => variantRow(app, i, level));
-  return walkable("tree", "variants", { class: "wb-list" }, ...rows);
+  const rows = inTreeOrder(app, here).flatMap((
+    [i, level],
+  ) => [variantRow(app, i, level), ...elsewhereRows(app, i, level)]);
+  const tree = walkable("tree", "variants", { class: "wb-list" }, ...rows);
+  tree.addEventListener("keydown", ({ key, target }) => {
+    const place = Number(target instanceof HTMLElement && target.dataset.key?.split("-")[1]);
+    if (key === "Delete") deleteVariant(app, place);
+    if (key === "F2") nameVariant(app, place);
+  });
+  return tree;
+}
+
+/** Show a variant, and write its name.
+ * @param {App} app
+ * @param {number} variant */
+function nameVariant(app, variant) {
+  goTo(app, variant);
+  queueMicrotask(() => { // once it is shown
+    const field = elementsOf(app.root ?? document, '.wb-identity [data-key="name"]')[0];
+    field?.focus();
+  });
+}
+
+/** Variants that were deleted can be brought back.
+ * @param {App} app */
+export function deletedVariants(app) {
+  const { variants } = app.record;
+  const deleted = variants.map((_, i) => i)
+    .filter((i) => variants[i].deleted && variants[i].kernel === app.view.kernel);
+  if (!deleted.length) return null;
+  const [last] = deleted.slice(-1);
+  const back = () => act(app, "results", { do: "delete", variants: [last], back: true });
+  return button(app, `${deleted.length} deleted: bring back`, back, {
+    python: true,
+    name: "bring-back",
+    title: `brings back ${variants[last].name}`,
+  });
+}
+
+/** Those that other notebooks saved come when they are asked for.
+ * @param {App} app */
+export function savedVariants(app) {
+  const { saved } = app.record;
+  if (!saved || !canAsk(app)) return null;
+  return button(
+    app,
+    `${plural(saved, "saved variant")}: show`,
+    () => act(app, "results", { do: "saved" }),
+    { python: true, name: "show-saved", title: "that other notebooks tried of this expression" },
+  );
+}
+
+/** What a variant is called among the others: below its parent only what it adds to that.
+ * @param {App} app
+ * @param {VariantRow} variant */
+function label(app, { name, parent }) {
+  const above = rowAt(app.record.variants, notDeleted(app.record, parent))?.name;
+  return above && name.startsWith(above + THEN) ? name.slice(above.length + 1) : name;
 }
 
 /** Return [variant, level] with children under their parents.
@@ -21,7 +84,9 @@ export function variantTree(app) {
 function inTreeOrder(app, here) {
   /** @type {Map<number, number[]>} */
   const children = new Map(here.map((i) => [i, []]));
-  const tops = here.filter((i) => !children.get(app.record.variants[i].parent ?? -1)?.push(i));
+  const parentOf = (/** @type {number} */ i) =>
+    notDeleted(app.record, app.record.variants[i].parent) ?? -1;
+  const tops = here.filter((i) => !children.get(parentOf(i))?.push(i));
   /** @type {(level: number) => (i: number) => number[][]} */
   const rows = (level) => (i) => [[i, level], ...(children.get(i) ?? []).flatMap(rows(level + 1))];
   return tops.flatMap(rows(1));
@@ -44,25 +109,57 @@ function variantRow(app, i, level) {
       "aria-selected": String(i === app.view.variant),
       "data-item": "",
       "data-key": `variant-${i}`,
-      title: [variant.opts.join("\n") || "no opts", variant.note].filter(Boolean).join("\n\n"),
+      title: [
+        [variant.name, meaningOf(app.record, variant.name.split(" ")[0])].filter(Boolean).join(
+          ": ",
+        ),
+        variant.opts.join("\n") || "no opts",
+        variant.when && `made ${dateText(variant.when)}`,
+        variant.note,
+      ].filter(Boolean).join("\n\n"),
       onclick: () => goTo(app, i),
     },
     h(
       "span",
-      { class: "wb-name", style: `padding-left:${Math.min(level - 1, 6) * 10}px` },
+      { class: "wb-name", style: `padding-left:${Math.min(level - 1, 6) * 8}px` },
       h(
         "span",
         { class: "wb-pin", title: isPinned ? "pinned: ratios refer to it" : null },
         isPinned ? "◆" : "",
       ),
-      words(variant.name, "wb-clip", 40),
+      words(label(app, variant), "wb-clip", 80),
       variant.edited && !variant.name.startsWith("edited") &&
-        h("i", { class: "wb-quiet wb-mark" }, "edited"),
+        h("i", { class: "wb-quiet wb-mark", "data-term": "edited" }, "edited"),
+      variant.elsewhere.length > 0 && h("i", { class: "wb-quiet wb-mark" }, app.record.device),
       troubleMark(variant),
     ),
-    ...(busy
-      ? [h("span", { class: "wb-quiet wb-span3" }, "timing…")]
-      : timeCells(app, variant.timing, variant.timing?.emulator)),
+    busy
+      ? h("span", { class: "wb-quiet wb-said" }, "timing…")
+      : timeCells(app, variant.timing, variant.timing?.emulator),
+  );
+}
+
+/** The times of a variant on other devices of this machine.
+ * @param {App} app
+ * @param {number} i
+ * @param {number} level */
+function elsewhereRows(app, i, level) {
+  return app.record.variants[i].elsewhere.filter(real).map((timing) =>
+    h(
+      "div",
+      {
+        class: "wb-variant wb-quiet",
+        role: "presentation",
+        "data-device": timing.device,
+        "data-term": "on a device",
+      },
+      h(
+        "span",
+        { class: "wb-name", style: `padding-left:${Math.min(level, 7) * 8 + 13}px` },
+        `on ${timing.device}`,
+      ),
+      timeCells(app, timing),
+    )
   );
 }
 

@@ -1,32 +1,32 @@
-// Texts before and after, with what differs emphasised.
+// Texts before and after, side by side, with what differs emphasised; where there is little room, one
+// column, in which a changed line stands below what it was.
 
-import { diffLines } from "../../base/diff.js";
 import { h } from "../../base/elements.js";
+import { markedWords, pairLines } from "../../base/pairs.js";
 import { plural } from "../../base/text.js";
 import { wordChange } from "../../record/words.js";
 
 /** @import { NodeColumns } from "../../record.d.ts" */
+/** @import { PairRow } from "../../base/pairs.js" */
 /** @import { Step } from "../../record/states.js" */
+
+const MOST = 60; // lines of a change; the whole texts have all
+const FEW = 12; // rows, of which none needs a partner for them to be a change
 
 /** Before and after as text, what differs emphasised, and what the names stand for.
  * @param {NodeColumns} nodes
  * @param {Step} step */
 export function changeText(nodes, step) {
   const { before, after, where } = wordChange(nodes, step.before, step.after);
-  const lines = before.length === 1 && after.length === 1
-    ? pairOfLines(before[0], after[0])
-    : differenceLines(before, after, 2);
-  const most = 60;
   return h(
     "div",
-    { class: "wb-rw-change", role: "group", "aria-label": "before and after" },
-    h(
-      "pre",
-      {},
-      ...lines.slice(0, most),
-      lines.length > most &&
-        h("span", { class: "wb-quiet" }, `${plural(lines.length - most, "line")} more`),
-    ),
+    {
+      class: "wb-rw-change",
+      role: "group",
+      "aria-label": "before and after",
+      "data-term": "differences",
+    },
+    textPair(before, after, 2, MOST),
     where.length > 0 &&
       h(
         "pre",
@@ -36,54 +36,36 @@ export function changeText(nodes, step) {
   );
 }
 
-/** Two lines, with the words in which they differ emphasised.
- * @param {string} before
- * @param {string} after */
-function pairOfLines(before, after) {
-  const [a, b] = [before, after].map((line) => line.match(/[\w.]+|\s+|./g) || []);
-  const rows = diffLines(a, b);
-  /** @type {(sign: "-" | "+", tokens: string[], kind: string) => HTMLElement} */
-  const line = (sign, tokens, kind) =>
-    h(
-      "span",
-      { class: `wb-rw-${kind}` },
-      `${sign === "-" ? "−" : sign} `,
-      ...rows.filter(([mark]) => mark === " " || mark === sign).map(([mark, i, j]) => {
-        const token = tokens[(sign === "-" ? i : j) ?? -1];
-        return mark === sign ? h("em", {}, token) : token;
-      }),
-      "\n",
-    );
-  return [line("-", a, "minus"), line("+", b, "plus")];
-}
+/** Stands for rows that are left out.
+ * @type {PairRow} */
+const GAP = { left: null, right: null, kind: "same" };
 
-/** A unified difference with `around` lines of context.
+/** Two texts side by side: what differs, with `around` lines of what does not.
  * @param {string[]} before
  * @param {string[]} after
- * @param {number} around */
-function differenceLines(before, after, around) {
-  const rows = diffLines(before, after);
-  const near = new Set();
-  rows.forEach(([sign], i) => {
-    if (sign !== " ") { for (let k = i - around; k <= i + around; k++) near.add(k); }
+ * @param {number} around
+ * @param {number} [most] */
+export function textPair(before, after, around, most = Infinity) {
+  if (before.join("\n") === after.join("\n")) return h("pre", {}, before.join("\n"));
+  const rows = inOneLanguage(pairLines(before, after), before, after);
+  const near = nearChanges(rows, around);
+  const shown = rows.flatMap((row, i) => {
+    if (near.has(i)) return [row];
+    return near.has(i - 1) || i === 0 ? [GAP] : [];
   });
-  /** @type {HTMLElement[]} */
-  const shown = [];
-  rows.forEach(([sign, a, b], i) => {
-    if (!near.has(i)) {
-      if (near.has(i - 1) || i === 0) shown.push(h("span", { class: "wb-quiet" }, "  ⋯\n"));
-      return;
-    }
-    const kind = { "-": "minus", "+": "plus", " ": "same" }[sign];
-    shown.push(
-      h(
-        "span",
-        { class: `wb-rw-${kind}` },
-        `${sign === "-" ? "−" : sign} ${a === null ? after[b] : before[a]}\n`,
-      ),
-    );
-  });
-  return shown;
+  const left = shown.length - most;
+  return h(
+    "div",
+    { class: "wb-pair" },
+    h(
+      "div",
+      { class: "wb-pair-lines" },
+      h("span", { class: "wb-quiet wb-pair-head" }, "before"),
+      h("span", { class: "wb-quiet wb-pair-head" }, "after"),
+      ...inParts(shown.slice(0, most)).flatMap((part) => partCells(part, before, after)),
+      left > 0 && h("span", { class: "wb-quiet wb-pair-gap" }, `${plural(left, "line")} more`),
+    ),
+  );
 }
 
 /** The texts of two states, made when it is opened; `make()` returns [before, after] as lines.
@@ -92,14 +74,16 @@ function differenceLines(before, after, around) {
  * @param {() => string[][]} make
  * @param {(isOpen: boolean) => void} onToggle */
 export function textDifference(title, isOpen, make, onToggle) {
-  const body = h("pre", { class: "wb-rw-whole" });
-  const box = h("details", { class: "wb-rw-texts" }, h("summary", {}, title), body);
+  const body = h("div", { class: "wb-rw-whole" });
+  const box = h(
+    "details",
+    { class: "wb-rw-texts", "data-term": "differences" },
+    h("summary", {}, title),
+    body,
+  );
   const fill = () => {
     const [before, after] = make();
-    const lines = differenceLines(before, after, 4);
-    body.replaceChildren(
-      ...(lines.length && before.join() !== after.join() ? lines : [before.join("\n")]),
-    );
+    body.replaceChildren(textPair(before, after, 4));
   };
   box.addEventListener(
     "toggle",
@@ -108,3 +92,90 @@ export function textDifference(title, isOpen, make, onToggle) {
   if (isOpen) (box.open = true), fill();
   return box;
 }
+
+/** The rows of two texts; where hardly a line has a partner these are texts in two languages: each
+ * is read by itself, and nothing in it is marked.
+ * @param {PairRow[]} rows
+ * @param {string[]} before
+ * @param {string[]} after
+ * @returns {PairRow[]} */
+function inOneLanguage(rows, before, after) {
+  const pairs = rows.filter(({ kind }) => kind !== "other").length;
+  if (rows.length < FEW || pairs >= Math.min(before.length, after.length) / 4) return rows;
+  const place = (/** @type {string[]} */ lines, /** @type {number} */ i) =>
+    i < lines.length ? i : null;
+  return Array.from({ length: Math.max(before.length, after.length) }, (_, i) => ({
+    left: place(before, i),
+    right: place(after, i),
+    kind: "apart",
+  }));
+}
+
+/** The places of rows that differ, and of `around` rows before and after each.
+ * @param {PairRow[]} rows
+ * @param {number} around */
+function nearChanges(rows, around) {
+  const near = new Set();
+  rows.forEach(({ kind }, i) => {
+    if (kind === "same") return;
+    for (let k = Math.max(0, i - around); k <= Math.min(rows.length - 1, i + around); k++) {
+      near.add(k);
+    }
+  });
+  return near;
+}
+
+/** Rows, of which those that only share a row with others are one part together.
+ * @param {PairRow[]} rows */
+function inParts(rows) {
+  /** @type {PairRow[][]} */
+  const parts = [];
+  for (const row of rows) {
+    const last = parts.at(-1);
+    const isOneOf = row.kind === "other" || row.kind === "apart";
+    if (isOneOf && last?.[0].kind === row.kind) last.push(row);
+    else parts.push([row]);
+  }
+  return parts;
+}
+
+/** The two cells of a part; words that the line beside has not are emphasised.
+ * @param {PairRow[]} part
+ * @param {string[]} before
+ * @param {string[]} after */
+function partCells(part, before, after) {
+  const [{ left, right, kind }] = part;
+  if (part[0] === GAP) return [h("span", { class: "wb-quiet wb-pair-gap" }, "⋯")];
+  /** @type {(sign: string, name: string, lines: string[]) => HTMLElement} */
+  const cell = (sign, name, lines) =>
+    h(
+      "span",
+      { class: lines.length ? `wb-rw-${name}` : "wb-pair-none" },
+      ...lines.map((line) => h("span", {}, `${sign} ${line}`)),
+    );
+  if (kind === "other" || kind === "apart") {
+    const gone = part.flatMap((row) => row.left === null ? [] : [before[row.left]]);
+    const fresh = part.flatMap((row) => row.right === null ? [] : [after[row.right]]);
+    return kind === "other"
+      ? [cell("−", "minus", gone), cell("+", "plus", fresh)]
+      : [cell(" ", "same", gone), cell(" ", "same", fresh)];
+  }
+  const [a, b] = [before[left ?? 0], after[right ?? 0]];
+  if (kind === "same") return [cell(" ", "same", [a]), cell(" ", "same wb-pair-again", [b])];
+  return [changedCell("−", "minus", a, b), changedCell("+", "plus", b, a)];
+}
+
+/** @type {(sign: string, name: string, line: string, other: string) => HTMLElement} */
+const changedCell = (sign, name, line, other) =>
+  h(
+    "span",
+    { class: `wb-rw-${name}` },
+    h(
+      "span",
+      {},
+      `${sign} `,
+      ...markedWords(line, other).map(([word, isCommon]) =>
+        isCommon || !word.trim() ? word : h("em", {}, word)
+      ),
+    ),
+  );

@@ -1,18 +1,22 @@
 // The graph of a rewrite: what a step took away and put there, or the whole state.
 
+import { nodeMeaning } from "../../app/glossary.js";
 import { nodeLink } from "../../app/store.js";
+import { h, keepingFocus } from "../../base/elements.js";
 import { plural } from "../../base/text.js";
 import { GraphView } from "../../graph/view.js";
 import { layoutGraph } from "../../layout/layout.js";
 import { ancestors } from "../../record/history.js";
 import { passesOf } from "../../record/passes.js";
+import { wordLines } from "../../record/words.js";
+import { textPair } from "./differences.js";
 import { changeScene, wholeScene } from "./scene.js";
 
 /** @import { PageRecord } from "../../record.d.ts" */
 /** @import { App } from "../../app/store.js" */
 /** @import { Drawing, GraphNode, Key } from "../../graph/graph.d.ts" */
 /** @import { Timeline } from "../../record/states.js" */
-/** @import { Scene } from "./scene.js" */
+/** @import { Scene, Side } from "./scene.js" */
 /** @import { RewritesState } from "./state.js" */
 
 export class RewriteGraph {
@@ -26,11 +30,28 @@ export class RewriteGraph {
   constructor(app, state) {
     this.app = app;
     this.state = state;
-    this.view = new GraphView("graph of the rewrite", {
-      node: ({ n }) => app.select({ node: n }),
-      hover: (node) => app.light(node && nodeLink(node.n)),
-      open: ({ key }) => state.toggleClosed(key),
-    });
+    const listener = {
+      node: (/** @type {GraphNode} */ { n }) => app.select({ node: n }),
+      hover: (/** @type {GraphNode | null} */ node) => app.light(node && nodeLink(node.n)),
+      open: (/** @type {GraphNode} */ { key }) => state.toggleClosed(key),
+    };
+    this.view = new GraphView("graph of the rewrite", listener);
+    this.before = new GraphView("graph before the rewrite", listener);
+    this.before.tools.remove(); // those of the other act on both
+    this.texts = h("div", { class: "wb-rw-states", role: "group", "aria-label": "both texts" });
+    this.el = h("div", { class: "wb-rw-graphs" }, this.view.el);
+  }
+
+  fit() {
+    for (const view of this.#views()) view.fit();
+  }
+
+  repaint() {
+    for (const view of this.#views()) view.repaint();
+  }
+
+  #views() {
+    return this.before.el.isConnected ? [this.before, this.view] : [this.view];
   }
 
   /** Draw a step: around its change, or the whole state; return whether there is something to draw.
@@ -38,25 +59,58 @@ export class RewriteGraph {
    * @param {boolean} isAnew */
   draw(place, isAnew) {
     const { state, view } = this;
-    const { isWhole } = state;
-    const scene = this.#scene(place);
-    view.el.hidden = !scene;
-    if (!scene) return false;
+    const { isWhole, form } = state;
+    const isStep = state.step(place) > 0;
+    const texts = isStep && form === "texts" && this.#texts(place);
+    this.texts.replaceChildren(texts || "");
+    const old = isStep && form === "graphs" ? this.#scene(place, "old") : null;
+    const scene = texts ? null : this.#scene(place, old ? "now" : "both");
+    view.el.hidden = view.tools.hidden = !scene;
+    this.el.hidden = !scene && !texts;
+    this.#arrange(...(old ? [this.before.el] : []), texts ? this.texts : view.el);
+    if (!scene) return Boolean(texts);
     const timeline = state.timeline(place);
     const isNext = !isAnew && this.#last.timeline === timeline && this.#last.isWhole === isWhole;
-    const drawing = placedDrawing(this.app.record, scene, isNext ? this.#last.boxes : new Map());
+    let known = isNext ? this.#last.boxes : new Map();
+    if (old) {
+      const drawing = placedDrawing(this.app.record, old, known);
+      known = new Map(drawing.nodes.map((node) => [node.key, node]));
+      this.before.show(drawing, wishOf(drawing, old));
+    }
+    const drawing = placedDrawing(this.app.record, scene, known);
     const boxes = new Map(drawing.nodes.map((node) => [node.key, node]));
     this.#last = { timeline, isWhole, boxes };
-    const keys = scene.focus.length
-      ? scene.focus
-      : drawing.nodes.slice(0, 1).map((node) => node.key);
     view.el.classList.toggle("wb-g-tall", isWhole);
     view.show(
       drawing,
-      { keys, first: scene.first },
+      wishOf(drawing, scene),
       scene.left ? `${plural(scene.left, "node")} more just as near` : "",
     );
     return true;
+  }
+
+  /** Show these beside each other.
+   * @param {...HTMLElement} shown */
+  #arrange(...shown) {
+    const now = [...this.el.children];
+    if (now.length === shown.length && now.every((el, i) => el === shown[i])) return;
+    keepingFocus(this.el, () => this.el.replaceChildren(...shown));
+    for (const view of this.#views()) view.measure();
+  }
+
+  /** The texts of the states before and after a step; null where they were not kept.
+   * @param {number} place */
+  #texts(place) {
+    const { state } = this;
+    const timeline = state.timeline(place);
+    const step = state.step(place);
+    const [before, after] = [step - 1, step].map((k) => timeline.roots(k));
+    if (!before || !after) return null;
+    const lines = [before, after].map((roots) =>
+      roots.flatMap((root) => wordLines(timeline.nodes, root))
+    );
+    const isLong = Math.max(...lines.map(({ length }) => length)) > 400;
+    return textPair(lines[0], lines[1], isLong ? 8 : Infinity);
   }
 
   /** Mark the node that is picked, or the nearest drawn one that it came from. */
@@ -67,45 +121,61 @@ export class RewriteGraph {
       ? []
       : [...ancestors(record, passesOf(this.app), [view.node])];
     const nearest = before.find((n) => drawn.has(n));
-    this.view.pick(drawn.get(nearest ?? -1) ?? null);
+    for (const each of this.#views()) each.pick(drawn.get(nearest ?? -1) ?? null);
   }
 
   /** Light up what the pointer is on in another pane. */
   light() {
-    const nodes = this.view.drawing.nodes.filter(({ n }) => this.app.hover?.nodes.includes(n));
-    this.view.light(new Set(nodes.map((node) => node.key)));
+    for (const view of this.#views()) {
+      const nodes = view.drawing.nodes.filter(({ n }) => this.app.hover?.nodes.includes(n));
+      view.light(new Set(nodes.map((node) => node.key)));
+    }
   }
 
   /** What is drawn of a step; null where nothing is, or not before it is asked for.
-   * @param {number} place */
-  #scene(place) {
+   * @param {number} place
+   * @param {Side} side */
+  #scene(place, side) {
     const { state } = this;
     const timeline = state.timeline(place);
     const step = state.step(place);
     if (this.app.record.passes[place].unit === "decision") return null;
     if (state.isWhole && timeline.roots(step)?.length) {
       const scene = (/** @type {boolean} */ isFolded) =>
-        wholeScene(timeline, step, isFolded, state.closed);
+        wholeScene(timeline, step, isFolded, state.closed, side);
       const folded = scene(state.isFolded);
       const isAllIndex = state.isFolded && folded?.nodes.length === 1;
       return isAllIndex ? scene(false) : folded;
     }
-    return step ? changeScene(timeline, step, state.isFolded) : null;
+    return step ? changeScene(timeline, step, state.isFolded, side) : null;
   }
 }
 
+/** What of a drawing to bring into sight: what the step is about, else where it begins.
+ * @param {Drawing} drawing
+ * @param {Scene} scene */
+function wishOf({ nodes }, { focus, first }) {
+  const drawn = new Set(nodes.map(({ key }) => key));
+  const keys = focus.filter((key) => drawn.has(key));
+  return {
+    keys: keys.length ? keys : nodes.slice(0, 1).map(({ key }) => key),
+    first: first.filter((key) => drawn.has(key)),
+  };
+}
+
 /** Give a scene its places; what has one in `before` stays there.
- * @param {Pick<PageRecord, "families">} record
+ * @param {Pick<PageRecord, "families" | "glossary">} record
  * @param {Scene} scene
  * @param {Map<Key, GraphNode>} before
  * @returns {Drawing} */
-export function placedDrawing({ families }, scene, before) {
+export function placedDrawing(record, scene, before) {
   const { places, routes } = layoutGraph(scene, before);
   return {
     nodes: scene.nodes.map((node, i) => ({
       ...node,
       ...places[i],
-      shape: families[node.family].shape,
+      shape: record.families[node.family].shape,
+      hint: nodeMeaning(record, node.op, node.family),
     })),
     edges: scene.edges.map((edge, i) => ({ ...edge, points: routes[i] })),
   };

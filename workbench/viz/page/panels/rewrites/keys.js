@@ -1,6 +1,7 @@
 // The keys of Rewrites.
 
 import { isAcross } from "../../base/lists.js";
+import { shownRule, stepUse } from "../../app/rules/uses.js";
 import { stepPass } from "../../record/passes.js";
 import { copyStep } from "./copy.js";
 
@@ -19,7 +20,7 @@ import { copyStep } from "./copy.js";
  * of other panes j and k too.
  * @param {Rewrites} rewrites
  * @returns {Keys} */
-export function rewritesKeys({ app, state, el, list, graph: { view }, filter }) {
+export function rewritesKeys({ app, state, el, list, graph, filter }) {
   /** @type {(pane: HTMLElement, act: () => void) => Keys[string]} */
   const unlessOutside = (pane, act) => ({ target }) =>
     isInListOutside(target, pane) ? false : act();
@@ -37,9 +38,12 @@ export function rewritesKeys({ app, state, el, list, graph: { view }, filter }) 
     End: arrow(() => state.go(state.count(state.place()))),
     h: () => stepPass(app, -1, state.place()),
     l: () => stepPass(app, 1, state.place()),
-    f: () => view.fit(),
+    f: () => graph.fit(),
     g: () => state.toggleWhole(),
-    "/": () => (view.el.hidden ? filter : view.field).focus(),
+    b: () => state.showAs(null),
+    "/": () => (graph.view.el.hidden ? filter : graph.view.field).focus(),
+    n: () => stepUse(app, shownRule(app), 1),
+    N: () => stepUse(app, shownRule(app), -1),
     y: () => copyStep(app, state.place(), state.step(state.place())),
   };
 }

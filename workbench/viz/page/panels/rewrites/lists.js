@@ -1,18 +1,22 @@
 // The lists beside a rewrite: the passes as a tree, and the rewrites of the pass that is shown.
 
 import { linked } from "../../app/links.js";
-import { button, chooser, heading } from "../../app/pieces.js";
+import { button, chooser, headingOf } from "../../app/pieces.js";
 import { nodeLink } from "../../app/store.js";
 import { h, words } from "../../base/elements.js";
-import { walkable } from "../../base/lists.js";
+import { longList, rowWith, walkable } from "../../base/lists.js";
 import { hasWords, plural, secondsText } from "../../base/text.js";
 import { passesOf } from "../../record/passes.js";
 import { decisionOf, ruleCounts, ruleName } from "../../record/rules.js";
+import { inline } from "../../record/words.js";
 import { copyStep } from "./copy.js";
 
 /** @import { RecordedPass } from "../../record.d.ts" */
 /** @import { App } from "../../app/store.js" */
 /** @import { RewritesState } from "./state.js" */
+
+const MOST_SIDE = 48; // characters of what is rewritten, and of what it becomes
+const DEPTH = 4; // what is further below a node is an ellipsis
 
 /** The passes on the way to the variant that is shown; those that changed nothing on demand.
  * @param {App} app
@@ -26,6 +30,7 @@ export function passTree(app, state, current) {
     return fits && (state.showsIdle || pass.changed || pass.error || place === current);
   });
   const items = rows.map((place) => passItem(app, place, place === current));
+  if (!app.record.passes.length) return null; // the text says why
   if (!items.length) return h("p", { class: "wb-quiet", role: "status" }, "nothing found");
   return walkable("tree", "passes", { class: "wb-rw-passes" }, ...items);
 }
@@ -66,6 +71,10 @@ function passItem(app, place, isCurrent) {
   );
 }
 
+/** What the glossary calls the matches of a pass, where their word is also another's.
+ * @type {Record<string, string>} */
+const HEADINGS = { step: "steps of a pass", opt: "opts of a pass" };
+
 /** The rewrites of a pass, with a choice of rule.
  * @param {App} app
  * @param {RewritesState} state
@@ -77,7 +86,6 @@ export function rewriteList(app, state, place) {
   const shown = pass.rewrites.map((_, i) => i).filter((i) =>
     state.rule === null || pass.rewrites[i][0] === state.rule
   );
-  const items = shown.map((i) => rewriteItem(app, pass, place, i));
   /** @type {[number, string][]} */
   const choices = counts.map(([rule, n]) => [rule, `${ruleName(app, rule)} (${n})`]);
   const choice = counts.length > 1 &&
@@ -88,9 +96,10 @@ export function rewriteList(app, state, place) {
       (rule) => state.chooseRule(rule === -2 ? null : rule),
     );
   return [
-    heading(
-      `${pass.unit === "step" ? "STEP" : `${pass.unit}S`.toUpperCase()}`,
-      h("span", { class: "wb-quiet" }, String(shown.length || "")),
+    headingOf(
+      HEADINGS[pass.unit] ?? `${pass.unit}s`,
+      `${pass.unit}S`.toUpperCase(),
+      h("span", { class: "wb-quiet", title: "listed" }, String(shown.length || "")),
       button(app, "copy", () => copyStep(app, place, app.view.pass === place ? app.view.step : 0), {
         key: "y",
         name: "copy-step",
@@ -98,8 +107,13 @@ export function rewriteList(app, state, place) {
       }),
     ),
     choice,
-    items.length
-      ? walkable("listbox", `${pass.unit}s of ${pass.name}`, { class: "wb-rw-list" }, ...items)
+    shown.length
+      ? longList("listbox", `${pass.unit}s of ${pass.name}`, { class: "wb-rw-list" }, {
+        count: shown.length,
+        row: (at) => rewriteItem(app, pass, place, shown[at]),
+        least: app.view.pass === place ? shown.indexOf(app.view.step - 1) : 0,
+        grown: () => app.changed("rows"),
+      })
       : h("p", { class: "wb-quiet" }, pass.changed ? "one function, in one step" : "nothing to do"),
     more > 0 &&
     h(
@@ -108,6 +122,24 @@ export function rewriteList(app, state, place) {
       `and ${plural(more, "rewrite")} more that are not recorded`,
     ),
   ];
+}
+
+/** What a rewrite was applied to: the node before and after, each in a few words; of a decision the
+ * value alone, of a step of a function what it is about.
+ * @param {App} app
+ * @param {RecordedPass} pass
+ * @param {number} i */
+export function appliedTo({ record: { nodes } }, { rewrites }, i) {
+  const [, before, after, , about] = rewrites[i];
+  if (about) return [about];
+  return [...new Set([before, after])].map((n) => inline(nodes, n, MOST_SIDE, DEPTH));
+}
+
+/** Both sides in a line: where there is little room each is cut, so that both are seen.
+ * @param {string[]} sides */
+function appliedLine(sides) {
+  const [before, after] = sides.map((side) => words(side));
+  return h("span", { class: "wb-rw-to", title: sides.join(" → ") }, before, after && "→", after);
 }
 
 /**
@@ -128,10 +160,12 @@ function rewriteItem(app, pass, place, i) {
         "data-item": "",
         "data-key": `rw-${i + 1}`,
         "aria-selected": String(app.view.step === i + 1),
+        title: app.record.rules[rule]?.doc || app.record.nodes.label[before],
         onclick: () => app.select({ pass: place, step: i + 1 }),
       },
       h("span", { class: "wb-rw-i" }, String(i + 1)),
       words(what, "", 60),
+      appliedLine(appliedTo(app, pass, i)),
     ),
     nodeLink(before),
   );
@@ -146,8 +180,7 @@ export function markStep(container, step) {
   if (!list) return;
   /** @type {HTMLElement | null} */
   const old = list.querySelector('[aria-selected="true"]');
-  /** @type {HTMLElement | null} */
-  const now = list.querySelector(`[data-key="rw-${step}"]`);
+  const now = step ? rowWith(list, `rw-${step}`) ?? null : null;
   if (old === now) return;
   old?.setAttribute("aria-selected", "false");
   if (!now) return;

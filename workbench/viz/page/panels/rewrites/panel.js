@@ -1,6 +1,8 @@
 // Rewrites: the passes, their rewrites, and for each what it made of what: the rule, the text
 // before and after, and the graph around the change with a ghost of what was before.
 
+import { failAt } from "../../app/actions.js";
+import { divider } from "../../app/room/dividers.js";
 import { failure, hasAny, heading } from "../../app/pieces.js";
 import { h, refill } from "../../base/elements.js";
 import { focusItem } from "../../base/lists.js";
@@ -22,6 +24,8 @@ export const panel = {
   order: 2,
   title: "Rewrites",
   make: (/** @type {App} */ app) => new Rewrites(app),
+  needsRoom: true,
+  aside: { title: "Passes", has: "passes and rewrites" },
 };
 
 class Rewrites {
@@ -48,11 +52,16 @@ class Rewrites {
     this.main = h(
       "div",
       { class: "wb-rw-main" },
-      this.head,
+      h("div", { class: "wb-rw-top" }, this.head, this.graph.view.tools),
       this.trouble,
       this.bisected,
-      this.text,
-      h("div", { class: "wb-rw-picture" }, this.graph.view.el, this.node),
+      h(
+        "div",
+        { class: "wb-rw-picture" },
+        this.graph.el,
+        divider(app, "details", "rule and node", "after"),
+        h("div", { class: "wb-rw-details" }, this.text, this.node),
+      ),
     );
     const search = h(
       "div",
@@ -61,7 +70,8 @@ class Rewrites {
       this.#filterRow(),
     );
     const side = h("div", { class: "wb-rw-side" }, search, this.passes, this.list);
-    this.el = h("div", { class: "wb-rw" }, side, this.main);
+    const line = divider(app, "aside", "passes and rewrites", "before");
+    this.el = h("div", { class: "wb-rw" }, side, line, this.main);
     this.keys = rewritesKeys(this);
   }
 
@@ -71,15 +81,21 @@ class Rewrites {
     const place = state.place();
     state.show(place);
     const isOther = state.hasGrown() || hasAny(changes, "kernel", "variant", "pass");
-    if (changes.has("theme")) graph.view.repaint();
+    if (changes.has("theme")) graph.repaint();
     if (isOther || changes.has("filter")) {
       refill(this.passes, passTree(app, state, place));
       refill(this.list, ...(place === null ? [] : rewriteList(app, state, place)));
     }
+    // an error is about what was shown when it was asked for
+    if (hasAny(changes, "kernel", "variant", "pass", "node")) failAt(app, "rewrites", null);
     if (changes.has("failure")) refill(this.trouble, failure(app, "rewrites"));
     if (hasAny(changes, "bisected", "variant", "pending")) refill(this.bisected, bisectAnswer(app));
-    if (place === null) refill(this.text, h("p", { class: "wb-quiet" }, "No pass is recorded."));
-    else this.#updateStep(changes, place, isOther || changes.has("step"));
+    if (place === null) {
+      refill(
+        this.text,
+        h("p", { class: "wb-quiet" }, app.record.nothing || "No pass is recorded."),
+      );
+    } else this.#updateStep(changes, place, isOther || changes.has("step"));
     if (changes.has("hover")) graph.light();
   }
 
@@ -121,16 +137,16 @@ class Rewrites {
     const { app, state } = this;
     return h(
       "div",
-      { class: "wb-rw-filter" },
+      { class: "wb-filter" },
       this.filter,
       h(
         "label",
-        {},
+        { "data-term": "unchanged" },
         h("input", {
           type: "checkbox",
           onchange: ({ target }) => ((state.showsIdle = target.checked), app.changed("filter")),
         }),
-        "no-ops",
+        "unchanged too",
       ),
     );
   }

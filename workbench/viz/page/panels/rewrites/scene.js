@@ -11,7 +11,9 @@ import { HOPS, TwoStates } from "./two_states.js";
 /** @import { Timeline } from "../../record/states.js" */
 
 const MOST_NEAR = 120; // nodes of a neighbourhood
+const MOST_CHANGED = 200; // nodes that a step changed: more are a picture of nothing
 const BOX_HEIGHT = 34;
+const MOST_LETTERS = 72; // of a label: an index of three axes is whole
 
 /** What is drawn, before it has places: `left` counts the nodes that there was no room for; the
  * keys of what the step is about, and of what was rewritten.
@@ -21,18 +23,24 @@ const BOX_HEIGHT = 34;
  *   nodes: SceneNode[], edges: SceneEdge[], left: number, focus: number[], first: number[]
  * }} Scene */
 
+/** Of which states a scene is: of the two as one, with a ghost of what was, or of one of them.
+ * @typedef {"both" | "old" | "now"} Side */
+
 /** Return the scene of step `k`: what it took away, what it put there, and two hops around.
  * @param {Timeline} timeline
  * @param {number} k
  * @param {boolean} [isFolded]
+ * @param {Side} [side]
  * @returns {Scene} */
-export function changeScene(timeline, k, isFolded = true) {
+export function changeScene(timeline, k, isFolded = true, side = "both") {
   const change = timeline.change(k);
   const isIndex = readingOf(timeline.nodes, change.before).is_index; // then that is what it is about
   const states = new TwoStates(timeline, change, isFolded && !isIndex);
   const focus = states.focus();
-  const near = new Set(focus.focus);
-  const left = new Set();
+  const changed = new Set(focus.focus);
+  const near = new Set(focus.focus.slice(0, MOST_CHANGED));
+  for (const key of focus.first) if (changed.has(key)) near.add(key);
+  const left = new Set(focus.focus.filter((key) => !near.has(key)));
   let edge = [...near];
   for (let hop = 0; hop < HOPS; hop++) {
     const next = [];
@@ -45,7 +53,7 @@ export function changeScene(timeline, k, isFolded = true) {
     }
     edge = next;
   }
-  return { ...sceneOf(states, near), left: left.size, ...focus };
+  return { ...sceneOf(states, near, side), left: left.size, ...focus };
 }
 
 /** Return the scene of a whole state, with the ghost of the step that led to it.
@@ -53,8 +61,9 @@ export function changeScene(timeline, k, isFolded = true) {
  * @param {number} k
  * @param {boolean} [isFolded]
  * @param {Set<Key>} [closed]
+ * @param {Side} [side]
  * @returns {Scene | null} */
-export function wholeScene(timeline, k, isFolded = true, closed = new Set()) {
+export function wholeScene(timeline, k, isFolded = true, closed = new Set(), side = "both") {
   timeline.pairUpTo(k);
   const now = timeline.state(k);
   if (!now) return null;
@@ -65,25 +74,30 @@ export function wholeScene(timeline, k, isFolded = true, closed = new Set()) {
   const focus = states.focus();
   const shown = new Set(focus.focus);
   const isClosed = { has: (/** @type {number} */ m) => closed.has(timeline.keyOf(m)) };
-  for (const n of stateOrder(timeline.nodes, now.roots, isClosed)) {
+  const { roots } = (side === "old" && change.old) || now;
+  for (const n of stateOrder(timeline.nodes, roots, isClosed)) {
     if (!states.isHidden(n)) shown.add(timeline.keyOf(n));
   }
-  return { ...sceneOf(states, shown), left: 0, ...focus };
+  return { ...sceneOf(states, shown, side), left: 0, ...focus };
 }
 
-/** Return the nodes and edges of a scene from the keys it shows.
+/** Return the nodes and edges of a scene from the keys it shows. Where a step led to another level,
+ * a ghost of what was is in nobody's way: it has a picture of its own.
  * @param {TwoStates} states
- * @param {Set<number>} keys */
-function sceneOf(states, keys) {
+ * @param {Set<number>} keys
+ * @param {Side} side */
+function sceneOf(states, keys, side) {
   const { nodes, timeline, nowOf, oldOf } = states;
-  const listed = [...keys];
+  const other = { both: states.isOtherLevel() ? "gone" : "", old: "new", now: "gone" }[side];
+  const listed = [...keys].filter((key) => states.stateOf(key) !== other);
   const place = new Map(listed.map((key, i) => [key, i]));
   const drawn = listed.map((key) => {
-    const n = nowOf.get(key) ?? oldOf.get(key) ?? key;
+    const [first, second] = side === "old" ? [oldOf, nowOf] : [nowOf, oldOf];
+    const n = first.get(key) ?? second.get(key) ?? key;
     return { ...sceneNode(states, n, key), n: timeline.real(n) };
   });
-  /** By their ends and places.
-   * @type {Map<string, SceneEdge>} */
+  /** By their ends and places, as one number.
+   * @type {Map<number, SceneEdge>} */
   const edges = new Map();
   /** @type {(key: number, n: number | undefined, state: SceneEdge["state"]) => void} */
   const add = (key, n, state) => {
@@ -93,7 +107,7 @@ function sceneOf(states, keys) {
     src.forEach((s, slot) => {
       const a = place.get(states.keyOf(s));
       if (a === undefined || states.isHidden(s)) return;
-      const name = `${a} ${b} ${slot}`;
+      const name = (slot * listed.length + a) * listed.length + b;
       const known = edges.get(name);
       if (state === "gone" && known) known.state = "kept";
       else edges.set(name, { a, b, slot, slots: src.length, state });
@@ -101,7 +115,8 @@ function sceneOf(states, keys) {
   };
   for (const key of listed) add(key, nowOf.get(key), oldOf.size ? "new" : "kept");
   for (const key of listed) add(key, oldOf.get(key), "gone");
-  return { nodes: drawn, edges: withPorts(drawn.length, [...edges.values()]) };
+  const seen = [...edges.values()].filter(({ state }) => state !== other);
+  return { nodes: drawn, edges: withPorts(drawn.length, seen) };
 }
 
 /** Number the sources of each box from left to right, counting only those that are drawn.
@@ -144,10 +159,11 @@ function sceneLabel(states, n) {
   const { is_leaf, body, role } = readingOf(nodes, n);
   const isHidden = (/** @type {number} */ s) => states.isHidden(s);
   if (states.closed.has(states.keyOf(n))) return `${label} …`;
-  if (role === "place") return sceneShort(outline(nodes, n, isHidden, 26));
+  if (role === "place") return sceneShort(outline(nodes, n, isHidden, 64));
   if (is_leaf || body !== undefined || !nodes.src[n].some(isHidden)) return label;
   return sceneShort(outline(nodes, n, isHidden, 14));
 }
 
 /** @param {string} text */
-const sceneShort = (text) => (text.length > 32 ? `${text.slice(0, 31)}…` : text);
+const sceneShort = (text) =>
+  text.length > MOST_LETTERS ? `${text.slice(0, MOST_LETTERS - 1)}…` : text;

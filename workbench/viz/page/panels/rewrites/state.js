@@ -1,12 +1,17 @@
 // Where in the rewrites the reader is, and what of them is shown.
 
 import { h } from "../../base/elements.js";
-import { passesOf } from "../../record/passes.js";
+import { passBeside, passesOf } from "../../record/passes.js";
 import { timelineOf } from "../../record/states.js";
 import { readingOf } from "../../record/readings.js";
 
 /** @import { App } from "../../app/store.js" */
 /** @import { Key } from "../../graph/graph.d.ts" */
+
+/** @typedef {"graph" | "graphs" | "texts"} Form */
+
+/** @type {Form[]} */
+export const FORMS = ["graph", "graphs", "texts"];
 
 export class RewritesState {
   /** Words that the passes in the list have. */
@@ -18,6 +23,9 @@ export class RewritesState {
   rule = null;
   /** Whether the whole graph is drawn, or what is near the change. */
   isWhole = false;
+  /** How a step is shown: as one graph of both states, as a graph of each, or as the text of each.
+   * @type {Form} */
+  form = "graph";
   /** Whether index arithmetic stands in the words of what uses it. */
   isFolded = true;
   /** The nodes below which nothing is drawn.
@@ -95,7 +103,9 @@ export class RewritesState {
       this.rule !== null && step > 0 && step <= rewrites.length &&
       rewrites[step - 1][0] !== this.rule
     ) step += by;
-    if (step >= 0 && step <= this.count(place)) this.go(step);
+    if (step >= 0 && step <= this.count(place)) return this.go(step);
+    const pass = passBeside(this.app, by, place); // on to its first step, or back to its last
+    if (pass !== null) this.app.select({ pass, step: by > 0 ? 0 : this.count(pass) });
   }
 
   /** Show only the rewrites of a rule; null: all.
@@ -126,6 +136,13 @@ export class RewritesState {
 
   toggleWhole() {
     this.isWhole = !this.isWhole;
+    this.app.changed("drawn");
+  }
+
+  /** Show steps in another form; null: in the next one.
+   * @param {Form | null} form */
+  showAs(form) {
+    this.form = form ?? FORMS[(FORMS.indexOf(this.form) + 1) % FORMS.length];
     this.app.changed("drawn");
   }
 

@@ -1,8 +1,9 @@
 // The line with which one steps, and chooses what the graph shows.
 
-import { button } from "../../app/pieces.js";
+import { button, chooser } from "../../app/pieces.js";
 import { h, words } from "../../base/elements.js";
 import { bisectRewrites } from "./bisect.js";
+import { FORMS } from "./state.js";
 
 /** @import { App } from "../../app/store.js" */
 /** @import { RewritesState } from "./state.js" */
@@ -16,7 +17,7 @@ export function stepBar(app, state, place, step) {
   const count = state.count(place);
   const pass = app.record.passes[place];
   return [
-    h("b", {}, words(pass.name)),
+    h("b", { title: pass.doc }, words(pass.name)),
     count > 0 && stepper(state, step, count),
     pass.unit !== "decision" && viewButtons(app, state),
     app.view.variant !== null &&
@@ -51,11 +52,14 @@ function stepper(state, step, count) {
     { class: "wb-rw-stepper" },
     tool("«", "first", () => state.go(0), "Home", step === 0),
     tool("‹", "back", () => state.stepBy(-1), "k", step === 0),
-    h("span", { class: "wb-rw-at", role: "status" }, at),
+    h("span", { class: "wb-rw-at", role: "status", "data-term": "rewrite" }, at),
     tool("›", "next", () => state.stepBy(1), "j", step >= count),
     tool("»", "last", () => state.go(count), "End", step >= count),
   );
 }
+
+/** @type {[number, string][]} */
+const FORM_CHOICES = [[0, "one graph"], [1, "before | after"], [2, "texts"]];
 
 /** What the graph shows: the whole or what is near, folded or not, loops open or closed.
  * @param {App} app
@@ -64,19 +68,27 @@ function viewButtons(app, state) {
   return h(
     "span",
     { class: "wb-rw-stepper" },
+    chooser(
+      "step as (b: the next)",
+      FORM_CHOICES,
+      FORMS.indexOf(state.form),
+      (place) => state.showAs(FORMS[place]),
+    ),
     button(app, "whole graph", () => state.toggleWhole(), {
       pressed: state.isWhole,
+      title: "all nodes, not only those near the change",
       key: "g",
       name: "whole",
     }),
-    button(app, "fold", () => state.toggleFold(), {
+    button(app, "fold indexes", () => state.toggleFold(), {
       pressed: state.isFolded,
       title: "write index arithmetic inside the nodes that use it, as constants always are",
       name: "fold",
     }),
     state.isWhole &&
-      button(app, "close loops", () => state.closeLoops(), {
-        title: "a double click on a node hides or shows the nodes that only it uses",
+      button(app, "fold loops", () => state.closeLoops(), {
+        title:
+          "hide what stands in loops; a double click on a node hides or shows the nodes that only it uses",
         name: "close",
       }),
   );

@@ -3,10 +3,10 @@
 import { errorBox } from "../../app/pieces.js";
 import { rowAt } from "../../app/store.js";
 import { h, words } from "../../base/elements.js";
-import { decisionParts } from "../plan/decision.js";
+import { decisionParts } from "../../app/decisions/decision.js";
 import { decisionOf, ruleCounts, ruleName } from "../../record/rules.js";
-import { rulesOffBanner } from "../without/banner.js";
-import { ruleOffButton } from "../without/switch.js";
+import { rulesOffBanner } from "../../app/rules/banner.js";
+import { ruleHead } from "../../app/rules/head.js";
 import { changeText, textDifference } from "./differences.js";
 import { inline, wordLines } from "../../record/words.js";
 
@@ -30,7 +30,7 @@ export function stepText(app, state, place, step) {
   const both = [timeline.roots(step - 1), timeline.roots(step)];
   return [
     rulesOffBanner(app),
-    ruleCard(app, change.rule),
+    ruleCard(app, change.rule, pass.rewrites[step - 1]?.[4]),
     changeText(nodes, change),
     both.every((roots) => roots?.length === 1) &&
     textDifference(
@@ -80,21 +80,16 @@ function decisionWords(app, node) {
 
 /** The rule of a step: what it says, why, and where it stands.
  * @param {App} app
- * @param {number} rule */
-function ruleCard(app, rule) {
+ * @param {number} rule
+ * @param {string} [about] */
+function ruleCard(app, rule, about) {
   const row = app.record.rules[rule];
   if (!row) return null;
   return h(
     "div",
     { class: "wb-rw-rule" },
-    h(
-      "div",
-      {},
-      h("b", {}, words(row.name)),
-      row.set && h("span", { class: "wb-quiet" }, ` of ${row.set}`),
-      row.file && h("span", { class: "wb-quiet wb-rw-place" }, `${row.file}:${row.line}`),
-      row.file && ruleOffButton(app, rule),
-    ),
+    ruleHead(app, row),
+    about && h("div", { title: "what this step is about" }, words(about)),
     row.text && h("code", { class: "wb-rw-pattern" }, words(row.text, "", 1000)),
     row.doc && h("div", { class: "wb-rw-doc" }, words(row.doc, "", 1500)),
   );

@@ -67,6 +67,15 @@ export class TwoStates {
     return n === after || this.#differs(was, n) ? "changed" : "kept";
   }
 
+  /** Whether the step turns what a sink joins into a tree of statements: the two have no place in
+   * common. */
+  isOtherLevel() {
+    const { before, after, old } = this.change;
+    if (before === null || after === null || !old?.roots.includes(before)) return false;
+    const [was, is] = [before, after].map((n) => readingOf(this.nodes, n).role === "join");
+    return was && !is;
+  }
+
   /** The keys of what is beside a node, in one of the states.
    * @param {number} key */
   *around(key) {

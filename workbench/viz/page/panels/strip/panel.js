@@ -15,7 +15,7 @@ export const panel = { place: "bottom", order: 1, make: strip };
 
 /** @param {App} app */
 function strip(app) {
-  const el = h("footer", { class: "wb-strip", "aria-label": "passes" });
+  const el = h("section", { class: "wb-strip", "aria-label": "passes" });
   const update = (/** @type {Changes} */ changes) => {
     if (!hasAny(changes, "record", "kernel", "variant", "pass")) return;
     const passes = passesOf(app);
@@ -52,7 +52,7 @@ function passBlock(app, place) {
     : pass.changed
     ? n ? plural(n, pass.unit) : "changed"
     : "changed nothing";
-  const height = pass.changed ? Math.min(26, 5 + 4 * Math.log2(1 + n)) : 2;
+  const height = pass.changed ? Math.min(18, 4 + 3 * Math.log2(1 + n)) : 2;
   return h(
     "div",
     {
@@ -65,7 +65,7 @@ function passBlock(app, place) {
       "aria-selected": String(app.view.pass === place),
       "aria-label": `${pass.name}, ${did}`,
       title: `${pass.name}: ${did}\n${pass.doc}`.slice(0, 600),
-      onclick: () => app.select({ pass: place, step: 0, mode: "rewrites", pane: "mode" }),
+      onclick: () => app.select({ pass: place, step: 0, mode: "rewrites" }),
     },
     h("i", { style: `height:${height}px` }),
     h("span", {}, pass.name),

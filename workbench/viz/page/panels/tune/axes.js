@@ -23,7 +23,7 @@ export function chip(app, kind, more = "") {
  * @param {App} app
  * @param {VariantRow} variant */
 export function axisBars(app, variant) {
-  const el = h("div", { class: "wb-axes" });
+  const el = h("div", { class: "wb-axes", "data-term": "axis bars" });
   for (const places of variant.bars) {
     const cells = places.map((place) => variant.axes[place]);
     const bar = h("div", { class: "wb-bar" }, ...cells.map((axis) => axisCell(app, axis)));

@@ -2,6 +2,7 @@
 // bytes it touches, beside the caches; the statements where they run.
 
 import { linked } from "../../app/links.js";
+import { withNames } from "../../record/names.js";
 import { NOTHING } from "../../app/store.js";
 import { h, words } from "../../base/elements.js";
 import { rove } from "../../base/lists.js";
@@ -31,8 +32,8 @@ export function loopTable(app, variant) {
     h(
       "div",
       { class: "wb-loop wb-heads", role: "presentation" },
-      h("span", {}, "loop"),
-      h("span", { class: "wb-figure" }, "steps"),
+      h("span", { "data-term": "loop" }, "loop"),
+      h("span", { class: "wb-figure", "data-term": "steps" }, "steps"),
       ...buffers.map((buffer) => bufferHead(buffer)),
     ),
     ...nest.rows.map((row, i) => loopRow(app, row, i, buffers)),
@@ -43,13 +44,15 @@ export function loopTable(app, variant) {
 }
 
 /** @param {BufferRow} buffer */
-function bufferHead({ name, dtype, size, role }) {
+function bufferHead({ name, user, dtype, size, role }) {
+  const yours = user && `, your ${user}`;
   return h(
     "span",
     {
       class: "wb-buffer",
-      title: `${name}: ${dtype}, ${size.toLocaleString("en")} elements, ${role}`,
+      title: `${name}${yours}: ${dtype}, ${size.toLocaleString("en")} elements, ${role}`,
     },
+    user && h("b", {}, words(user, "wb-code", 16), " "),
     words(name, "wb-code", 16),
     h("span", { class: "wb-quiet" }, ` ${role}`),
   );
@@ -69,6 +72,8 @@ function loopRow(app, row, i, buffers) {
   const link = statement
     ? statementLink(row)
     : { by: "loop", axes: [row.axis], nodes: row.nodes, lines: row.lines };
+  const kind = app.record.kinds[row.axis_kind];
+  const of = statement ? "" : `${kind.name} ${row.axis}, ${plural(row.size, "step")}`;
   const el = h(
     "div",
     {
@@ -77,9 +82,9 @@ function loopRow(app, row, i, buffers) {
       "aria-selected": String(chosen),
       "data-item": "",
       "data-key": `loop-${i}`,
-      "aria-label": statement
-        ? row.text
-        : `${app.record.kinds[row.axis_kind].name} ${row.axis}, ${plural(row.size, "step")}`,
+      "aria-label": statement ? row.text : of,
+      "data-term": statement ? "statement" : null,
+      title: statement ? null : `${of}: ${kind.caption}`,
       onclick: () => (statement ? pickStatement(app, row) : pickAxis(app, row.axis)),
     },
     loopName(app, row),
@@ -111,7 +116,12 @@ function pickStatement(app, row) {
 function loopName(app, row) {
   const bars = row.around.map((kind) => h("i", { class: `wb-around wb-k wb-k-${kind}` }));
   if (row.kind === "statement") {
-    return h("span", { class: "wb-nest wb-stmt" }, ...bars, words(row.text, "wb-code", 600));
+    return h(
+      "span",
+      { class: "wb-nest wb-stmt" },
+      ...bars,
+      h("bdi", { class: "wb-words wb-code" }, ...withNames(app.variant(), row.text)),
+    );
   }
   return h(
     "span",
@@ -139,10 +149,15 @@ function useCell(app, row, use) {
   const stride = use.stride === "0"
     ? "the same element at every step"
     : `${use.stride} ${use.stride === "1" ? "element" : "elements"} from step to step`;
+  const isVector = row.vector && use.stride === "1";
+  const vector = isVector ? ", as one vector" : "";
   return h(
     "span",
-    { class: "wb-use", title: `${stride}; ${use.bytes} touched by one run of this loop${level}` },
-    h("span", { class: "wb-stride" }, row.vector && use.stride === "1" ? "1 vec" : use.stride),
+    {
+      class: "wb-use",
+      title: `${stride}${vector}; ${use.bytes} touched by one run of this loop${level}`,
+    },
+    h("span", { class: "wb-stride" }, isVector ? "1 vec" : use.stride),
     h("span", { class: "wb-touched" }, bytes),
     h(
       "span",

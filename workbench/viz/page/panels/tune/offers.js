@@ -1,12 +1,12 @@
-// NEXT: the opts that are possible, best first; why the others are not; opts pasted as text.
+// OPTS TO TRY: the opts that are possible, best first; why the others are not.
 
-import { act, applyOpt, canAsk, copyPython, NEEDS_PYTHON } from "../../app/actions.js";
+import { applyOpt, canAsk, NEEDS_PYTHON } from "../../app/actions.js";
 import { linked } from "../../app/links.js";
 import { button, failure } from "../../app/pieces.js";
 import { axisLink } from "../../app/store.js";
 import { withinText } from "../../app/timing.js";
 import { elementsOf, h, keepingFocus, refill, setChildren, words } from "../../base/elements.js";
-import { rove, walkable } from "../../base/lists.js";
+import { focusItem, rove, walkable } from "../../base/lists.js";
 import { hasWords, secondsText, three } from "../../base/text.js";
 
 /** @import { OfferRow, RefusedRow, VariantRow } from "../../record.d.ts" */
@@ -26,17 +26,21 @@ const SHOWN_AT_FIRST = 24;
 export function offersPane(app, state) {
   const filters = h("div", { class: "wb-filters", role: "group", "aria-label": "opts by name" });
   const trouble = h("div", {});
-  const list = walkable("listbox", "legal opts", { class: "wb-offer-list wb-list" });
+  const list = walkable("grid", "legal opts", { class: "wb-offer-list wb-list" });
   const rest = h("div", {});
   const refused = h("div", {});
-  const el = h("div", { class: "wb-offers" }, filters, trouble, list, rest, refused);
+  const parts = [filters, trouble, list, rest, refused];
+  const el = h("div", { class: "wb-offers", tabindex: "-1" }, ...parts);
   /** @type {Again} */
   const again = (change) => () => (Object.assign(state, change), app.changed("offers"));
   list.addEventListener("pointerleave", again({}));
 
   const update = (/** @type {VariantRow | null} */ variant) => {
+    // after an apply, the first of the new opts has the focus; until they are there, the pane
+    const focused = document.activeElement;
+    const hadFocus = list.contains(focused) || focused === el;
     const ops = [...new Set(variant?.offers.map((offer) => offer.op))];
-    if (state.op && !ops.includes(state.op)) state.op = null;
+    if (state.op && !ops.includes(state.op)) ops.push(state.op);
     const refusals = state.refused ? variant?.refused ?? [] : [];
     const showsRefused = refusals.length > 0;
     const shown = variant && !showsRefused ? shownOffers(app, variant, state, list) : [];
@@ -45,19 +49,32 @@ export function offersPane(app, state) {
       : 0;
     for (const part of [filters, list, rest]) part.hidden = showsRefused || !variant;
     list.hidden ||= !shown.length;
-    refill(filters, ...(ops.length > 1 ? filterButtons(app, ops, state, again) : []));
+    refill(filters, ...(ops.length > 1 || state.op ? filterButtons(app, ops, state, again) : []));
     refill(trouble, failure(app, "offers"));
     fillOfferList(app, list, shown);
     refill(
       rest,
       variant && !variant.offers.length && h("p", { class: "wb-quiet" }, nothingNext(app, variant)),
       variant && variant.offers.length > 0 && !shown.length && noMatches(),
-      left > 0 && button(app, `${left} more`, again({ all: true }), { name: "more" }),
+      left > 0 && button(app, `${left} more`, again({ all: true }), {
+        name: "more",
+        title: "the other legal opts",
+      }),
     );
     refill(refused, showsRefused && refusedList(refusals.filter((row) => fits(row, state))));
+    if (hadFocus && !list.contains(document.activeElement)) focusFirst() || focusQuietly(el);
   };
-  return { el, update };
+  /** Give the first opt the focus; return whether there is one. */
+  const focusFirst = () => {
+    const [first] = list.hidden ? [] : elementsOf(list, "[data-item]");
+    focusItem(list, first);
+    return first !== undefined;
+  };
+  return { el, update, focusFirst };
 }
+
+/** @param {HTMLElement} element */
+const focusQuietly = (element) => element.focus({ preventScroll: true });
 
 /**
  * @param {App} app
@@ -65,18 +82,27 @@ export function offersPane(app, state) {
  * @param {OffersState} state
  * @param {Again} again */
 function filterButtons(app, ops, state, again) {
+  const { opt_kinds } = app.record;
   return [
-    button(app, "all", again({ op: null }), { pressed: state.op === null, name: "op-all" }),
+    button(app, "all", again({ op: null }), {
+      pressed: state.op === null,
+      name: "op-all",
+      title: "opts of all kinds",
+    }),
     ...ops.map((op) =>
-      button(app, op, again({ op }), { pressed: state.op === op, name: `op-${op}` })
+      button(app, op, again({ op }), {
+        pressed: state.op === op,
+        name: `op-${op}`,
+        title: opt_kinds[op] && `${opt_kinds[op].here}\non a GPU: ${opt_kinds[op].on_gpu}`,
+      })
     ),
   ];
 }
 
-/**
+/** Whether a row has the words that are searched for.
  * @param {{opt: string, why: string}} row
  * @param {OffersState} state */
-const fits = (row, { find }) => hasWords(`${row.opt} ${row.why}`, find);
+export const fits = (row, { find }) => hasWords(`${row.opt} ${row.why}`, find);
 
 /**
  * @param {OfferRow[]} offers
@@ -109,6 +135,7 @@ const noMatches = () => h("p", { class: "wb-quiet wb-none", role: "status" }, "n
  * @param {App} app
  * @param {VariantRow} variant */
 function nothingNext(app, variant) {
+  if (app.record.nothing) return app.record.nothing;
   if (app.pending("offers", { variant: app.view.variant })) return "Looking for opts…";
   if (variant.refused.length) return "No other opt is legal here.";
   return canAsk(app)
@@ -116,10 +143,10 @@ function nothingNext(app, variant) {
     : `No opts are known for this variant: that ${NEEDS_PYTHON}.`;
 }
 
-/** Measured ones first, fastest first; then predicted ones; then as the action table has them.
+/** Measured ones first, the fastest first; then predicted ones; then as the action table has them.
  * @param {OfferRow[]} offers */
 function bestFirst(offers) {
-  const key = (/** @type {OfferRow} */ o) => [o.measured ?? Infinity, -(o.predicted ?? 0)];
+  const key = (/** @type {OfferRow} */ o) => [-(o.measured ?? 0), -(o.predicted ?? 0)];
   return offers
     .map((offer, i) => ({ offer, i, key: key(offer) }))
     .sort((a, b) => compare(a.key[0], b.key[0]) || compare(a.key[1], b.key[1]) || a.i - b.i)
@@ -155,7 +182,7 @@ function varied(offers, most) {
  * @param {HTMLElement} list
  * @param {OfferRow[]} offers */
 function fillOfferList(app, list, offers) {
-  const best = Math.min(...offers.map((o) => o.measured ?? Infinity));
+  const best = Math.max(1, ...offers.map((o) => o.differs ? o.measured ?? 0 : 0));
   const before = new Map(elementsOf(list, "[data-says]").map((row) => [row.dataset.says, row]));
   const rows = offers.map((offer) => {
     const chosen = app.view.opt === offer.opt;
@@ -175,27 +202,32 @@ function fillOfferList(app, list, offers) {
 function offerHeads() {
   return h(
     "div",
-    { class: "wb-offer wb-heads", role: "presentation", "data-says": "heads" },
-    h("span", {}, "opt"),
-    h("span", {}, "why"),
-    h("span", { class: "wb-figure" }, "predicted"),
-    h("span", { class: "wb-figure" }, "measured"),
-    h("span"),
+    { class: "wb-offer wb-heads", role: "row", "data-says": "heads" },
+    h("span", { role: "columnheader", "data-term": "opt" }, "opt"),
+    h("span", { role: "columnheader", "data-term": "why" }, "why"),
+    h("span", { role: "columnheader", class: "wb-figure", "data-term": "predicted" }, "predicted"),
+    h("span", { role: "columnheader", class: "wb-figure", "data-term": "measured" }, "measured"),
+    h("span", { role: "columnheader", "aria-label": "apply" }),
   );
 }
+
+/** The link from an offer to its axes, and to what belongs to them.
+ * @param {App} app
+ * @param {OfferRow} offer
+ * @returns {Link} */
+const offerLink = (app, { axes }) => ({
+  by: "offer",
+  axes,
+  nodes: axes.flatMap((axis) => axisLink(app, axis).nodes),
+  lines: [],
+});
 
 /**
  * @param {App} app
  * @param {OfferRow} offer
  * @param {{chosen: boolean, busy: boolean, best: number, says: string}} how */
 function offerRow(app, offer, { chosen, busy, best, says }) {
-  /** @type {Link} */
-  const link = {
-    by: "offer",
-    axes: offer.axes,
-    nodes: offer.axes.flatMap((axis) => axisLink(app, axis).nodes),
-    lines: [],
-  };
+  const link = offerLink(app, offer);
   const apply = button(app, busy ? "…" : "apply", () => applyOpt(app, offer.opt), {
     python: true,
     key: "a",
@@ -206,42 +238,74 @@ function offerRow(app, offer, { chosen, busy, best, says }) {
     "div",
     {
       class: "wb-offer wb-row",
-      role: "option",
+      role: "row",
       "aria-selected": String(chosen),
       "data-item": "",
       "data-key": `offer-${offer.opt}`,
+      "data-opt": offer.opt,
       "data-says": says,
+      title: `here: ${offer.does}\non a GPU: ${offer.on_gpu}`,
       onclick: () => app.select({ opt: chosen ? null : offer.opt, picked: chosen ? null : link }),
     },
-    words(offer.opt, "wb-code wb-clip"),
-    words(offer.why, "wb-quiet wb-clip", 400),
-    h("span", { class: "wb-figure" }, offer.predicted === null ? "" : `x${three(offer.predicted)}`),
+    h("span", { role: "gridcell", class: "wb-code wb-clip" }, words(offer.opt)),
+    whyCell(offer),
     h(
       "span",
-      { class: `wb-figure ${offer.measured === best ? "wb-best" : ""}` },
-      offerTime(offer),
+      { role: "gridcell", class: "wb-figure" },
+      offer.predicted === null ? "" : `x${three(offer.predicted)}`,
     ),
-    apply,
-    chosen &&
-      h(
-        "div",
-        { class: "wb-does" },
-        h("div", {}, h("i", { class: "wb-quiet" }, "here "), words(offer.does, "", 600)),
-        h("div", {}, h("i", { class: "wb-quiet" }, "on a GPU "), words(offer.on_gpu, "", 600)),
-        offer.why !== offer.does &&
-          h("div", {}, h("i", { class: "wb-quiet" }, "why "), words(offer.why, "", 600)),
-      ),
+    measuredCell(offer, best),
+    h("span", { role: "gridcell", class: "wb-apply" }, apply),
+    chosen && openOffer(offer),
   );
   return linked(row, link);
 }
 
-/** What is slow beside the others has one sample: then there is no spread.
+/** What an opt is good for; a line never ends within an arrow.
  * @param {OfferRow} offer */
-const offerTime = ({ measured, spread }) => [
-  measured === null ? "" : secondsText(measured),
-  measured !== null &&
-  h("span", { class: "wb-quiet" }, ` ${spread === null ? "one run" : withinText(spread)}`),
-];
+const whyCell = ({ why }) =>
+  h(
+    "span",
+    { role: "gridcell", class: "wb-quiet wb-why", title: why },
+    words(why.replaceAll(" -> ", " \u2192 "), "", 400),
+  );
+
+/** What a chosen offer does, in words.
+ * @param {OfferRow} offer */
+function openOffer({ does, on_gpu, why }) {
+  const line = (/** @type {string} */ name, /** @type {string} */ text) =>
+    h("div", {}, h("i", { class: "wb-quiet" }, `${name} `), words(text, "", 600));
+  return h(
+    "div",
+    { role: "gridcell", class: "wb-does" },
+    line("here", does),
+    line("on a GPU", on_gpu),
+    why !== does && line("why", why),
+  );
+}
+
+/** The measured speed-up, as the predicted one; ≈ where the samples show no difference. What is slow
+ * ran once or a few times: then there is no spread.
+ * @param {OfferRow} offer
+ * @param {number} best */
+function measuredCell({ measured, spread, differs, seconds }, best) {
+  const isBest = differs && measured === best;
+  const title = seconds === null
+    ? null
+    : `${differs || spread === null ? "" : "≈: no measurable difference; "}${
+      secondsText(seconds)
+    }, timed in turns with this variant`;
+  return h(
+    "span",
+    { role: "gridcell", class: `wb-figure ${isBest ? "wb-best" : ""}`, title },
+    measured === null ? "" : differs || spread === null ? `x${three(measured)}` : "≈",
+    measured !== null &&
+      h("span", {
+        class: "wb-quiet",
+        "data-term": spread === null ? "few runs" : "±",
+      }, ` ${spread === null ? "few runs" : withinText(spread)}`),
+  );
+}
 
 /** @param {RefusedRow[]} refused */
 function refusedList(refused) {
@@ -251,43 +315,4 @@ function refusedList(refused) {
     { class: "wb-refused" },
     ...refused.flatMap(({ opt, why }) => [words(opt, "wb-code"), words(why, "wb-quiet", 600)]),
   );
-}
-
-/** Opts as text, as `copy as Python` and a search print them; what is being written stays.
- * @param {App} app
- * @param {OffersState} state */
-export function pasteBox(app, state) {
-  const input = h("input", {
-    class: "wb-input wb-code",
-    type: "text",
-    "aria-label": "paste opts",
-    "data-key": "paste",
-    disabled: !canAsk(app),
-    placeholder: canAsk(app)
-      ? `paste opts: ${app.record.recipes.opts}`
-      : `paste opts: ${NEEDS_PYTHON}`,
-    oninput: ({ target }) => (state.pasted = target.value),
-    onkeydown: (event) => event.key === "Enter" && paste(app, state),
-  });
-  input.value = state.pasted;
-  return h(
-    "div",
-    { class: "wb-paste" },
-    input,
-    button(app, "Apply these", () => paste(app, state), { python: true }),
-    button(app, "Copy as Python", () => copyPython(app), { key: "y" }),
-  );
-}
-
-/**
- * @param {App} app
- * @param {OffersState} state */
-async function paste(app, state) {
-  const text = state.pasted.trim();
-  const { variant } = app.view;
-  if (!text || variant === null) return;
-  if (!(await act(app, "offers", { do: "paste", variant, text }))) return;
-  if (state.pasted.trim() !== text) return; // something else is being written by now
-  state.pasted = "";
-  app.changed("pasted");
 }

@@ -1,17 +1,18 @@
 // Tune: the loop nest that opts act on, and what can be done next.
 
-import { act, checkedText } from "../../app/actions.js";
-import { button, errorBox, failure, hasAny, heading } from "../../app/pieces.js";
-import { spreadText, timingText } from "../../app/timing.js";
-import { elementsOf, h, refill, words } from "../../base/elements.js";
+import { act } from "../../app/actions.js";
+import { button, errorBox, hasAny, heading } from "../../app/pieces.js";
+import { divider } from "../../app/room/dividers.js";
+import { rowAt } from "../../app/store.js";
+import { elementsOf, h, refill } from "../../base/elements.js";
 import { focusItem } from "../../base/lists.js";
-import { secondsText } from "../../base/text.js";
 import { axisBars } from "./axes.js";
 import { loopTable } from "./loops.js";
-import { offersPane, pasteBox } from "./offers.js";
+import { fits, offersPane } from "./offers.js";
+import { optsRow } from "./opts_row.js";
 import { triedPane } from "./search_tree.js";
 
-/** @import { VariantRow } from "../../record.d.ts" */
+/** @import { OfferRow, VariantRow } from "../../record.d.ts" */
 /** @import { Changes, PanelRow } from "../../types.d.ts" */
 /** @import { Child } from "../../base/elements.d.ts" */
 /** @import { App } from "../../app/store.js" */
@@ -20,10 +21,9 @@ import { triedPane } from "./search_tree.js";
 export const panel = { place: "middle", order: 1, title: "Tune", make: modeTune };
 
 /** What of the opts is shown: those that `find` finds, of one op, more than the first; those that
- * are not possible; what is being pasted. `shown` is what the list has; `lookedAt` and `asked`
- * are what Python was told.
+ * are not possible. `shown` is what the list has; `lookedAt` and `asked` are what Python was told.
  * @typedef {{
- *   find: string, op: string | null, all: boolean, refused: boolean, pasted: string,
+ *   find: string, op: string | null, all: boolean, refused: boolean,
  *   shown: {askedFor: string, opts: string[]} | null, lookedAt: string,
  *   asked: WeakMap<VariantRow, string>
  * }} OffersState
@@ -35,7 +35,6 @@ function modeTune(app) {
     op: null,
     all: false,
     refused: false,
-    pasted: "",
     shown: null,
     lookedAt: "",
     asked: new WeakMap(),
@@ -43,16 +42,22 @@ function modeTune(app) {
   const find = searchField(app, state);
   const choice = h("span", { class: "wb-switch", role: "group", "aria-label": "opts" });
   const list = offersPane(app, state);
+  find.onkeydown = (event) => {
+    const goesOn = ["Enter", "ArrowDown"].includes(event.key);
+    if (goesOn && list.focusFirst()) event.preventDefault();
+  };
   const top = h("div", { class: "wb-pane wb-nest-pane" });
-  const next = h("div", { class: "wb-pane wb-next-pane" }, heading("NEXT", find, choice), list.el);
-  const pasting = h("div", { class: "wb-foot" });
+  const head = heading("OPTS TO TRY", find, choice);
+  const next = h("div", { class: "wb-pane wb-next-pane" }, head, list.el);
+  const opts = optsRow(app);
   const tried = triedPane(app);
-  const el = h("div", { class: "wb-tune" }, top, tried.el, next, pasting);
+  const line = divider(app, "nest", "the loops", "before");
+  const el = h("div", { class: "wb-tune" }, top, line, tried.el, next, opts.el);
 
   const update = (/** @type {Changes} */ changes) => {
     const variant = app.variant();
     const renewed = hasAny(changes, "record", "kernel", "variant");
-    if (renewed || hasAny(changes, "axis", "node", "failure")) {
+    if (renewed || hasAny(changes, "axis", "node")) {
       refill(top, ...nestParts(app, variant));
     }
     if (renewed || hasAny(changes, "opt", "live", "pending", "offers", "failure")) {
@@ -61,17 +66,14 @@ function modeTune(app) {
       list.update(variant);
     }
     if (renewed) tried.update();
-    if (hasAny(changes, "live", "variant", "pasted")) {
-      pasting.hidden = !variant;
-      refill(pasting, variant && pasteBox(app, state));
-    }
+    if (renewed || hasAny(changes, "live", "optlist")) opts.update();
     if (renewed || changes.has("live")) askForOffers(app, variant, state);
   };
   const focus = () => {
     const items = elementsOf(top, "[data-item]");
     focusItem(top, items.find((item) => item.getAttribute("aria-selected") === "true") ?? items[0]);
   };
-  return { el, update, focus, keys: { "/": () => find.focus() } };
+  return { el, update, focus, keys: { ...opts.keys, "/": () => find.focus() } };
 }
 
 /**
@@ -95,44 +97,31 @@ function nestParts(app, variant) {
   if (!variant) return [heading("LOOPS"), h("p", { class: "wb-quiet" }, app.record.nothing)];
   const legend = "stride | bytes one run of the loop touches, and the cache that holds them";
   return [
-    heading("LOOPS", h("span", { class: "wb-quiet" }, legend)),
-    verdict(app, variant),
-    errorBox(variant.error),
+    heading("LOOPS", h("span", { class: "wb-quiet", "data-term": "stride" }, legend)),
+    // of edited code it stands with the code, and here where that is out of sight
+    h("div", { class: variant.edited ? "wb-without-code" : "" }, errorBox(variant.error)),
+    variant.edited && h("p", { class: "wb-quiet" }, editedNote(app, variant)),
     axisBars(app, variant),
     loopTable(app, variant),
   ];
 }
 
-/** What the results say of this variant, where there is no room for them beside the loops.
+/** Whose loops are shown for edited code.
  * @param {App} app
  * @param {VariantRow} variant */
-function verdict(app, { name, timing, check }) {
-  return h(
-    "div",
-    { class: "wb-verdict" },
-    failure(app, "results"),
-    (timing || check) &&
-      h(
-        "p",
-        {},
-        words(name, "", 40),
-        timing &&
-          h(
-            "b",
-            { title: timingText(app.record.machine, timing) },
-            ` ${secondsText(timing.median_s)} ${spreadText(timing)}${
-              timing.emulator ? " EMULATOR" : ""
-            }`,
-          ),
-        check &&
-          h(
-            "span",
-            { class: check.ok ? "wb-good" : "wb-bad" },
-            " ",
-            words(checkedText(check), "", 400),
-          ),
-      ),
-  );
+function editedNote(app, { parent }) {
+  const of = rowAt(app.record.variants, parent)?.name ?? "the kernel";
+  return `The code was edited: these are the loops of ${of.slice(0, 40)}, from which it was made.`;
+}
+
+/** How many of each kind there are: what a count counts.
+ * @param {OfferRow[]} offers */
+function kindsText(offers) {
+  /** @type {Map<string, number>} */
+  const counts = new Map();
+  for (const { op } of offers) counts.set(op, (counts.get(op) ?? 0) + 1);
+  const kinds = [...counts].map(([op, count]) => `${count} ${op}`).join(", ");
+  return `legal opts with usual amounts: ${kinds}; other amounts can be written in OPTS`;
 }
 
 /** How many opts are possible; what is not, and why, takes the place of the list.
@@ -140,17 +129,21 @@ function verdict(app, { name, timing, check }) {
  * @param {VariantRow | null} variant
  * @param {OffersState} state */
 function nextChoice(app, variant, state) {
-  /** @type {(refused: boolean, n: number, text: string) => Child} */
-  const choice = (refused, n, text) =>
-    n > 0 &&
-    button(app, `${n} ${text}`, () => ((state.refused = refused), app.changed("offers")), {
-      pressed: state.refused === refused,
-      name: `refused-${refused}`,
-    });
+  /** @type {(refused: boolean, rows: {opt: string, why: string}[], text: string, title: string) => Child} */
+  const choice = (refused, rows, text, title) => {
+    const count = rows.filter((row) => fits(row, state)).length;
+    const of = count < rows.length ? `${count} of ${rows.length}` : `${count}`;
+    return rows.length > 0 &&
+      button(app, `${of} ${text}`, () => ((state.refused = refused), app.changed("offers")), {
+        pressed: state.refused === refused,
+        name: `refused-${refused}`,
+        title,
+      });
+  };
   if (!variant) return [];
   return [
-    choice(false, variant.offers.length, "possible"),
-    choice(true, variant.refused.length, "not legal: why"),
+    choice(false, variant.offers, "possible", kindsText(variant.offers)),
+    choice(true, variant.refused, "not legal: why", "each with what is in its way"),
   ];
 }
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from workbench.kernel.kernel import Kernel
+from workbench.viz.exploration.scheduled_tensors import ScheduledTensors
 from workbench.viz.model.loops import kernel_nest
 from workbench.viz.model.words import explained
 from workbench.viz.page.panel import Panel, kernels_text
-from workbench.viz.scheduled_tensors import ScheduledTensors
 from workbench.viz.text.nest import nest_text
 
 

@@ -1,6 +1,7 @@
 // The candidates of a search, below the variant it found: a tree, each candidate under its parent. The
 // way to the best one is open, the rest opens on a click, Enter or the right arrow.
 
+import { withinText } from "../../app/timing.js";
 import { h, refill, words } from "../../base/elements.js";
 import { fold } from "../../base/fold.js";
 import { ACROSS, rove, walkable } from "../../base/lists.js";
@@ -34,18 +35,15 @@ function triedTitle({ tried, timed, seconds, speedup, device, ended }) {
 
 /** What a search tried, by its number.
  * @typedef {{
- *   number: number, parent: number | null, how: string, seconds: number | null, note: string
+ *   number: number, parent: number | null, how: string, seconds: number | null, note: string,
+ *   spread: number | null
  * }} Candidate */
 
 /** @param {SearchRow} search */
 function triedTree(search) {
-  const candidates = search.trials.map(([number, parent, how, seconds, note]) => ({
-    number,
-    parent,
-    how,
-    seconds,
-    note,
-  }));
+  const candidates = search.candidates.map((
+    [number, parent, how, seconds, note, spread = null],
+  ) => ({ number, parent, how, seconds, note, spread }));
   /** @type {Map<number | null, Candidate[]>} */
   const below = new Map(candidates.map((candidate) => [candidate.number, []]));
   for (const candidate of candidates) below.get(candidate.parent)?.push(candidate);
@@ -107,7 +105,7 @@ function wayTo(candidates, best) {
  * @param {number} children
  * @param {boolean} isOpen
  * @param {boolean} isBest */
-function triedRow({ number, how, seconds, note }, level, children, isOpen, isBest) {
+function triedRow({ number, how, seconds, note, spread }, level, children, isOpen, isBest) {
   const mark = children ? (isOpen ? "▾" : "▸") : "";
   return h(
     "div",
@@ -123,6 +121,12 @@ function triedRow({ number, how, seconds, note }, level, children, isOpen, isBes
     },
     h("span", { class: "wb-figure wb-quiet" }, String(number)),
     h("span", { class: "wb-figure" }, seconds === null ? "" : secondsText(seconds)),
+    h("span", {
+      class: "wb-figure wb-quiet",
+      title: spread === null
+        ? "no spread is known: it ran once, or in an earlier session"
+        : "the spread of its runs; the time is that of the quickest",
+    }, seconds === null ? "" : spread === null ? "± ?" : withinText(spread)),
     h(
       "span",
       { class: "wb-name", style: `padding-left:${Math.min(level - 1, 12) * 10}px` },

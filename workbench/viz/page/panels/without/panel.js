@@ -3,7 +3,7 @@
 import { checkedText } from "../../app/actions.js";
 import { button, hasAny } from "../../app/pieces.js";
 import { h, refill, words } from "../../base/elements.js";
-import { switchRule } from "./switch.js";
+import { switchRule } from "../../app/rules/switch.js";
 
 /** @import { Changes, PanelRow } from "../../types.d.ts" */
 /** @import { App } from "../../app/store.js" */
@@ -31,7 +31,7 @@ function withoutPane(app) {
 function withoutParts(app, rules, differs) {
   const { compared } = app.record.plan;
   const row = app.variant();
-  const time = compared?.told && `time: ${compared.told}`;
+  const time = compared?.speed && `time: ${compared.speed}`;
   const answer = row &&
     (row.error ? "it fails" : row.check ? checkedText(row.check) : "answer not checked");
   const summary = [differs && `${differs} from before`, time, answer].filter(Boolean).join(" · ");

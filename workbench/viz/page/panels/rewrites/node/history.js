@@ -51,7 +51,7 @@ const itemOf = (app, i, place, ...inner) =>
 function tensorsItem(app, tensors, i) {
   const { nodes, lines } = app.record;
   const names = tensors.slice(0, 4).map((n) => nodes.label[n]).join(", ");
-  const at = tensors.map((n) => nodes.line[n]).find((line) => line >= 0);
+  const [[at] = []] = tensors.flatMap((n) => nodes.lines[n]);
   return itemOf(
     app,
     i,

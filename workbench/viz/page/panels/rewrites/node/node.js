@@ -1,7 +1,7 @@
 // A node that was picked: what it is, what led to it, its values at a place, and why a rule did
 // not fire on it.
 
-import { heading, nodeLines } from "../../../app/pieces.js";
+import { headingOf, nodeLines } from "../../../app/pieces.js";
 import { h } from "../../../base/elements.js";
 import { ancestors } from "../../../record/history.js";
 import { passesOf } from "../../../record/passes.js";
@@ -31,7 +31,8 @@ export function nodePanel(app, place, step, state) {
   return h(
     "section",
     { class: "wb-rw-node", "aria-label": "the picked node" },
-    heading(
+    headingOf(
+      nodes.op[n],
       `${nodes.op[n]} #${n}`,
       h("span", { class: "wb-quiet" }, [nodes.shape[n], nodes.dtype[n]].filter(Boolean).join(" ")),
       ...nodeLines(app, n),

@@ -1,6 +1,7 @@
 // The value of a node at a position that the reader chooses.
 
 import { act, canAsk, NEEDS_PYTHON } from "../../../app/actions.js";
+import { meaningOf } from "../../../app/glossary.js";
 import { button } from "../../../app/pieces.js";
 import { debounced, h } from "../../../base/elements.js";
 import { plural } from "../../../base/text.js";
@@ -11,6 +12,13 @@ import { stateOrder } from "../../../record/states.js";
 /** @import { App } from "../../../app/store.js" */
 /** @import { RewritesState } from "../state.js" */
 
+/** Why the values of a node cannot be computed. */
+const NO_VALUES = {
+  "": "",
+  lowered: "no values here: they are in registers. Pick the node in a pass before statement-tree.",
+  none: "no values: it is not computed from anything",
+};
+
 /** Sliders for the axes that a node depends on; its value there, from Python.
  * @param {App} app
  * @param {number} n
@@ -18,6 +26,8 @@ import { stateOrder } from "../../../record/states.js";
  * @param {number} step
  * @param {RewritesState} state */
 export function valuesBox(app, n, place, step, state) {
+  const why = NO_VALUES[readingOf(app.record.nodes, n).values ?? ""];
+  if (why) return h("div", { class: "wb-rw-valuebox wb-quiet" }, why);
   const axes = axesBelow(app.record.nodes, n);
   const out = state.answersAbout(n, place, step).values;
   const at = Object.fromEntries(
@@ -53,10 +63,11 @@ export function valuesBox(app, n, place, step, state) {
     });
     return h("label", {}, h("b", {}, name), field, shown);
   });
+  const title = meaningOf(app.record, "values at a position");
   return h(
     "div",
     { class: "wb-rw-valuebox" },
-    button(app, "values here", ask, { python: true, name: "values" }),
+    button(app, "show values", ask, { python: true, name: "values", title }),
     ...sliders,
     out,
     !canAsk(app) && h("span", { class: "wb-quiet" }, NEEDS_PYTHON),

@@ -1,0 +1,171 @@
+"""The steps of passes that are functions: replayed, they lead from before the pass to after it."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+
+from tests.agreement.expressions import case
+from tests.agreement.programs import whole_program
+from tests.support import count
+from tests.tools.kernels import legal_opt
+from workbench import engine, pipeline
+from workbench.backends.device import Device
+from workbench.base.dtypes import dtypes
+from workbench.base.trace import (
+    LazyMatches,
+    Match,
+    Observer,
+    PassRecord,
+    PassStep,
+    observe,
+)
+from workbench.ir.lower import linear_steps, statement_tree
+from workbench.ir.lower.tree_steps import innermost_change
+from workbench.ir.node.axis import AxisType
+from workbench.ir.node.ops import Ops
+from workbench.ir.node.uop import UOp
+from workbench.ir.rewriting.rewrite import replay
+from workbench.ir.schedule import merge, range_steps
+from workbench.tensor.tensor import Tensor
+from workbench.viz.record.states import States
+
+DEVICE = "LLVM"
+UNNAMED = {"place-registers", "place-barrier"}
+"""Steps that are about all that is around them."""
+STEPPED = {"rangeify", "merge-axes", "statement-tree", "linearize"}
+
+
+def records(seed: int) -> Iterator[PassRecord]:
+    """Yield the passes of a random expression: of its kernels with the default opts, and with one
+    drawn at random."""
+    sample = whole_program(seed) if seed % 2 else case(seed)
+    dice = random.Random(seed)
+    with observe() as watching:
+        schedule, _ = engine.planned([sample.run(DEVICE)[0].uop])
+    kernels = [item.kernel for item in schedule.items if item.kernel is not None]
+    yield from watching.records
+    for kernel in kernels:
+        opt = legal_opt(kernel, dice, Device[DEVICE].target)
+        with observe() as watching:
+            pipeline.stages(pipeline.tuned(kernel, DEVICE), DEVICE, upto="linear")
+            if opt is not None:
+                pipeline.stages(kernel, DEVICE, upto="linear", opts=[opt])
+        yield from watching.records
+
+
+def check(record: PassRecord) -> None:
+    """The last state is the pass's result; the record's own states are those of a replay."""
+    last = replay(record.before, record.matches)
+    if record.name == "rangeify":
+        kernels = [item.kernel for item in record.after if item.kernel is not None]
+        assert last is UOp.sink(*kernels) if kernels else not record.matches
+    elif record.name in ("statement-tree", "merge-axes"):
+        assert last is record.after
+    else:
+        listed, program = list(last.src), list(record.after[1:])
+        assert [n for n in listed if is_effect(n)] == [
+            n for n in program if is_effect(n)
+        ]
+        rest = iter(program)
+        assert all(node in rest for node in listed), (
+            "values stand where they are computed"
+        )
+    states = States(record.before)
+    for number, match in enumerate(record.matches, 1):
+        state = states.root
+        assert states.apply(match) is replay(record.before, record.matches, number)
+        assert states.root is not state, "a step changes the state"
+
+
+def is_effect(node: UOp) -> bool:
+    """Whether a node of a program writes, or begins or ends a loop, or waits."""
+    return node.dtype is dtypes.void
+
+
+@pytest.mark.parametrize("first", range(0, count(400), 50))
+def test_replayed_they_lead_to_the_result(first: int) -> None:
+    seen: set[str] = set()
+    for seed in range(first, first + 50):
+        for record in records(seed):
+            if record.name in STEPPED:
+                try:
+                    check(record)
+                except AssertionError as error:
+                    pytest.fail(f"seed {seed}, {record.name}: {error}")
+                for match in record.matches:
+                    assert match.rule.about or match.rule.name in UNNAMED, match.rule
+                    seen.add(match.rule.name)
+    assert seen
+
+
+STEPS = {
+    step.name
+    for module in (range_steps, merge, statement_tree, linear_steps)
+    for step in vars(module).values()
+    if isinstance(step, PassStep)
+}
+
+
+def test_each_step_is_there_in_some_expression() -> None:
+    """What it says is said of something; each name stands once, and rules have others."""
+    x = Tensor(np.ones((64, 48), np.float32))
+    image, kernels = (
+        np.ones((1, 3, 9, 9), np.float32),
+        np.ones((4, 3, 3, 3), np.float32),
+    )
+    y = Tensor(image).conv2d(Tensor(kernels), padding=1).relu()
+    seen = {
+        match.rule.name for match in steps_of(x.softmax(-1), y, (x @ x.T).relu(), x + 1)
+    }
+    names = STEPS - UNNAMED  # these need loop orders, work-groups
+    assert seen >= names, names - seen
+    assert not STEPS & {
+        rule.name for rule in pipeline.rules_of(pipeline.COMPILE_PASSES)
+    }
+
+
+def steps_of(*tensors: Tensor) -> Iterator[Match]:
+    for tensor in tensors:
+        with observe() as watching:
+            schedule, _ = engine.planned([tensor.uop])
+            for item in schedule.items:
+                if item.kernel is not None:
+                    for kernel in (item.kernel, pipeline.tuned(item.kernel, DEVICE)):
+                        pipeline.stages(kernel, DEVICE, upto="linear")
+        for record in watching.records:
+            yield from (m for m in record.matches if isinstance(m.rule, PassStep))
+
+
+def test_steps_are_listed_when_somebody_looks() -> None:
+    """Recording costs nothing, listing sees no observer, and what it needed is let go."""
+    calls: list[int] = []
+
+    def listed() -> Iterator[Match]:
+        calls.append(len(watching.records))
+        yield Match(PassStep("a-step", "A reason."), UOp.index(1), UOp.index(2))
+
+    with observe() as watching:
+        matches = LazyMatches(listed, watching)
+        assert not calls
+        assert len(matches) == 1 and repr(matches[0].rule) == "a-step"
+        assert [m.after for m in matches] == [UOp.index(2)] and matches[:1]
+    assert calls == [0] and watching.records == []
+    assert matches._steps is None
+    assert len(LazyMatches(listed, Observer(limit=0))) == 0
+
+
+def test_a_change_is_the_innermost_loop() -> None:
+    a, b, c = (UOp.range(8, name, AxisType.GLOBAL) for name in "abc")
+
+    def loop(axis: UOp, *body: UOp) -> UOp:
+        return UOp(Ops.LOOP, dtypes.void, (axis, *body))
+
+    inner, longer = loop(b, a + b), loop(b, a + b, a * b)
+    assert innermost_change(loop(a, c, inner), loop(a, c, longer)) == (inner, longer)
+    other = loop(a, b, longer), loop(a, c, inner)
+    assert innermost_change(*other) == other, "two parts differ"
+    assert innermost_change(inner, longer) == (inner, longer)

@@ -1,0 +1,151 @@
+"""A reader who sees little, or uses no mouse, can use the page: axe-core, whose rules are those of
+WCAG 2, reports nothing serious of any scene, in light and in dark.
+
+What axe cannot see has its tests elsewhere: that keys lead everywhere (page/test_keys.py), and the
+contrast of text in pictures (page/test_looks.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from axe_playwright_python.base import AXE_FILE_PATH
+
+from tests.viz.browser.browser import drawn, leave, opened, session_page
+from tests.viz.browser.page.support import keys
+from tests.viz.record import models
+from tests.viz.record.support import exported, plain
+from tests.viz.support import matmul, softmax
+from workbench.viz import explore
+from workbench.viz.record.record import build
+
+Record = dict[str, Any]
+Scene = Callable[[Any], object]
+
+SCAN = """async (rules) => {
+  const runOnly = rules.length ? rules : undefined;
+  const { violations } = await axe.run(document, { runOnly, resultTypes: ["violations"] });
+  return violations.filter(({ impact }) => ["serious", "critical"].includes(impact))
+    .flatMap(({ id, impact, nodes }) => nodes.map(({ html, any, all, none }) =>
+      `${id}: ${html.slice(0, 200)}: ${[...any, ...all, ...none].map((c) => c.message).join("; ")}`));
+}"""
+"""Returns what axe calls serious or critical, by some of its rules or by all: the rule, the element,
+what is wrong."""
+OF_COLOURS = ["color-contrast", "link-in-text-block"]
+"""All that another theme can change."""
+
+
+def press(text: str) -> Scene:
+    """Return the scene that some keys lead to, pressed where nothing in the page has the focus."""
+
+    def act(page: Any) -> None:
+        page.focus(".wb")
+        keys(page, text)
+
+    return act
+
+
+def click(selector: str) -> Scene:
+    return lambda page: page.click(selector)
+
+
+def unfold_everything(page: Any) -> None:
+    page.evaluate(
+        "document.querySelectorAll('details').forEach((e) => { e.open = true; })"
+    )
+
+
+SCENES: dict[str, tuple[Scene, ...]] = {
+    "Tune, a loop and a line": (
+        press("1"), click(".wb-loops [data-item]"), click(".wb-code-body [data-line]"),
+    ),
+    "Tune, an opt": (click(".wb-offer[data-opt]"),),
+    "Tune, what is not legal": (press("1"), click("[data-key=refused-true]")),
+    "Tune, machine code": (click("[data-key=code-asm]"), unfold_everything),
+    "Rewrites, a step": (press("2 j j"), unfold_everything),
+    "Rewrites, the whole graph": (press("g"),),
+    "Plan": (press("3"),),
+    "Plan, a decision": (click(".wb-plan-list [data-item]"), unfold_everything),
+    "Plan, unfolded": (press("3 o o"),),
+    "Plan, the film": (press("s j j"),),
+    "Side by side": (press("1 4"), click(".wb-side [data-line] >> nth=9")),
+    "help": (press("1 ?"),),
+    "export": (press("? e"),),
+}  # fmt: skip
+"""What is done from one scene to the next."""
+FEW = ("Rewrites, a step", "Plan", "Plan, unfolded", "Side by side")
+"""Those in which many kernels look unlike few."""
+LIVE: dict[str, tuple[Scene, ...]] = {
+    "an opt of a variant": (
+        press("1"), click("[role=treeitem]:has-text('auto')"),
+        click("[aria-label='opts of this variant'] [data-item]"),
+    ),
+    "the editor": (click(".wb-code-bar [data-key=edit]"),),
+}  # fmt: skip
+"""Where Python answers."""
+
+
+@pytest.fixture(scope="module")
+def records() -> dict[str, Record]:
+    explorations = {
+        "softmax": softmax(),
+        "matmul": matmul(),
+        "many kernels": explore(models.perceptron(12).softmax(-1)),
+    }
+    return {name: plain(build(ex)) for name, ex in explorations.items()}
+
+
+@pytest.fixture
+def scan(browser: Any, tmp_path: Path) -> Iterator[Any]:
+    """Show some HTML as wide as that; return what axe says of the scenes that follow, by scene."""
+    pages = []
+
+    def scan_scenes(
+        html: str, width: int, scenes: dict[str, tuple[Scene, ...]]
+    ) -> dict[str, list[str]]:
+        path = tmp_path / f"{len(pages)}.html"
+        path.write_text(html, encoding="utf-8")
+        page = opened(browser, path, width=width)
+        pages.append(page)
+        page.evaluate(Path(AXE_FILE_PATH).read_text(encoding="utf-8") + "; null")
+        findings = {}
+        for name, acts in scenes.items():
+            for act in acts:
+                act(page)
+            for theme, rules in ({"dark": OF_COLOURS, "light": []}).items():
+                page.emulate_media(color_scheme=theme)
+                drawn(page)
+                findings[f"{name}, {theme}"] = page.evaluate(SCAN, rules)
+        return {scene: texts for scene, texts in findings.items() if texts}
+
+    yield scan_scenes
+    for page in pages:
+        leave(browser, page)
+
+
+@pytest.mark.parametrize(("name", "width"), [("softmax", 1400), ("matmul", 800)])
+def test_no_scene_has_a_serious_finding(
+    scan: Any, records: dict[str, Record], name: str, width: int
+) -> None:
+    assert scan(exported(records[name]), width, SCENES) == {}
+
+
+def test_nor_has_one_of_many_kernels(scan: Any, records: dict[str, Record]) -> None:
+    scenes = {name: SCENES[name] for name in FEW}
+    assert scan(exported(records["many kernels"]), 953, scenes) == {}
+
+
+def test_nor_has_what_needs_python(scan: Any, records: dict[str, Record]) -> None:
+    assert scan(session_page(records["matmul"]), 1400, LIVE) == {}
+
+
+def test_what_is_wrong_is_reported(scan: Any, records: dict[str, Record]) -> None:
+    """A scan of nothing would find nothing."""
+    faint = '<p style="color: #bbb; background: #fff">faint</p><img src="">'
+    html = exported(records["matmul"]).replace("</body>", f"{faint}</body>")
+    findings = scan(html, 1400, {"Tune": (press("1"),)})
+    assert "color-contrast" in str(findings["Tune, dark"])
+    assert "image-alt" in str(findings["Tune, light"])

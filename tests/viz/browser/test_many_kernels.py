@@ -1,0 +1,134 @@
+"""Many kernels in a real browser: a box for what repeats, unfolded by click and by key; the list
+of kernels with its figures, its order and its search."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.viz.browser.browser import drawn, shown
+from tests.viz.record import models
+from tests.viz.record.support import plain
+from workbench.viz import explore
+from workbench.viz.record.record import build
+
+Record = dict[str, Any]
+LABELS = ".wb-plan .wb-g-label"
+
+
+@pytest.fixture(scope="module")
+def record() -> Record:
+    """Twelve equal layers and a softmax: 13 kernels, of which the last is fused from several."""
+    page_record: Record = plain(build(explore(models.perceptron(12).softmax(-1))))
+    return page_record
+
+
+@pytest.fixture
+def opener() -> Any:
+    return plan_page
+
+
+def plan_page(browser: Any, folder: Path, html: str) -> Iterator[Any]:
+    for page in shown(browser, folder, html, mode="3"):
+        page.wait_for_selector(".wb-plan .wb-g-stage > *")
+        drawn(page)
+        yield page
+
+
+def labels(page: Any) -> list[str]:
+    drawn(page)
+    texts: list[str] = page.locator(LABELS).all_text_contents()
+    return texts
+
+
+def box(label: str) -> str:
+    return f".wb-plan .wb-g-node:has(.wb-g-label:text-is('{label}')) .wb-g-box"
+
+
+def test_what_repeats_is_one_box_that_a_click_unfolds(
+    page: Any, record: Record
+) -> None:
+    (repeat,) = record["plan"]["repeats"]
+    group = f"{repeat['times']} × {repeat['title']}"
+    assert labels(page)[0] == group and len(labels(page)) == 2
+    page.click(box(group))
+    page.wait_for_selector(f".wb-plan .wb-g-words-title:has-text('− {group}')")
+    kernels = len(record["kernels"])
+    assert len(labels(page)) == kernels
+    assert page.locator(".wb-plan .wb-g-words-bytes").count() == kernels - 1
+    first = record["kernels"][0]["title"]
+    page.click(f"{box(first)} >> nth=0")
+    page.wait_for_selector(
+        ".wb-plan .wb-g-region >> nth=1"
+    )  # of the layers, and of the kernel
+    assert len(labels(page)) > kernels
+    assert f"KERNEL\n1\n{first}" in page.inner_text(".wb-plan-detail")
+    page.click(f".wb-plan .wb-g-words-title:has-text('− {group}')")
+    page.wait_for_function(
+        "document.querySelectorAll('.wb-plan .wb-g-label').length === 2"
+    )
+
+
+def test_the_keys_unfold_the_selected_kernel_by_steps(
+    page: Any, record: Record
+) -> None:
+    page.click("[data-key=fold-left]")
+    page.click(".wb-kernels [data-key=kernel-3]")
+    page.focus(".wb")
+    counts = [len(labels(page))]
+    for key in ("o", "o", "O", "O"):
+        page.keyboard.press(key)
+        counts.append(len(labels(page)))
+    folded, kernels = 2, len(record["kernels"])
+    assert counts[2] > kernels
+    assert counts == [folded, kernels, counts[2], kernels, folded]
+
+
+def test_values_are_a_button_away(page: Any, record: Record) -> None:
+    page.click("[data-key=level-values]")
+    page.wait_for_function(
+        "n => document.querySelectorAll('.wb-plan .wb-g-region').length === n",
+        arg=len(record["kernels"]),
+    )
+    page.click("[data-key=level-kernels]")
+    page.wait_for_function(
+        "document.querySelectorAll('.wb-plan .wb-g-label').length === 2"
+    )
+
+
+def test_the_list_is_sorted_and_searched(page: Any, record: Record) -> None:
+    page.click("[data-key=fold-left]")
+    rows = ".wb-kernels [data-item]"
+    count = len(record["kernels"])
+    assert page.locator(rows).count() == count
+    assert f"{count} KERNELS" in page.inner_text(".wb-kernels").upper()
+    page.click("[data-key=sort-bytes]")
+    order = [row["bytes"] for row in record["kernels"]]
+    first = page.locator(rows).first.get_attribute("data-key")
+    assert first == f"kernel-{order.index(max(order))}"
+    page.fill(".wb-kernels input", "softmax-is-no-title")
+    assert page.locator(rows).count() == 0
+    assert "nothing found" in page.inner_text(".wb-kernels")
+    page.fill(".wb-kernels input", record["kernels"][-1]["title"])
+    assert page.locator(rows).count() == 1
+
+
+def test_from_a_kernel_to_the_next_that_is_equal(page: Any, record: Record) -> None:
+    (repeat,) = record["plan"]["repeats"]
+    last = repeat["times"]
+    page.click(box(f"{last} × {repeat['title']}"))
+    page.click(".wb-plan .wb-g-node .wb-g-box >> nth=0")
+    line = page.locator(".wb-plan-alike")
+    assert f"1 of {last} equal kernels" in line.inner_text()
+    assert f"round 1 of {last} × {repeat['title']}" in line.inner_text()
+    page.click("[data-key='alike1']")
+    assert f"2 of {last} equal kernels" in line.inner_text()
+    assert page.locator(".wb-kernels [aria-selected=true]").get_attribute(
+        "data-key"
+    ) == ("kernel-1")
+    page.click("[data-key='alike-1']")
+    page.click("[data-key='alike-1']")
+    assert f"{last} of {last} equal kernels" in line.inner_text()

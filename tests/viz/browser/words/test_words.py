@@ -1,0 +1,158 @@
+"""Every short text, letter and sign of the page is a plain word, or says on hover what it is; `?`
+lists all words and keys."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.viz.browser.browser import drawn, shown
+from tests.viz.browser.page.support import MACHINE, Record, keys, texts, timing
+from tests.viz.record.support import exported, plain
+from tests.viz.support import array, matmul, softmax
+from workbench.viz import Exploration, explore
+from workbench.viz.record.record import build
+
+PLAIN = frozenset("""
+    add copied dismiss done element estimated find fits fold forced from full hide input it its
+    kernel line loop measured memory name needs not nothing one or path predicted python read run
+    running save search session shape show step the then time timed timing to value which
+    x y e a b c
+""".split())  # fmt: skip
+"""Words of everyday language, and of the names in the expressions of this file."""
+
+UNFOLD = "() => document.querySelectorAll('.wb-fold').forEach((e) => e.open = true)"
+UNEXPLAINED = r"""(plain) => {
+  const own = (e) =>
+    [...e.childNodes].filter((n) => n.nodeType === 3).map((n) => n.data).join(" ").trim();
+  const says = (e) =>
+    e.getAttribute("title") ?? [...e.children].find((c) => c.localName === "title")?.textContent;
+  const isExplained = (e) => {
+    const text = e.textContent.trim();
+    for (let at = e; at && !at.matches(".wb"); at = at.parentElement) {
+      const title = says(at)?.trim();
+      if (title && title !== text) return true;
+    }
+    return false;
+  };
+  const isCode = (e) => e.closest(".wb-code-body, .wb-source, .wb-expr, .wb-rw-pattern");
+  const isFigure = (text) =>
+    /^[\d.,]+ ?(%|ns|µs|ms|s|[KMGT]?i?B|[kMG]|GFLOP\/s)?( [\d.,]+ ?(ns|µs|ms|s))?$/.test(text);
+  const isPlain = (text) => text.toLowerCase().split(/[\s.,:;()?]+/).every((w) =>
+    !w || plain.includes(w) || /^\d+$/.test(w));
+  const where = (e) => `${e.parentElement.getAttribute("class")} > ${e.getAttribute("class")}`;
+  const missing = new Set();
+  for (const e of document.querySelectorAll(".wb *")) {
+    if (!e.getClientRects().length || e.closest(".wb-g-svg, .wb-words-sheet, option")) continue;
+    if (e.localName === "title" || isCode(e)) continue;
+    const text = own(e);
+    const isMark = !text && e.matches("i, canvas, path, circle, rect, line");
+    const isLabel = text && text.length <= 32 && text.split(/\s+/).length <= 4 && !isFigure(text);
+    if (!isMark && !(isLabel && !isPlain(text))) continue;
+    if (!isExplained(e)) missing.add(`${text || e.localName} in ${where(e)}`);
+  }
+  return [...missing];
+}"""
+"""Returns the short texts and the marks that one can see and that nothing explains."""
+
+
+MUTE_BOXES = """() => {
+  const mute = [];
+  for (const stage of document.querySelectorAll(".wb-g-stage")) {
+    const seen = stage.getBoundingClientRect();
+    for (const box of stage.querySelectorAll(".wb-g-node, .wb-g-words")) {
+      const { x, y, width, height } = box.getBoundingClientRect();
+      const at = { clientX: x + width / 2, clientY: y + height / 2, bubbles: true };
+      const isSeen = at.clientX > seen.left && at.clientX < seen.right &&
+        at.clientY > seen.top && at.clientY < seen.bottom;
+      if (!width || !isSeen) continue;
+      stage.dispatchEvent(new PointerEvent("pointermove", at));
+      if (!stage.title.trim()) mute.push(box.textContent);
+    }
+  }
+  return mute;
+}"""
+"""Returns the boxes and words of graphs that say nothing to a pointer on them."""
+
+
+def several() -> Exploration:
+    """Return an exploration of several kernels, some of them with arrays that stay in the kernel."""
+    x = (array(16, 32) @ array(32, 32) + array(32)).relu()
+    return explore(((x - x.mean(-1, keepdim=True)) @ array(32, 8)).softmax())
+
+
+@pytest.fixture(scope="module")
+def record() -> Record:
+    page_record: Record = plain(build(softmax()))
+    return page_record
+
+
+@pytest.fixture(scope="module", params=[softmax, matmul, several])
+def timed(request: pytest.FixtureRequest) -> Record:
+    """A record whose variants are timed on a known machine, by a search among others; an offer of
+    each is measured."""
+    record: Record = plain(build(request.param()))
+    record["machine"] |= MACHINE
+    for i, variant in enumerate(record["variants"]):
+        variant["timing"] = timing(2e-3 / (i + 1), spread=0.05) | {"run": "ab"[i % 2]}
+        for offer in variant["offers"][:2]:
+            offer |= {"measured": 2.0, "spread": 0.1, "seconds": 1e-3}
+            offer["differs"] = offer is variant["offers"][0]
+    return record
+
+
+@pytest.mark.parametrize("width", [953, 1400])
+def test_every_label_is_plain_or_explained(
+    browser: Any, timed: Record, tmp_path: Path, width: int
+) -> None:
+    for page in shown(browser, tmp_path, exported(timed), width=width):
+        for steps in LOOKS:
+            page.focus(".wb")
+            keys(page, steps)
+            drawn(page)
+            page.evaluate(UNFOLD)
+            drawn(page)
+            assert page.evaluate(UNEXPLAINED, sorted(PLAIN)) == [], steps
+            assert page.evaluate(MUTE_BOXES) == [], steps
+
+
+def test_the_scan_sees_what_nothing_explains(page: Any) -> None:
+    """A scan of nothing would find nothing."""
+    drawn(page)
+    page.evaluate("""() => {
+      const [mark, label] = ["i", "span"].map((name) => document.createElement(name));
+      label.textContent = "qzx";
+      mark.style.cssText = "display: inline-block; width: 9px; height: 9px";
+      document.querySelector(".wb-left").append(mark, label);
+    }""")
+    reported = page.evaluate(UNEXPLAINED, sorted(PLAIN))
+    assert [text.split(" in ")[0] for text in reported] == ["i", "qzx"]
+
+
+LOOKS = ("1", "2", "j j", "g", "3", "s j j", "s 4", "5")
+"""Keys that lead through the modes, a step, a whole graph and the film."""
+
+
+def test_the_sheet_has_words_and_keys(page: Any) -> None:
+    page.focus(".wb")
+    keys(page, "?")
+    sheet = page.get_by_role("dialog", name="words and keys")
+    assert sheet.locator("kbd").count() > 20
+    terms = sheet.locator("dt").all_inner_texts()
+    assert {"±", "≈", "~", "UPCAST", "decide", "SINK"} <= set(terms)
+    page.keyboard.type("roofline")
+    assert texts(page, ".wb-words-sheet dt")[0] == "roofline"
+    page.click("[data-key=help-loops]")
+    assert texts(page, ".wb-words-sheet h4") == ["LOOPS"]
+    assert "G" in sheet.locator("dt").all_inner_texts()
+    page.keyboard.press("Escape")
+    assert sheet.count() == 0 and page.evaluate("document.activeElement.matches('.wb')")
+
+
+def test_a_heading_leads_to_the_words_of_its_pane(page: Any) -> None:
+    heading = page.locator(".wb-nest-pane h3")
+    assert "outer ones first" in heading.get_attribute("title")
+    heading.click()
+    assert texts(page, ".wb-words-sheet h4") == ["LOOPS"]

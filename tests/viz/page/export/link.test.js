@@ -1,0 +1,106 @@
+// Links to a view: what a fragment says comes back, and what is no view is left out.
+
+import assert from "node:assert/strict";
+import { App, START } from "../../../../workbench/viz/page/app/store.js";
+import { linkOf, looksOf, viewOf } from "../../../../workbench/viz/page/export/link.js";
+import { recordOf } from "../record.js";
+
+Deno.test("a link has what differs from a page that opens, and comes back", () => {
+  const app = new App(recordOf());
+  app.select({ mode: "plan", kernel: 1, node: 1, cold: true, step: 3, language: "LLVM" });
+  const { mode, kernel, variant, node, cold, step, language, picked, columns } = app.view;
+  assert.deepEqual(viewOf(linkOf(app.view)), {
+    ...{ mode, kernel, variant, step, node, picked, language, cold, columns },
+  });
+  const other = new App(recordOf());
+  other.select({ ...START, ...viewOf(linkOf(app.view)) });
+  assert.deepEqual(other.view, app.view);
+  assert.ok(linkOf(app.view).length < 500);
+});
+
+/** Values that each field of a view may have, in a record of two kernels. */
+const VALUES = {
+  mode: ["tune", "rewrites", "plan", "side_by_side"],
+  kernel: [0, 1],
+  variant: [0, 1, 2],
+  node: [null, 0, 1],
+  axis: [null, "g0"],
+  line: [null, 0],
+  step: [0, 3],
+  opt: [null, 'UPCAST("g1", 4)'],
+  language: ["C", "LLVM"],
+  code: [null, { language: "C", device: "LLVM", line: 7 }],
+  columns: [
+    [{ variant: 0, language: "C", device: null }, { variant: null, language: "LLVM" }],
+    [{ variant: 2, language: "LLVM", device: "C" }, { variant: 1, language: "C" }],
+  ],
+  heat: [true, false],
+  cold: [true, false],
+  diff: [true, false],
+  only: [null, "loops"],
+};
+
+Deno.test("whatever is looked at, its link opens exactly that", () => {
+  let seed = 7;
+  const pick = (values) => values[(seed = seed * 48271 % 2147483647) % values.length];
+  for (let count = 0; count < 300; count++) {
+    const [app, other] = [0, 1].map(() => {
+      const record = recordOf();
+      record.devices = [{ name: "C", available: true }];
+      return new App(record);
+    });
+    for (let steps = pick([1, 2, 5, 9]); steps > 0; steps--) {
+      const field = pick(Object.keys(VALUES));
+      app.select({ [field]: pick(VALUES[field]) });
+    }
+    if (pick([true, false])) app.room.toggle(pick(["left", "right", "aside"]));
+    if (pick([true, false])) app.room.resize("left", pick([20, 40.5]));
+    const folds = pick([[], ["estimate", "counts"]]);
+    const link = linkOf(app.view, { folds, room: app.room.here });
+    other.select({ ...START, ...viewOf(link) });
+    other.room.here = looksOf(link).room;
+    assert.deepEqual(other.view, app.view, link);
+    assert.deepEqual(other.room.here, app.room.here, link);
+    assert.deepEqual(looksOf(link).folds, folds);
+  }
+});
+
+Deno.test("how a page looks is left out where it is nonsense", () => {
+  const looks = (named) => looksOf("#view=" + encodeURIComponent(JSON.stringify(named)));
+  for (const named of [{}, null, { folds: [1], room: 3 }, { folds: "x", room: { left: 1 } }]) {
+    assert.deepEqual(looks(named), { folds: [], room: {} });
+  }
+  const app = new App(recordOf());
+  app.room.here = { left: { isOpen: "no", share: "x" }, other: { isOpen: false } };
+  assert.deepEqual(app.room.here, {});
+});
+
+Deno.test("a sheet that is open is not in a link", () => {
+  const app = new App(recordOf());
+  app.select({ exporting: true, help: true });
+  const names = Object.keys(viewOf(linkOf(app.view)) ?? {});
+  assert.deepEqual(names, ["variant", "language", "columns"]);
+});
+
+Deno.test("what is no view is left out", () => {
+  for (const fragment of ["", "#", "#view", "#other=1", "#view=%", "#view=%7B", "#view=null"]) {
+    assert.equal(viewOf(fragment), null, fragment);
+  }
+  const link = (view) => viewOf("#view=" + encodeURIComponent(JSON.stringify(view)));
+  const wrong = {
+    mode: 4,
+    kernel: -1,
+    variant: "1",
+    step: 0.5,
+    node: [1],
+    cold: 1,
+    help: true,
+    picked: { by: "node", axes: [1], nodes: [], lines: [] },
+    code: { language: "C", line: null },
+    only: "x".repeat(1000),
+    __proto__: { axis: {} },
+  };
+  assert.deepEqual(link(wrong), {});
+  assert.deepEqual(link([]), {});
+  assert.deepEqual(link({ kernel: 1, nothing: 2 }), { kernel: 1 });
+});

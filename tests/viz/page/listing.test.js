@@ -1,0 +1,207 @@
+// Lines of code without a page: tokens, what differs, statements, and code that is edited.
+
+import assert from "node:assert/strict";
+import { belongs, reach } from "../../../workbench/viz/page/app/links.js";
+import { App } from "../../../workbench/viz/page/app/store.js";
+import {
+  beginEdit,
+  draftHere,
+  draftOf,
+  faultOf,
+  write,
+} from "../../../workbench/viz/page/listing/drafts.js";
+import { changesOf } from "../../../workbench/viz/page/listing/compiler.js";
+import { changedLines } from "../../../workbench/viz/page/listing/editor.js";
+import { codeLink, diffSigns } from "../../../workbench/viz/page/listing/lines.js";
+import { aboutLine, heatOf, shareText } from "../../../workbench/viz/page/listing/machine.js";
+import { codeFor } from "../../../workbench/viz/page/listing/programs.js";
+import { tokensOf } from "../../../workbench/viz/page/listing/tokens.js";
+import { recordOf } from "./record.js";
+
+const C = { comment: "//.*$", word: String.raw`\b(?:for|long)\b` };
+
+Deno.test("the tokens of a line together are the line", () => {
+  const line = "for (long g0 = 0; g0 < 512; g0++) {  // for 512";
+  const tokens = tokensOf(C, line);
+  assert.equal(tokens.map(([, text]) => text).join(""), line);
+  const named = tokens.filter(([kind]) => kind);
+  assert.deepEqual(named, [
+    ["word", "for"],
+    ["word", "long"],
+    ["number", "0"],
+    ["number", "512"],
+    ["comment", "// for 512"],
+  ]);
+  assert.deepEqual(tokensOf(undefined, line), [["", line]]);
+  assert.deepEqual(tokensOf(C, ""), []);
+});
+
+Deno.test("a pattern that matches nothing at a place comes to an end", () => {
+  assert.deepEqual(tokensOf({ comment: "#.*$", word: "x*" }, "ab"), [["", "ab"]]);
+});
+
+Deno.test("what was typed is between the lines that begin and end alike", () => {
+  const lines = ["a", "b", "b", "c"];
+  for (
+    const typed of [["a", "b", "c"], ["a", "b", "b", "b", "c"], [], ["x", ...lines], [...lines, ""]]
+  ) {
+    const { start, end, added } = changedLines(lines, typed);
+    const now = [...lines];
+    now.splice(start, end - start, ...typed.slice(start, start + added));
+    assert.deepEqual(now, typed);
+  }
+  assert.deepEqual(changedLines(lines, lines).added, 0);
+});
+
+Deno.test("two programs say which of their lines the other lacks", () => {
+  assert.deepEqual(diffSigns(["a", "b", "c"], ["a", "x", "c", "d"]), [
+    ["", "−", ""],
+    ["", "+", "", "+"],
+  ]);
+});
+
+Deno.test("lines of one statement belong together, of one variant only", () => {
+  const record = recordOf();
+  const link = (statement, variant = 0, axes = ["g0"]) =>
+    codeLink({ axes, nodes: [1], lines: [0], source: [], statement }, variant);
+  const reached = reach(record, link(19));
+  assert.equal(belongs(link(19), reached), "lit");
+  for (const other of [link(18), link(19, 1), link(null)]) {
+    assert.equal(belongs(other, reached), "");
+  }
+  assert.equal(belongs(link(null), reach(record, link(null))), "");
+});
+
+Deno.test("side by side stand the first language and machine code, of variants that exist", () => {
+  const record = recordOf();
+  record.languages = [{ name: "C", device: "C" }, { name: "asm", device: "" }];
+  const app = new App(record);
+  const columns = [{ variant: null, language: "C" }, { variant: null, language: "asm" }];
+  assert.deepEqual(app.view.columns, columns);
+  app.select({ columns: [{ variant: 1, language: "C" }, { variant: 9, language: "C" }] });
+  assert.deepEqual(app.view.columns.map(({ variant }) => variant), [1, null]);
+});
+
+Deno.test("a column may show what another device makes, of languages that no device runs", () => {
+  const record = recordOf();
+  record.device = "LLVM";
+  record.devices = ["LLVM", "C"].map((name) => ({ name, available: true }));
+  record.languages = [{ name: "C", device: "C" }, { name: "asm", device: "" }];
+  const rows = [["C", "C"], ["asm", "LLVM"]].map(([language, device]) => ({ language, device }));
+  const other = { language: "asm", device: "C" };
+  Object.assign(record.variants[0], { code: rows, code_elsewhere: [other] });
+  const app = new App(record);
+  const of = (language, device) => codeFor(app, record.variants[0], language, device);
+  assert.deepEqual([of("asm", "C"), of("asm", "LLVM"), of("asm", null)], [other, rows[1], rows[1]]);
+  assert.equal(of("C", "LLVM"), rows[0], "what one device writes is the same for all");
+  app.select({
+    columns: ["C", "NONE"].map((device) => ({ variant: null, language: "asm", device })),
+  });
+  assert.deepEqual(app.view.columns.map(({ device }) => device), ["C", null]);
+});
+
+/** An app whose Python compiles all but what has an "!", when it is told to. */
+function compiling() {
+  const sent = [];
+  const app = new App(recordOf(), { send: (message) => sent.push(message) });
+  const answer = () => {
+    const { id, text, language } = sent.findLast((message) => message.do === "compile");
+    const line = text.split("\n").findIndex((row) => row.includes("!")) + 1;
+    const error = line
+      ? { what: "cannot compile", because: `<stdin>:${line}:1: error: no "!"`, try: "", line }
+      : null;
+    const code = line ? [] : [{ language, lines: text.split("\n"), links: [] }];
+    return app.channel.hear({ id, ok: true, error: null, result: { code, error }, patch: null });
+  };
+  const texts = () => sent.filter((message) => message.do === "compile").map(({ text }) => text);
+  return { app, answer, texts };
+}
+
+/** What waits for others has had its turn. */
+const settled = () => new Promise((go) => setTimeout(go));
+
+Deno.test("what is typed is compiled after a moment, one text at a time", async () => {
+  const { app, answer, texts } = compiling();
+  beginEdit(app, 0, { language: "C", lines: ["a"] });
+  const draft = draftHere(app, 0, "C");
+  assert.deepEqual(texts(), ["a"]);
+  for (const text of ["ab", "abc", "abcd"]) write(app, draft, text);
+  assert.deepEqual(texts(), ["a"], "the compiler is still at the first");
+  await answer();
+  await settled();
+  assert.deepEqual(texts(), ["a", "abcd"], "then at the last");
+  assert.deepEqual(draftOf(app, 0, "C").lines, ["a"]);
+  await answer();
+  await settled();
+  assert.deepEqual(draftOf(app, 0, "C").lines, ["abcd"]);
+  assert.equal(texts().length, 2, "and at no text twice");
+  app.channel.stopWatching();
+});
+
+Deno.test("an error has its line, and what compiled last stays", async () => {
+  const { app, answer, texts } = compiling();
+  beginEdit(app, 0, { language: "C", lines: ["a"] });
+  const draft = draftHere(app, 0, "C");
+  await answer();
+  await settled();
+  write(app, draft, "a\nb!");
+  while (texts().length < 2) await settled();
+  await answer();
+  await settled();
+  assert.equal(draft.error.line, 2);
+  assert.equal(faultOf(draft.error), 'no "!"');
+  assert.deepEqual(draftOf(app, 0, "C").lines, ["a"]);
+  assert.equal(draftOf(app, 1, "C"), null, "of another variant there is none");
+  app.channel.stopWatching();
+});
+
+const ASM = {
+  lines: ["f:", "  xorl %eax, %eax", ".L2:", "  fma (%rax), %xmm1", "  jl .L2"],
+  links: [null, null, null, { axes: ["g0", "r0"] }, { axes: ["g0", "r0", "u0"] }],
+  help: { fma: "multiplies and adds" },
+};
+const OF = {
+  loops: {
+    rows: [["g0", 3], ["r0", 5]].map(([axis, size]) => ({ kind: "loop", axis, size }))
+      .concat({ kind: "lanes", axis: "u0", size: 8 }),
+  },
+};
+
+Deno.test("an instruction is as much of a run as its loops run it, lanes apart", () => {
+  const { shares, by } = heatOf(OF, ASM);
+  assert.deepEqual(shares, [null, 1 / 31, null, 15 / 31, 15 / 31]);
+  assert.match(by, /not known/);
+  const costs = [null, [1, 0.25], null, [4, 0.5], [1, 0.5]];
+  const priced = heatOf(OF, { ...ASM, costs, costs_by: "a tool" });
+  assert.deepEqual(priced.shares[3], 7.5 / 15.25);
+  assert.match(priced.by, /by a tool/);
+  assert.deepEqual(shareText(priced.shares[3]), "49%");
+  assert.equal(priced.port, null, "the tool says nothing of ports");
+  const ports = [null, [1, 1, { A: 1 }], null, [4, 1, { A: 0.5, B: 1 }], [1, 1, { A: 0.5 }]];
+  const { port } = heatOf(OF, { ...ASM, costs: ports, costs_by: "a tool" });
+  assert.deepEqual(port, { name: "A", shares: [null, 1 / 16, null, 7.5 / 16, 7.5 / 16] });
+  assert.deepEqual(heatOf(null, { lines: ["f:"], links: [null] }).shares, [null]);
+});
+
+Deno.test("an instruction says what it does and costs, where that is known", () => {
+  assert.equal(aboutLine(ASM, 3), "fma: multiplies and adds");
+  assert.equal(aboutLine(ASM, 4), "");
+  const costs = [null, null, null, [4, 0.5], null];
+  const words = aboutLine({ ...ASM, costs, costs_by: "a tool" }, 3);
+  assert.match(words, /^fma: .*\n.*after 4 cycles; one can begin every 0.5 cycles \(a tool\)$/);
+  costs[3] = [4, 0.5, { A: 0.5, B: 1 }];
+  const more = aboutLine({ ...ASM, costs, costs_by: "a tool" }, 3);
+  assert.equal(more, `${words}\noccupies, in cycles: A 0.5, B 1`);
+});
+
+Deno.test("a pass of the compiler is told by the lines that it changed", () => {
+  const passes = [[0, 1, 2], [0, 3, 2], [2]].map((lines, i) => ({
+    name: `pass-${i}`,
+    title: "",
+    lines,
+  }));
+  const changes = changesOf({ lines: ["a", "b", "c", "d"], passes });
+  assert.deepEqual(changes.map(({ gone, fresh }) => [gone, fresh]), [[0, 0], [1, 1], [2, 0]]);
+  assert.deepEqual(changes[1].lines, ["a", "d", "c"]);
+  assert.deepEqual(changes[1].before, ["a", "b", "c"]);
+});

@@ -1,0 +1,100 @@
+// The plan folded: which boxes stand for its kernels, how they unfold, and the lines between them.
+
+import assert from "node:assert/strict";
+import {
+  foldStep,
+  foldUnit,
+  planUnits,
+  unfoldedValues,
+  unfoldStep,
+  unitLines,
+} from "../../../../workbench/viz/page/record/units.js";
+
+/** Kernels 1 to 6 are three times two, of which the second two are equal: n (A B B) (A B B) s. */
+const REPEATS = [
+  { first: 1, size: 3, times: 2, title: "A, B" },
+  { first: 2, size: 1, times: 2, title: "B" },
+  { first: 5, size: 1, times: 2, title: "B" },
+];
+
+/** Each kernel k reads what k - 1 stores, node 10 + k - 1 of 4 bytes; kernel 7 reads node 10, too.
+ * Of kernels 0 and 1 the values are drawn: an input, its negative; the exponential of that. */
+function recordOf() {
+  const reads = Array.from({ length: 7 }, (_, k) => [k, k + 1, 10 + k, 4]);
+  return {
+    plan: {
+      repeats: REPEATS,
+      runs: Array.from({ length: 8 }, () => ({})),
+      reads: [...reads, [0, 7, 10, 4]],
+      nodes: [
+        { n: 0, kernels: [], stored_by: null },
+        { n: 10, kernels: [0], stored_by: 0 },
+        { n: 1, kernels: [1], stored_by: null },
+        { n: 11, kernels: [1], stored_by: 1 },
+        { n: 12, kernels: [2], stored_by: 2 },
+      ],
+      edges: [
+        { a: 0, b: 1, bytes: 4, cut: false },
+        { a: 1, b: 2, bytes: 4, cut: true },
+        { a: 2, b: 3, bytes: 4, cut: false },
+        { a: 3, b: 4, bytes: 4, cut: true },
+      ],
+    },
+  };
+}
+
+const keys = (unfolded) => planUnits(recordOf().plan, new Set(unfolded)).map(({ key }) => key);
+
+function linesOf(unfolded) {
+  const record = recordOf();
+  const units = planUnits(record.plan, new Set(unfolded));
+  const values = unfoldedValues(record.plan, new Set(unfolded));
+  return unitLines(record, units, values).map(({ a, b, cut, nodes }) =>
+    `${a} ${cut ? "=" : "-"} ${b}: ${[...nodes.keys()]}`
+  );
+}
+
+Deno.test("a repeat is one box, and each of those in it, once it is unfolded", () => {
+  assert.deepEqual(keys([]), ["k0", "r1-7", "k7"]);
+  assert.deepEqual(keys(["r1-7"]), ["k0", "k1", "r2-4", "k4", "r5-7", "k7"]);
+  assert.deepEqual(keys(["r1-7", "r5-7"]), ["k0", "k1", "r2-4", "k4", "k5", "k6", "k7"]);
+  assert.deepEqual(planUnits({ repeats: [], runs: [] }, new Set()), []);
+});
+
+Deno.test("a kernel unfolds from the outermost repeat to its values, and folds back", () => {
+  const { plan } = recordOf();
+  const steps = [[]];
+  for (let i = 0; i < 4; i++) steps.push([...unfoldStep(plan, new Set(steps.at(-1)), 5)]);
+  assert.deepEqual(steps.slice(1), [
+    ["r1-7"],
+    ["r1-7", "r5-7"],
+    ["r1-7", "r5-7", "k5"],
+    ["r1-7", "r5-7", "k5"],
+  ]);
+  assert.deepEqual([...foldStep(plan, new Set(steps[3]), 5)], ["r1-7", "r5-7"]);
+  assert.deepEqual([...foldStep(plan, new Set(["r1-7", "k1"]), 5)], [], "what is inside, too");
+  assert.deepEqual([...foldStep(plan, new Set(), 5)], []);
+});
+
+Deno.test("what is folded takes what is in it along, and nothing else", () => {
+  const all = new Set(["r1-7", "r2-4", "r5-7", "k2", "k5", "k7"]);
+  assert.deepEqual([...foldUnit(all, "r5-7")], ["r1-7", "r2-4", "k2", "k7"]);
+  assert.deepEqual([...foldUnit(all, "k2")], ["r1-7", "r2-4", "r5-7", "k5", "k7"]);
+});
+
+Deno.test("lines go between boxes, with the values that they read", () => {
+  assert.deepEqual(linesOf([]), ["k0 = r1-7: 10", "r1-7 = k7: 16", "k0 = k7: 10"]);
+});
+
+Deno.test("of an unfolded kernel there are its values and inputs, tied to the boxes around", () => {
+  assert.deepEqual(linesOf(["k0"]), [
+    "r1-7 = k7: 16",
+    "v0 - v1: 0",
+    "v1 = r1-7: 10",
+  ]);
+  assert.deepEqual(linesOf(["r1-7", "k1"]).filter((line) => line.includes("v")), [
+    "k0 = v2: 10",
+    "v2 - v3: 1",
+    "v3 = r2-4: 11",
+  ]);
+});

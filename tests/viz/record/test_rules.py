@@ -1,0 +1,88 @@
+"""The list of all rules: none is missing, each has a sentence, and examples that tests check."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.tools.silent_rules import package_rules
+from tests.viz.record.support import plain
+from tests.viz.support import softmax
+from workbench import Rule, RuleSet, Tensor, explore, register, unregister, var
+from workbench.viz.record.record import build
+
+
+@pytest.fixture(scope="module")
+def rows() -> dict[str, Any]:
+    return {
+        row["name"]: row
+        for row in listed(explore(Tensor.ones(4, 4) @ Tensor.ones(4, 4)))
+    }
+
+
+def listed(ex: Any) -> list[dict[str, Any]]:
+    section: dict[str, Any] = plain(build(ex))["panels"]["rules"]
+    assert section["error"] is None
+    data: list[dict[str, Any]] = section["data"]
+    return data
+
+
+def test_every_rule_is_listed_with_a_sentence_its_passes_and_its_place(
+    rows: dict[str, Any],
+) -> None:
+    assert set(rows) == set(package_rules())
+    for name, row in rows.items():
+        assert row["doc"], f"{name} has no sentence"
+        assert row["passes"] and row["file"] and row["line"], name
+        assert row["text"] == str(package_rules()[name]).removeprefix(f"{name}: ")
+    assert rows["add-zero"]["passes"] == [
+        "simplify-tensor", "simplify-index", "simplify-kernel",
+    ]  # fmt: skip
+
+
+def test_every_rule_has_an_example(rows: dict[str, Any]) -> None:
+    assert {name for name, row in rows.items() if not row["examples"]} == set()
+    assert rows["cast-to-small"]["examples"] == [
+        {"before": "float16(i)", "after": "float16(float32(i))"}
+    ]
+    assert rows["add-zero"]["examples"] == [{"before": "x + 0.0", "after": "x"}]
+    assert rows["idiv-floor"]["examples"][0]["before"] == "i // j"
+    for row in rows.values():
+        for example in row["examples"]:
+            assert example["after"] not in (example["before"], "None"), row["name"]
+
+
+@pytest.fixture
+def doubling() -> Iterator[RuleSet]:
+    x = var("x")
+    rules = RuleSet("mine", [Rule("double", x + x, x * 2.0, doc="x + x is 2 x")])
+    yield register(rules, into="simplify-tensor")
+    unregister(rules)
+
+
+def test_a_rule_from_a_cell_is_listed_and_printed(doubling: RuleSet) -> None:
+    a = Tensor(np.ones(4, np.float32))
+    ex = explore(a + a)
+    row = next(row for row in listed(ex) if row["name"] == "double")
+    assert row["passes"] == ["simplify-tensor"] and row["set"] == "mine"
+    assert row["file"] == "test_rules.py" and row["examples"] == []
+    printed = [line.split() for line in str(ex.pane("rules")).split("\n")]
+    assert ["1", "double", "x", "+", "x", "is", "2", "x"] in printed
+    assert any(words[:2] == ["-", "add-zero"] for words in printed)
+
+
+def test_the_text_counts_what_scheduling_and_compiling_did() -> None:
+    ex = softmax()
+    passes = [*ex.passes, *(p for k in ex.kernels for p in k.observed(k.device))]
+    fired = [m.rule.name for p in passes for m in p.matches if isinstance(m.rule, Rule)]
+    assert fired
+    counts = {
+        words[1]: words[0]
+        for words in map(str.split, str(ex.pane("rules")).split("\n")[2:])
+    }
+    assert set(counts) == set(package_rules())
+    for name, count in counts.items():
+        assert count == (str(fired.count(name)) if name in fired else "-"), name

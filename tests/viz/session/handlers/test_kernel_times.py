@@ -1,0 +1,80 @@
+"""The time of every kernel of a plan: equal kernels once, with the default opts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.viz.record import models
+from tests.viz.record.support import plain
+from tests.viz.session.support import Page, session_of
+from workbench.viz import explore
+from workbench.viz.session.handlers import measurement
+from workbench.viz.session.session import Session
+
+
+@pytest.fixture(autouse=True)
+def nothing_saved(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+
+
+@pytest.fixture
+def session() -> Iterator[Session]:
+    """Seven kernels, of which six are equal; the last one is another."""
+    with session_of(explore(models.perceptron(6).softmax(-1))) as model_session:
+        yield model_session
+
+
+def handle(session: Session, do: str, **fields: Any) -> Any:
+    reply = plain(session.handle({"id": 1, "do": do, **fields}))
+    assert reply["ok"], reply["error"]
+    return plain(session.record)["plan"]["runs"]
+
+
+def test_equal_kernels_are_timed_once(
+    session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = Page(session)
+    tasks: list[Any] = []
+    measured = measurement.measured
+
+    def noted(session: Any, worker: Any, task: Any, name: str) -> Any:
+        tasks.append(task)
+        return measured(session, worker, task, name)
+
+    monkeypatch.setattr(measurement, "measured", noted)
+    runs = handle(session, "kernels")
+    firsts = [place for place, run in enumerate(runs) if run["like"] == place]
+    assert len(runs) > len(firsts) >= 2
+    assert all(runs[place]["measured_s"] > 0 for place in firsts)
+    assert [len(task["kernels"]) for task in tasks] == [len(firsts)]
+    assert page.record == plain(session.record)
+    handle(session, "kernels")
+    assert len(tasks) == 1, "each has a time"
+
+
+def test_a_timed_variant_gives_its_kernel_the_time(session: Session) -> None:
+    """A kernel has one time: that of the list is that of its variant with the default opts."""
+    first = session.record.plan.runs[3].like
+    assert first != 3
+    handle(session, "auto", kernel=3)
+    auto = len(session.record.variants) - 1
+    runs = handle(session, "measure", variants=[auto, 3])
+    timing = session.row(auto).timing
+    assert timing is not None
+    assert runs[first]["measured_s"] == timing.median_s
+    assert runs[first]["spread"] == timing.spread
+
+
+def test_another_device_has_times_of_its_own(session: Session) -> None:
+    session.complete()
+    runs = handle(session, "kernels")
+    assert all(runs[run["like"]]["predicted_s"] > 0 for run in runs)
+    runs = handle(session, "device", name="PYTHON")
+    assert {(r["predicted_s"], r["measured_s"], r["spread"]) for r in runs} == {
+        (None, None, None)
+    }
+    reply = plain(session.handle({"id": 2, "do": "kernels"}))
+    assert reply["error"]["because"] == "an emulator's times say nothing"

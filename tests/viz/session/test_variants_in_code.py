@@ -1,0 +1,35 @@
+"""Variants in code: with the words that the page has."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.viz.session.support import done, session_of
+from tests.viz.support import matmul
+from workbench.base.errors import WorkbenchError
+from workbench.ir.opt.opt import Opt, OptOps
+
+pytestmark = pytest.mark.usefixtures("nothing_saved")
+
+
+def test_variants_in_code_are_those_of_the_workbench(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    ex = matmul()
+    assert [v.name for v in ex.variants] == ["plain"]
+    with session_of(ex) as session:
+        monkeypatch.setattr(ex.display, "session", session)
+        done(session, "apply", variant=0, opt='UPCAST("g1", 4)')
+        kernel = ex.kernels[0].apply(Opt(OptOps.UNROLL, "r0", 4))
+        mine = ex.add(kernel, "by hand")
+        assert [v.name for v in ex.variants] == ["plain", "UPCAST g1 4", "by hand"]
+        assert mine.kernel.ast is kernel.ast
+        assert str(mine) == 'by hand (kernel 1): UNROLL("r0", 4)'
+        ex.rename(mine, "")
+        assert "UNROLL r0 4" in str(ex.variants)
+        ex.delete(ex.variants.named("UPCAST g1 4"))
+        assert [v.name for v in ex.variants] == ["plain", "UNROLL r0 4"]
+        with pytest.raises(WorkbenchError, match="cannot delete plain"):
+            ex.delete(ex.variants[0])
+        with pytest.raises(WorkbenchError, match="there is no variant 'best'"):
+            ex.variants.named("best")

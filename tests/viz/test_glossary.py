@@ -1,0 +1,68 @@
+"""The glossary: every word that the page asks for is there, once, in a sentence."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+
+from tests.viz.support import matmul
+from workbench.ir.node.axis import AxisType
+from workbench.ir.node.ops import Ops
+from workbench.ir.opt.opt import OptOps
+from workbench.viz.glossary.glossary import OP_GROUP, glossary, glossary_rows
+from workbench.viz.glossary.terms import TERMS
+from workbench.viz.page import document as page
+
+ASKED = (
+    r'"data-term": (?:[^",\n]+\? )?"([^"]+)"',  # an element, also one with a condition
+    r'"data-term": [^",\n]+\? "[^"]+" : "([^"]+)"',
+    r'\bheadingOf\(\s*"([^"]+)"',
+    r'\bmeaningOf\(app\.record, (?:[^",\n]+\? )?"([^"]+)"',
+    r'\bmeaningOf\(app\.record, [^",\n]+\? "[^"]+" : "([^"]+)"',
+)
+"""How a script of the page names a word of the glossary."""
+HEADING = r'\bheading\(\s*"([^"]+)"'
+"""A heading of a pane is a word in capitals."""
+
+
+def words() -> dict[str, str]:
+    return {t.word: t.meaning for group in glossary_rows() for t in group.terms}
+
+
+def test_the_glossary_has_every_word_that_the_page_asks_for() -> None:
+    scripts = "\n".join(m.path.read_text(encoding="utf-8") for m in page.modules())
+    asked = {word for pattern in ASKED for word in re.findall(pattern, scripts)}
+    asked |= {word.lower() for word in re.findall(HEADING, scripts)}
+    assert len(asked) > 40, "the patterns find the words that are asked for"
+    assert asked - words().keys() == set()
+
+
+def test_a_word_stands_once_and_is_explained_in_sentences() -> None:
+    counts = Counter(t.word for group in glossary_rows() for t in group.terms)
+    assert [word for word, n in counts.items() if n > 1] == []
+    for group in TERMS.values():
+        for word, meaning in group.items():
+            assert re.fullmatch(r"[^a-z].*[.?]", meaning), word
+            assert len(meaning) < 330, f"{word}: two or three short sentences"
+
+
+def test_it_prints_every_word_in_a_notebook_too() -> None:
+    words = glossary()
+    text, html = str(words), words._repr_html_()
+    assert text == repr(words) and "  ±: How much the samples" in text
+    assert html.count("<details>") == len(words) == html.count("<summary>")
+    assert html.count("<dt>") == sum(map(len, words.values())) > 100
+
+
+def test_what_has_a_table_of_its_own_is_in_the_glossary_from_there() -> None:
+    ex = matmul()
+    compiled = ex.kernels[0].compile()
+    listed = glossary([*ex.passes, *compiled.passes])
+    own = {word for group in TERMS.values() for word in group}
+    for kind in AxisType:
+        assert kind.caption in listed["loops"][kind.badge] and kind.badge not in own
+    for opt in OptOps:
+        assert opt.here in listed["opts"][opt.name] and opt.name not in own
+    for record in ex.passes:
+        assert listed["passes"][record.name] == record.doc
+    assert listed[OP_GROUP].keys() == {op.name for op in Ops}

@@ -1,0 +1,234 @@
+"""The one file that uses llvmlite: from text to machine code, for this machine only.
+
+llvmlite is imported on first use. Its LLVM aborts the process at an unsupported request, so the
+text is parsed and verified before code is generated, the target is always the host's, and text for
+another target (or an assembler) is refused. A fork waits for a call of LLVM to end: a child forked
+within one could not compile.
+"""
+
+from __future__ import annotations
+
+import importlib
+import platform
+import re
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, TypeVar
+
+from workbench.backends.native.assembly import error_line
+from workbench.base.errors import CompileError, DeviceError
+from workbench.base.forking import no_fork
+
+_FOREIGN = re.compile(
+    r"\basm\b"
+    r"|@llvm\.(?:aarch64|amdgcn|arm|bpf|dx|hexagon|loongarch|mips|nvvm|ppc|r600|riscv"
+    r"|s390|spv|ve|wasm|xcore)\."
+)
+Result = TypeVar("Result")
+LIBRARIES_PER_LINKER = 16
+"""Libraries that one linker of LLVM's loads. Each leaves 9 kB in it when it is unloaded, which only
+the linker's end frees; a new linker takes 0.5 ms."""
+
+
+@dataclass(frozen=True, slots=True)
+class Host:
+    """This machine's processor and features, and LLVM's version: all that machine code depends
+    on."""
+
+    version: str
+    triple: str
+    cpu: str
+    features: str
+
+    @property
+    def machine(self) -> tuple[str, str, str]:
+        """What machine code depends on but for the compiler: triple, processor, features."""
+        return self.triple, self.cpu, self.features
+
+    @property
+    def vector_bytes(self) -> int:
+        """Bytes of one vector register."""
+        if "+avx512f" in self._enabled:
+            return 64
+        return 32 if "+avx2" in self._enabled else 16
+
+    @property
+    def vector_registers(self) -> int:
+        """Vector registers that code can name."""
+        return 32 if self._is_arm or "+avx512f" in self._enabled else 16
+
+    @property
+    def converts_float16(self) -> bool:
+        """Whether conversions of float16 from and to float32 are instructions, not library
+        functions."""
+        return self._is_arm or "+f16c" in self._enabled
+
+    @property
+    def _is_arm(self) -> bool:
+        return platform.machine().lower() in ("aarch64", "arm64")
+
+    @property
+    def _enabled(self) -> list[str]:
+        return self.features.split(",")
+
+
+class Code:
+    """Machine code in memory: `address` is where the kernel begins. It is unloaded when this
+    object dies."""
+
+    __slots__ = ("_library", "address")
+
+    def __init__(self, library: _Library, address: int):
+        self._library, self.address = library, address
+
+
+def is_x86() -> bool:
+    """Return whether this machine's processor is an x86."""
+    return platform.machine().lower() in ("x86_64", "amd64", "i686")
+
+
+def host() -> Host:
+    """Return the machine that code is generated for.
+
+    Errors: DeviceError if llvmlite is not installed or does not load.
+    """
+    return _llvm().host
+
+
+def compile_object(text: str) -> bytes:
+    """Return the object file of LLVM IR, compiled without optimisation passes.
+
+    Errors: CompileError if the text does not parse, does not verify, or is not for this host.
+    """
+    llvm = _llvm()
+    return bytes(_guarded(text, lambda: llvm.machine.emit_object(_module(text))))
+
+
+def compile_assembly(text: str) -> str:
+    """Return the assembly of LLVM IR; errors as `compile_object`."""
+    llvm = _llvm()
+    return str(_guarded(text, lambda: llvm.machine.emit_assembly(_module(text))))
+
+
+def print_changes() -> None:
+    """Have LLVM print to stderr, from now on, the program after each pass that changes it."""
+    _llvm().binding.set_option("workbench", "-print-changed=quiet")
+
+
+def load_object(image: bytes, name: str) -> Code:
+    """Load an object file into this process and find `name` in it.
+
+    Errors: CompileError if it lacks `name`, or needs a symbol that the process does not have.
+    """
+    return load_functions(image, [name])[0]
+
+
+def load_functions(image: bytes, names: Sequence[str]) -> list[Code]:
+    """Load an object file and find several functions in it; it stays until the last one dies.
+
+    Errors: as `load_object`.
+    """
+    llvm = _llvm()
+    return _guarded(None, lambda: llvm.linkers.link(image, names))
+
+
+@dataclass(frozen=True, slots=True)
+class _LLVMLibrary:
+    """llvmlite, set up: its bindings, the host's target machine, and the linkers."""
+
+    binding: Any
+    machine: Any
+    linkers: _Linkers
+    host: Host
+
+
+class _Linkers:
+    """Linkers, one after another. A linker is freed when the last library that it loaded is
+    unloaded."""
+
+    def __init__(self, binding: Any, machine: Any):
+        self._binding, self._machine = binding, machine
+        self._linker: Any = None
+        self._left = 0
+
+    def link(self, image: bytes, names: Sequence[str]) -> list[Code]:
+        """Return the functions `names` of an object file, loaded. One thread calls it at a time."""
+        if not self._left:
+            self._linker = self._binding.create_lljit_compiler(
+                self._machine, use_jit_link=False, suppress_errors=True
+            )
+            self._left = LIBRARIES_PER_LINKER
+        self._left -= 1
+        builder = self._binding.JITLibraryBuilder().add_object_img(image)
+        for name in names:
+            builder = builder.export_symbol(name)
+        # The name of a library cannot be used again, even after it is unloaded.
+        tracker = builder.link(self._linker, f"kernel{self._left}")
+        library = _Library(tracker)
+        return [Code(library, int(tracker[name])) for name in names]
+
+
+class _Library:
+    """Loaded machine code; it is unloaded when this object dies."""
+
+    __slots__ = ("_tracker",)
+
+    def __init__(self, tracker: Any):
+        self._tracker = tracker
+
+    def __del__(self, is_ending: Callable[[], bool] = sys.is_finalizing) -> None:
+        if not is_ending():  # at exit LLVM may be unloaded already
+            with no_fork:
+                self._tracker.close()
+
+
+def _llvm() -> _LLVMLibrary:
+    with no_fork:
+        return _set_up()
+
+
+@lru_cache(maxsize=1)
+def _set_up() -> _LLVMLibrary:
+    try:
+        binding: Any = importlib.import_module("llvmlite.binding")
+    except (ImportError, OSError) as error:
+        raise DeviceError(
+            "machine code needs llvmlite",
+            f"it cannot be imported: {error}",
+            "pip install 'llvmlite>=0.50', or another device: Device lists them",
+        ) from error
+    binding.initialize_native_target()
+    binding.initialize_native_asmprinter()
+    triple, cpu = binding.get_process_triple(), binding.get_host_cpu_name()
+    features = binding.get_host_cpu_features().flatten()
+    machine = binding.Target.from_triple(triple).create_target_machine(
+        cpu=cpu, features=features, opt=3, reloc="pic", codemodel="default", jit=True
+    )
+    version = ".".join(str(part) for part in binding.llvm_version_info)
+    host = Host(version, triple, cpu, features)
+    return _LLVMLibrary(binding, machine, _Linkers(binding, machine), host)
+
+
+def _module(text: str) -> Any:
+    llvm = _llvm()
+    foreign = _FOREIGN.search(text)
+    if foreign is not None:
+        raise RuntimeError(f"{foreign[0]!r} is not for this machine's LLVM")
+    module = llvm.binding.parse_assembly(text)
+    module.triple = llvm.host.triple
+    module.data_layout = str(llvm.machine.target_data)
+    module.verify()
+    return module
+
+
+def _guarded(text: str | None, step: Callable[[], Result]) -> Result:
+    """Run a step of LLVM's, one at a time; its errors become CompileErrors."""
+    try:
+        with no_fork:
+            return step()
+    except RuntimeError as error:
+        because = str(error).strip() or type(error).__name__
+        line = error_line(because)
+        raise CompileError("llvm", because, last_good=text, line=line) from error

@@ -1,0 +1,79 @@
+"""How a launch spreads a kernel over a device: the loops of which it runs a part."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from workbench.ir.node.ops import Ops
+from workbench.ir.node.uop import UOp
+from workbench.ir.node.views import LoopRole
+
+
+class LaunchAxis(NamedTuple):
+    """A loop that a launch runs a part of: its role, the name of its axis, its steps."""
+
+    role: LoopRole
+    name: str
+    extent: int
+
+
+@dataclass(frozen=True, slots=True)
+class LaunchShape:
+    """The loops of a kernel that are a launch's, outermost first; its device's Target chooses them
+    (`ir/lower/launch_loops.py`).
+
+    A processor runs each step of a "thread" loop at once, and steps lo to hi of a "chunked" one. A
+    device with work-groups runs a group for each step of the "grid" loops together, and in it a
+    work-item for each step of the "item" loops together.
+    """
+
+    axes: tuple[LaunchAxis, ...] = ()
+
+    @staticmethod
+    def on_processor(steps: int, threads: int = 1) -> LaunchShape:
+        """Return the shape of a kernel that is cut in `steps`, on each of `threads` threads."""
+        return LaunchShape(
+            (LaunchAxis("thread", "t0", threads), LaunchAxis("chunked", "g0", steps))
+        )
+
+    @property
+    def threads(self) -> int:
+        """How many parts of it run at once, each with scratch memory of its own."""
+        return math.prod(self._extents("thread"))
+
+    @property
+    def steps(self) -> int | None:
+        """The steps that a launch may cut into slices; None where it runs whole."""
+        return next(iter(self._extents("chunked")), None)
+
+    @property
+    def grid(self) -> tuple[int, ...]:
+        """The work-groups along each grid loop; () is one group."""
+        return self._extents("grid")
+
+    @property
+    def group(self) -> tuple[int, ...]:
+        """The work-items of a group along each of its axes; () is one item."""
+        return self._extents("item")
+
+    def names(self, role: LoopRole) -> tuple[str, ...]:
+        """Return the names of the axes with a role, outermost first."""
+        return tuple(axis.name for axis in self.axes if axis.role == role)
+
+    def _extents(self, role: LoopRole) -> tuple[int, ...]:
+        return tuple(axis.extent for axis in self.axes if axis.role == role)
+
+
+def launch_shape(linear: Iterable[UOp]) -> LaunchShape:
+    """Return the shape of a launch of a linear program. A loop of a work-group may stand in several
+    places: its work-items go through all of them."""
+    loops = [n for n in linear if n.op is Ops.LOOP and n.role is not None]
+    axes = [
+        LaunchAxis(n.role, n.axis.axis_name, n.axis.extent)
+        for n in loops
+        if n.role is not None
+    ]
+    return LaunchShape(tuple(dict.fromkeys(axes)))

@@ -1,0 +1,90 @@
+"""JSON files in the user's cache folder: private, written atomically, validated when read.
+
+A caller that reads a file names its type. A file that is damaged, too large, or of another type is
+a warning; reading deletes nothing. A folder that others may write to is not used.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+from workbench.base.cache.folder import private_folder
+from workbench.base.files import replace_file
+from workbench.base.typed import to_json, typed_json
+
+MOST_BYTES = 4 << 20
+"""Most bytes of a file; a larger one is not ours."""
+T = TypeVar("T")
+
+
+def read_json(folder: str, name: str, kind: type[T]) -> T | None:
+    """Return the content of the file `name` in a cache folder as a value of type `kind`; None where
+    there is none, and, with a warning, where it cannot be read."""
+    path = private_folder(folder)
+    if path is None:
+        return None
+    try:
+        return _read(path / name, kind)
+    except (OSError, ValueError) as error:
+        warn(f"{path / name} cannot be read ({error}); going on without")
+        return None
+
+
+def update_json(
+    folder: str, name: str, kind: type[T], change: Callable[[T | None], T]
+) -> None:
+    """Write the value that `change` returns for a file's content (None: there is no file, or it is
+    damaged). A file that cannot be read at present is left as it is, with a warning."""
+    path = private_folder(folder)
+    if path is None:
+        return
+    current = None
+    try:
+        current = _read(path / name, kind)
+    except ValueError:
+        pass  # a damaged file may be overwritten
+    except OSError as error:
+        warn(f"{path / name} cannot be read ({error}); it stays as it is")
+        return
+    write_json(folder, name, change(current))
+
+
+def _read(path: Path, kind: type[T]) -> T | None:
+    try:
+        if path.stat().st_size > MOST_BYTES:
+            raise ValueError("it is too large")
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return None
+    return typed_json(text, kind)
+
+
+def write_json(folder: str, name: str, data: Any, most_files: int = 400) -> None:
+    """Write `data`; of more than `most_files` files the oldest are deleted. Without a cache folder
+    it does nothing."""
+    path = private_folder(folder)
+    if path is None:
+        return
+    try:
+        replace_file(path / name, to_json(data).encode())
+        _keep_newest(path, most_files)
+    except OSError as error:
+        warn(f"{path / name} cannot be written ({error.strerror}); going on without")
+
+
+def _keep_newest(folder: Path, most_files: int) -> None:
+    aged: list[tuple[float, Path]] = []
+    for path in folder.glob("*.json"):
+        with contextlib.suppress(FileNotFoundError):  # another process was quicker
+            aged.append((path.stat().st_mtime, path))
+    for _, old in sorted(aged)[: max(0, len(aged) - most_files)]:
+        old.unlink(missing_ok=True)
+
+
+def warn(message: str) -> None:
+    """Warn the user of a fault of a cache."""
+    warnings.warn(message, RuntimeWarning, stacklevel=3)

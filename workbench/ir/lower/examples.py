@@ -1,0 +1,62 @@
+"""A graph for each rule of decomposing, and for each of half-precision types, in which it
+fires; the tests evaluate both sides."""
+
+from __future__ import annotations
+
+from workbench.base.dtypes import DType, dtypes
+from workbench.ir.node.ops import Ops
+from workbench.ir.node.uop import UOp
+from workbench.ir.rewriting.example_graphs import at, axis, load, param, variable
+
+x, y = variable(dtypes.float32), variable(dtypes.float32, "y")
+i, j = variable(dtypes.int32, "i"), variable(dtypes.int32, "j")
+wide, few = variable(dtypes.float64), variable(dtypes.int32, "i", lo=0, hi=9)
+
+EXAMPLES: dict[str, UOp] = {
+    "exp2-polynomial": x.alu(Ops.EXP2),
+    "log2-polynomial": wide.alu(Ops.LOG2),
+    "sin-polynomial": x.alu(Ops.SIN),
+    "cos-polynomial": wide.alu(Ops.COS),
+    "idiv-by-shift": i // 8,
+    "mod-by-mask": i % 8,
+    "idiv-nonnegative": few // 3,
+    "mod-nonnegative": few % 3,
+    "idiv-floor": i // j,
+    "mod-floor": i % j,
+    "guard-shift": i.alu(Ops.SHL, j),
+    "form-fma": x * 3.0 + 1.0,
+    "form-fma-right": x + y * 3.0,
+    "form-fma-negated": x + -(y * 3.0),
+    "form-fma-subtract": -(x * 3.0) + y,
+}
+
+
+def as_type(op: Ops, value: UOp, dtype: DType) -> UOp:
+    """Return a CAST or BITCAST that nothing has simplified."""
+    return UOp(op, dtype, (value,))
+
+
+def memory_of(dtype: DType) -> dict[str, UOp]:
+    """Return the examples of the rules that remove a dtype."""
+    bits, g0 = variable(dtypes.uint16, "bits"), axis("g0", 64)
+    value = as_type(Ops.BITCAST, bits, dtype)
+    place = at(param(0, 64, dtype), g0)
+    return {
+        f"load-{dtype}": load(param(1, 64, dtype), g0),
+        f"widen-{dtype}": as_type(Ops.CAST, value, dtypes.float32),
+        f"round-{dtype}": as_type(Ops.CAST, x, dtype),
+        f"store-{dtype}": UOp(Ops.STORE, dtypes.void, (place, value)),
+    }
+
+
+h, k = variable(dtypes.float16, "h"), variable(dtypes.float16, "k")
+HALF_PRECISION_EXAMPLES: dict[str, UOp] = {
+    "fold-small-cast": as_type(Ops.CAST, UOp.const(dtypes.float16, 0.5), dtypes.float32),
+    "fold-small-bits": as_type(Ops.BITCAST, UOp.const(dtypes.float16, 0.5), dtypes.uint16),
+    "compute-wide": h + k,
+    "cast-to-small": as_type(Ops.CAST, i, dtypes.float16),
+    "cast-from-small": as_type(Ops.CAST, h, dtypes.float64),
+    "bits-of-bits": as_type(Ops.BITCAST, as_type(Ops.BITCAST, x, dtypes.uint32), dtypes.int32),
+    **memory_of(dtypes.bfloat16),
+    **memory_of(dtypes.float16),
+}  # fmt: skip

@@ -1,0 +1,306 @@
+"""Exploration: the kernels of some tensors and how they were scheduled, as a value to show."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+from msgspec import to_builtins
+
+from workbench.base.display import Displayed
+from workbench.base.errors import WorkbenchError
+from workbench.base.files import write_whole
+from workbench.base.unpicklable import Unpicklable
+from workbench.ir.node.uop import UOp
+from workbench.kernel.kernel import Kernel
+from workbench.tensor.tensor import Tensor
+from workbench.viz.exploration.display import Display
+from workbench.viz.exploration.forced_decisions import forced_by
+from workbench.viz.exploration.planned import planned
+from workbench.viz.exploration.questions import answer_in, checked_guess, verdict
+from workbench.viz.exploration.scheduled_tensors import ScheduledTensors
+from workbench.viz.exploration.tables import (
+    Decisions,
+    KernelTuple,
+    PassTable,
+    Variant,
+    Variants,
+)
+from workbench.viz.exploration.view import checked_view
+from workbench.viz.model.lines import HERE, NOBODY, FileOrigin, Viewer
+from workbench.viz.model.words import plural
+from workbench.viz.page.panel import kernel_table, pane_of
+from workbench.viz.pane import Pane
+from workbench.viz.record.variants import kernel_row, where
+from workbench.viz.schema.messages import ViewState
+from workbench.viz.schema.record import PageRecord
+from workbench.viz.text.kernels import kernel_heading, work_text
+
+
+class Verdict(str):
+    """A guess beside the answer, which a cell shows without quotes."""
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
+MOST_KERNELS = 12
+"""Kernels shown in full; further ones are counted or listed by title."""
+
+
+class Page(Protocol):
+    """Shows explorations in a notebook or a file. `explore` passes one in, so that this file
+    imports none."""
+
+    def baseline(self, ex: Exploration, name: str, run: Callable[[], object]) -> None:
+        """Add a row to compare with."""
+
+    def select(self, ex: Exploration, view: ViewState) -> None:
+        """Show something in the widgets of an exploration."""
+
+    def to_html(self, ex: Exploration) -> str:
+        """Return it as one file."""
+
+    def record(self, ex: Exploration) -> PageRecord:
+        """Return the record of it, complete."""
+
+    def variants(self, ex: Exploration) -> Variants:
+        """Return the variants that were tried of it."""
+
+    def ask(self, ex: Exploration, do: str, **fields: Any) -> Any:
+        """Return the reply to a request of its page."""
+
+    def to_file(self, ex: Exploration) -> str:
+        """Return the text of a file that `load` reads."""
+
+    def to_widget(self, ex: Exploration) -> Any:
+        """Return it as a widget."""
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Exploration(ScheduledTensors, Unpicklable, Displayed):
+    """ScheduledTensors to show: printed, in panes, in a notebook, as a file. `page` shows it;
+    `show` names the one pane that is shown and printed ("": all)."""
+
+    page: Page = field(kw_only=True)
+    show: str = ""
+
+    @property
+    def loops(self) -> Pane:
+        """The pane of the loop nests of the kernels."""
+        return self.pane("loops")
+
+    @property
+    def plan(self) -> Pane:
+        """The pane of the tensor graph, cut into kernels, with the reasons."""
+        return self.pane("plan")
+
+    @property
+    def results(self) -> Pane:
+        """The pane of the variants of the kernels, with times and checks."""
+        return self.pane("results")
+
+    @property
+    def variants(self) -> Variants:
+        """The variants of the kernels that were tried in the workbench, the plain ones first; they
+        print as a table. `ex.variants.named("auto").kernel` is a Kernel."""
+        return self.page.variants(self)
+
+    def add(self, kernel: Kernel, name: str = "") -> Variant:
+        """Show a kernel of this exploration with other opts as a variant in its workbench; without
+        a name it is called by its opts.
+
+        Errors: WorkbenchError for a kernel of another exploration, and for a name that is taken.
+        """
+        number, variant_kernel = self.kernel_at(kernel)
+        if variant_kernel.rules_off != self.kernels[number].rules_off:
+            because = "it has other rules off"
+            raise WorkbenchError(
+                "cannot add this kernel", because, "the same opts with these rules on"
+            )
+        opts = ", ".join(map(str, variant_kernel.applied_opts))
+        reply = self.page.ask(self, "paste", variant=number, text=opts)
+        if name:
+            self.page.ask(self, "name", variant=reply.variant, text=name)
+        return next(v for v in self.variants if v.place == reply.variant)
+
+    def rename(self, variant: Variant, name: str) -> None:
+        """Name a variant; "": by its opts.
+
+        Errors: WorkbenchError for "plain" and "auto", and for a name that another one has.
+        """
+        self.page.ask(self, "name", variant=variant.place, text=name)
+
+    def delete(self, variant: Variant, back: bool = False) -> None:
+        """Delete a variant from the workbench, or bring it `back`.
+
+        Errors: WorkbenchError for a kernel without opts.
+        """
+        self.page.ask(self, "delete", variants=[variant.place], back=back)
+
+    def rewrites(self, kernel: Kernel | int | None = None) -> Pane:
+        """Return passes and rewrites of a kernel (its place, or a variant of it; None: of all).
+
+        Errors: WorkbenchError for a kernel of another exploration.
+        """
+        return self.pane("rewrites", kernel)
+
+    def code(self, kernel: Kernel | int | None = None) -> Pane:
+        """Return the C of a kernel (its place, or a variant of it; None: of all).
+
+        Errors: WorkbenchError for a kernel of another exploration.
+        """
+        return self.pane("code", kernel)
+
+    def pane(self, name: str, kernel: Kernel | int | None = None) -> Pane:
+        """Return a pane by its name, of a kernel (its place, or a variant of it; None: of all):
+        one of those above, or that of a panel of your own.
+
+        Errors: WorkbenchError for a pane that does not exist, and for a kernel of another
+        exploration.
+        """
+        pane_of(name, "ex.pane({})")
+        return Pane(self, name, None if kernel is None else self.kernel_at(kernel))
+
+    def replan(self, changes: Mapping[UOp | Tensor, bool | None]) -> Exploration:
+        """Return the Exploration with some decisions forced: a value is stored (True: "cut
+        here"), fused into every kernel that reads it (False: "fuse anyway"), or left to the
+        scheduler again (None). A value is a node of `decisions`, or a Tensor.
+
+        Errors: WorkbenchError where that is impossible: for a result, a value that is copied to a
+        device, and one that no kernel computes.
+        """
+        forced = forced_by(changes, self.forced, self.outputs)
+        return self.planned_again(forced, self.rules_off)
+
+    def planned_again(
+        self, forced: Mapping[UOp, bool], rules_off: tuple[str, ...]
+    ) -> Exploration:
+        """Return the Exploration of the same tensors with these decisions forced and these rules
+        off. A question that waits for a guess still waits; one that was answered is over, because
+        its answer was about the plan before."""
+        ask = self.display.ask if self.waits else ""
+        return of(
+            self.tensors, self.page, forced, rules_off, self.show, self.viewer, self.origin,
+            ask,
+        )  # fmt: skip
+
+    def baseline(self, name: str, run: Callable[[], object]) -> Exploration:
+        """Add a row to compare with: `run()` is timed in this process, in turns with the pinned
+        variant. Returns the exploration itself."""
+        self.page.baseline(self, name, run)
+        return self
+
+    def select(self, **view: Any) -> None:
+        """Show something in the notebook's workbench of this exploration: mode ("tune",
+        "rewrites" or "plan"), kernel (or its place), variant, node, line (places in the
+        record), axis (a name), language ("C", "LLVM", "asm" or "IR").
+
+        Errors: WorkbenchError for anything else.
+        """
+        self.page.select(self, checked_view(self, view))
+
+    def to_html(self, path: str | Path) -> Path:
+        """Write the workbench as one file that opens offline; return its path.
+
+        Errors: WorkbenchError where the file cannot be written; an existing file is then unchanged.
+        """
+        return write_whole(path, lambda: self.page.to_html(self))
+
+    def save(self, path: str | Path) -> Path:
+        """Write the exploration as one file, which `workbench.load` opens elsewhere: expression,
+        lines, variants, notes and times, without the tensors' data; return its path.
+
+        Errors: WorkbenchError where the file cannot be written; an existing file is then unchanged.
+        """
+        return write_whole(path, lambda: self.page.to_file(self))
+
+    def to_widget(self) -> Any:
+        """Return the workbench as a Jupyter widget, to be put beside others."""
+        return self.page.to_widget(self)
+
+    def guess(self, value: object) -> str:
+        """Answer the question of `explore(y, ask=..)`: what was hidden is shown. Return the guess
+        beside the answer, and how far off it is. A number, a name, or for "opts" several names.
+
+        Errors: WorkbenchError where nothing is asked, and for what cannot be a guess.
+        """
+        if not self.display.ask:
+            because = "this exploration asks nothing"
+            raise WorkbenchError("cannot guess", because, 'explore(y, ask="kernels")')
+        record = self.page.record(self)
+        assert record.ask is not None
+        self.display.guess = checked_guess(record.ask, value)
+        self.page.select(self, ViewState(guess=self.display.guess))
+        return self._verdict(record)
+
+    def _verdict(self, record: PageRecord) -> Verdict:
+        """Return the guess beside the answer that a record has."""
+        assert record.ask is not None and self.display.guess is not None
+        answer = answer_in(to_builtins(record), record.ask)
+        return Verdict(verdict(record.ask, self.display.guess, answer))
+
+    def __str__(self) -> str:
+        if self.waits:
+            return self.waits
+        if self.show:
+            return str(Pane(self, self.show))
+        line = "" if self.line is None else f"{self.line.text}   ({self.line})\n"
+        if self.display.ask:
+            line = f"{self._verdict(self.page.record(self))}\n{line}"
+        parts = [f"{line}{self.headline}"]
+        if self.nothing_to_do:
+            parts.append(self.nothing_to_do)
+        if len(self.kernels) > 1:
+            parts.append("kernels\n" + _indented(str(kernel_table(self))))
+        parts += [_kernel_text(i, k) for i, k in enumerate(self.kernels[:MOST_KERNELS])]
+        if len(self.kernels) > MOST_KERNELS:
+            parts.append(
+                f"and {plural(len(self.kernels) - MOST_KERNELS, 'more kernel')}"
+            )
+        if self.decisions:
+            parts.append("decisions\n" + _indented(str(self.decisions)))
+        parts.append("passes\n" + _indented(str(self.passes)))
+        return "\n\n".join(parts)
+
+    def __repr__(self) -> str:
+        if self.waits:
+            return f"Exploration({self.waits})"
+        titles = ", ".join(k.title for k in self.kernels)
+        return f"Exploration({self.headline}{': ' if titles else ''}{titles})"
+
+
+def of(
+    tensors: tuple[Tensor, ...],
+    page: Page,
+    forced: Mapping[UOp, bool],
+    rules_off: tuple[str, ...] = (),
+    show: str = "",
+    viewer: Viewer = NOBODY,
+    origin: FileOrigin = HERE,
+    ask: str = "",
+) -> Exploration:
+    """Return the Exploration of `tensors` as scheduled now; `viewer` has the user's calls and
+    names, `origin` says where tensors without data were loaded from, `ask` names a question."""
+    plan, display = (
+        planned(tensors, forced, rules_off, viewer, origin),
+        Display(ask=ask),
+    )
+    return Exploration(
+        tensors, KernelTuple(plan.kernels, display), tuple(plan.items),
+        Decisions(plan.decisions, display), PassTable(plan.passes, display),
+        tuple(plan.outputs), plan.line, plan.lines, viewer, forced, rules_off, plan.error,
+        origin, page=page, show=show, display=display,
+    )  # fmt: skip
+
+
+def _kernel_text(place: int, kernel: Kernel) -> str:
+    row = kernel_row(kernel)
+    head = f"{kernel_heading(place, row, where(kernel))}  ({work_text(row)})"
+    return f"{head}\n{_indented(str(kernel))}"
+
+
+def _indented(text: str) -> str:
+    return "\n".join(f"  {line}" for line in text.split("\n"))

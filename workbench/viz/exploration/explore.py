@@ -1,0 +1,93 @@
+"""`explore(*tensors)`: schedule tensors under observation."""
+
+from __future__ import annotations
+
+from workbench.base.display import register
+from workbench.base.errors import WorkbenchError
+from workbench.base.source import calls
+from workbench.kernel.kernel import Kernel
+from workbench.tensor.tensor import Tensor
+from workbench.viz import formatters
+from workbench.viz.exploration import exploration
+from workbench.viz.exploration.exploration import Exploration
+from workbench.viz.exploration.questions import question_of
+from workbench.viz.model.lines import Viewer
+from workbench.viz.names.names import names_of
+from workbench.viz.names.variables import variables
+from workbench.viz.page.panel import pane_of
+from workbench.viz.pane import Pane
+from workbench.viz.session.show import LivePage
+
+
+def explore(
+    *tensors: Tensor, show: str = "", without: tuple[str, ...] = (), ask: str = ""
+) -> Exploration:
+    """Return the Exploration of `tensors`: the kernels that would compute them, and why.
+
+    It computes nothing. As the last line of a notebook cell it is the workbench; `show` names one
+    pane of it: "loops", "plan", "rewrites", "code", "results" or "rules". `without` names rules
+    that are switched off, from scheduling to code. `ask` asks for a guess first: "kernels" (how
+    many will it be?), "opts" (which does auto apply?), "bound" (what does it wait for?) or "time";
+    the answer and its hints are hidden until the page, or `ex.guess(..)`, has one.
+
+    Errors: WorkbenchError for a value that is not a Tensor, for no tensor at all, and for a pane, a
+    rule or a question that does not exist.
+    """
+    _check(tensors)
+    if not isinstance(show, str) or show:
+        pane_of(show, "explore(y, show={})")
+    if not isinstance(ask, str) or ask:
+        question_of(ask)
+    page = registered_page()
+    names = names_of(
+        [t.uop for t in tensors], ((n, t.uop) for n, t in variables(Tensor))
+    )
+    viewer = Viewer(calls(), names)
+    return exploration.of(tensors, page, {}, _names(without), show, viewer, ask=ask)
+
+
+def registered_page() -> LivePage:
+    """Return what shows explorations, after it is registered with what else has a picture."""
+    formatters.register_all()
+    page = LivePage()
+    register(Exploration, page.bundle)
+    register(Pane, page.pane_bundle)
+    return page
+
+
+def _names(without: object) -> tuple[str, ...]:
+    if isinstance(without, str):
+        return (without,)
+    if isinstance(without, (tuple, list)):
+        return tuple(map(str, without))
+    because = f"{type(without).__name__} is not a tuple of names"
+    raise WorkbenchError("cannot read these rules", because, 'without=("form-fma",)')
+
+
+def _check(tensors: tuple[object, ...]) -> None:
+    if not tensors:
+        raise WorkbenchError(
+            "nothing to explore", "explore() takes tensors", "explore(a + b)"
+        )
+    for place, value in enumerate(tensors, 1):
+        if isinstance(value, Tensor):
+            continue
+        kind = type(value).__name__
+        article = "an" if kind[0].lower() in "aeiou" else "a"
+        raise WorkbenchError(
+            f"cannot explore argument {place}, {article} {kind}",
+            "only the expression that a Tensor stands for can be scheduled",
+            _instead(value),
+        )
+
+
+def _instead(value: object) -> str:
+    """Return what to do with a value that is not a Tensor."""
+    if isinstance(value, Exploration):
+        return "the tensors again, or the exploration alone as the cell's last line"
+    if isinstance(value, Kernel):
+        return "explore(y) of the tensor; a kernel has .compile(), .time(), .check()"
+    if isinstance(value, (list, tuple)) and value:
+        if all(isinstance(v, Tensor) for v in value):
+            return "explore(*tensors)"
+    return "Tensor(...) on the data first"

@@ -1,0 +1,169 @@
+"""Scheduling tensors under observation: the kernels, the decisions and the passes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from workbench import engine
+from workbench.base.context import Context
+from workbench.base.errors import EndlessRewrite, VerifyError, WorkbenchError
+from workbench.base.source import SourceLine
+from workbench.base.trace import PassRecord, observe, unobserved
+from workbench.ir.functions.expand import FUNCTIONS
+from workbench.ir.node.shapes import Shape
+from workbench.ir.node.uop import UOp
+from workbench.ir.rewriting.rewrite import check_names, rewrite, without
+from workbench.ir.rules.collapse import KERNEL_RULES
+from workbench.ir.schedule.item import Decision, Schedule, ScheduleItem
+from workbench.ir.schedule.schedule import RANGEIFY, base
+from workbench.kernel.inputs import FromSchedule, Run
+from workbench.kernel.kernel import Kernel
+from workbench.pipeline import COMPILE_PASSES, SCHEDULE_PASSES, rules_of
+from workbench.tensor.tensor import Tensor
+from workbench.viz.model.lines import HERE, NOBODY, FileOrigin, UserLines, Viewer
+from workbench.viz.model.title import title_of
+
+
+@dataclass(slots=True)
+class Planned:
+    """The result of scheduling: see `Exploration`, which has the same fields."""
+
+    kernels: list[Kernel] = field(default_factory=list)
+    items: list[ScheduleItem] = field(default_factory=list)
+    decisions: list[Decision] = field(default_factory=list)
+    passes: list[PassRecord] = field(default_factory=list)
+    outputs: list[UOp] = field(default_factory=list)
+    lines: UserLines = field(default_factory=UserLines)
+    line: SourceLine | None = None
+    error: Exception | None = None
+
+
+def planned(
+    tensors: tuple[Tensor, ...],
+    forced: Mapping[UOp, bool],
+    rules_off: tuple[str, ...],
+    viewer: Viewer = NOBODY,
+    origin: FileOrigin = HERE,
+) -> Planned:
+    """Return the kernels that would compute `tensors`, without running them. `forced` stores (True)
+    or fuses (False) values; `rules_off` names rules that are switched off; `viewer` has the
+    user's calls and names; `origin` has the lines of tensors that were loaded.
+
+    Errors: WorkbenchError where a value cannot be stored or fused, or a rule does not exist.
+    """
+    check_names(rules_off, rules_of(SCHEDULE_PASSES, COMPILE_PASSES))
+    of_kernels = {rule.name for rule in rules_of(COMPILE_PASSES)}
+    off = tuple(name for name in rules_off if name in of_kernels)
+    plan = Planned()
+    roots = [t.uop for t in tensors]
+    for device, group in _by_device(tensors).items():
+        with Context(DEV=device), without(rules_off), observe() as watching:
+            try:
+                schedule, outputs = engine.planned([t.uop for t in group], forced)
+            except Exception as error:
+                if not _is_of_a_rule(error):
+                    raise
+                plan.error = error
+        if plan.error is not None:
+            plan.kernels, plan.items, plan.decisions = [], [], []
+            plan.passes += watching.records
+            plan.outputs = roots
+            break
+        rangeified = (r.after for r in watching.records if r.name == RANGEIFY.name)
+        built = next(rangeified, schedule.items)
+        plan.kernels += _kernels(schedule, built, outputs, off)
+        plan.items += schedule.items
+        plan.decisions += schedule.decisions
+        plan.passes += watching.records
+        plan.outputs += outputs
+    _add_lines(plan, tensors, viewer, origin)
+    return plan
+
+
+def _add_lines(
+    plan: Planned, tensors: tuple[Tensor, ...], viewer: Viewer, origin: FileOrigin
+) -> None:
+    """Add the user's lines and names to a plan. A result has its tensor's name, and memory that
+    of the value in it."""
+    in_order = (t for group in _by_device(tensors).values() for t in group)
+    results = {
+        base(output): viewer.names[tensor.uop]
+        for tensor, output in zip(in_order, plan.outputs, strict=True)
+        if tensor.uop in viewer.names
+    }
+    viewer = Viewer(viewer.calls, {**results, **viewer.names})
+    roots, derivations = [t.uop for t in tensors], [t.derivation for t in tensors]
+    lines = UserLines(roots, derivations, viewer, plan.passes, origin.lines)
+    values = {
+        buffer: node
+        for item in plan.items
+        for buffer, node in zip(item.outputs, item.nodes, strict=True)
+    }
+    lines.add_names({buffer: lines.names(node) for buffer, node in values.items()})
+    plan.lines = lines
+    plan.line = next((li for root in roots if (li := lines.nearest(root))), None)
+    computed = [item for item in plan.items if item.kernel is not None]
+    plan.kernels = [
+        replace(
+            kernel,
+            line=lines.nearest(item.nodes[0]),
+            names=tuple([lines.name(b) for b in item.buffers]),
+        )
+        for kernel, item in zip(plan.kernels, computed, strict=True)
+    ]
+
+
+def _kernels(
+    schedule: Schedule,
+    built: Sequence[ScheduleItem],
+    outputs: Sequence[UOp],
+    rules_off: tuple[str, ...],
+) -> Iterator[Kernel]:
+    """Yield the kernels of a schedule, each on the results of those before it; `built` has them as
+    rangeify built them."""
+    run = Run(schedule.items)
+    shapes = {base(output): output.shape for output in outputs}
+    for number, item in enumerate(schedule.items):
+        as_built = built[number].kernel
+        if item.kernel is not None and as_built is not None:
+            own_shapes = tuple([shapes.get(node, node.shape) for node in item.nodes])
+            data = FromSchedule(run, number)
+            yield _kernel(item.kernel, as_built, own_shapes, data, rules_off)
+
+
+def _is_of_a_rule(error: Exception) -> bool:
+    """Whether an error says that a rule is wrong, not that a request is impossible."""
+    of_rules = (EndlessRewrite, VerifyError)
+    return isinstance(error, of_rules) or not isinstance(error, WorkbenchError)
+
+
+def value_of(tensor: Tensor) -> UOp:
+    """Return the node of a tensor's value that scheduling decides about."""
+    with unobserved():
+        return base(engine.planned([tensor.uop])[1][0])
+
+
+def _by_device(tensors: tuple[Tensor, ...]) -> dict[str, list[Tensor]]:
+    groups: dict[str, list[Tensor]] = {}
+    for tensor in tensors:
+        groups.setdefault(tensor.device, []).append(tensor)
+    return groups
+
+
+def _kernel(
+    graph: UOp,
+    as_built: UOp,
+    shapes: tuple[Shape, ...],
+    data: FromSchedule,
+    off: tuple[str, ...],
+) -> Kernel:
+    title = title_of(_with_functions(graph, as_built))
+    return Kernel(graph, graph, data, shapes, title=title, rules_off=off)
+
+
+def _with_functions(kernel: UOp, as_built: UOp) -> UOp:
+    """Return `kernel` with its functions as ops: `as_built`, simplified."""
+    if FUNCTIONS.isdisjoint([node.op for node in as_built.toposort()]):
+        return kernel
+    return rewrite(as_built, KERNEL_RULES)

@@ -1,0 +1,174 @@
+"""ScheduledTensors: the kernels of some tensors, and how they were scheduled, as a value."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from workbench.base.errors import WorkbenchError
+from workbench.base.source import SourceLine
+from workbench.check.bisect import FirstWrongRewrite
+from workbench.check.node_values import NodeValues, values_of_tensor
+from workbench.ir.node.uop import UOp
+from workbench.ir.rewriting.explain import Explanation
+from workbench.ir.rewriting.rewrite import Rule
+from workbench.ir.schedule.item import ScheduleItem
+from workbench.kernel.kernel import NOWHERE, Kernel
+from workbench.tensor.tensor import Tensor
+from workbench.viz import export
+from workbench.viz.exploration.bisect import bisected
+from workbench.viz.exploration.display import Display
+from workbench.viz.exploration.tables import Decisions, KernelTuple, PassTable
+from workbench.viz.model.graph import TensorGraph, tensor_graph
+from workbench.viz.model.lines import HERE, NOBODY, FileOrigin, UserLines, Viewer
+from workbench.viz.model.why import why_not
+from workbench.viz.model.words import (
+    error_text,
+    plural,
+)
+
+if TYPE_CHECKING:
+    import graphviz
+    import networkx
+
+
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
+class ScheduledTensors:
+    """The un-optimised kernels that compute `tensors`, with the scheduler's decisions and passes.
+
+    `kernels` are in execution order; `items` are those and the copies between devices;
+    `decisions` say why each value is stored or fused; `passes` are the scheduler's; `outputs` are
+    the tensors' scheduled nodes; `line` is the user's, `lines` has those of every value, and
+    its names, for the user's code (`viewer`); `forced` has the forced decisions, and
+    `rules_off` the rules that are switched off. Where a rule of the scheduler raises, `error`
+    says so: there are no kernels then, and `passes` end with the one that failed. `origin` says
+    where they were loaded from. While a question of `display` waits for a guess, the tables that
+    would answer it print the question.
+    """
+
+    tensors: tuple[Tensor, ...]
+    kernels: KernelTuple
+    items: tuple[ScheduleItem, ...]
+    decisions: Decisions
+    passes: PassTable
+    outputs: tuple[UOp, ...]
+    line: SourceLine | None = None
+    lines: UserLines = field(default_factory=UserLines, repr=False)
+    viewer: Viewer = NOBODY
+    forced: Mapping[UOp, bool] = field(default_factory=dict)
+    rules_off: tuple[str, ...] = ()
+    error: Exception | None = None
+    origin: FileOrigin = HERE
+    display: Display = field(default_factory=Display, kw_only=True, repr=False)
+
+    def kernel_at(self, kernel: Kernel | int) -> tuple[int, Kernel]:
+        """Return (place, kernel) of a kernel (a place, or a variant).
+
+        Places are those of `.kernels`, from 0; in text and pictures kernels count from 1.
+
+        Errors: WorkbenchError for a kernel of another exploration.
+        """
+        place = self._place(kernel)
+        return place, kernel if isinstance(kernel, Kernel) else self.kernels[place]
+
+    def _place(self, kernel: Kernel | int) -> int:
+        """Return the place of a kernel, or of the kernel of a variant."""
+        originals = [k.original for k in self.kernels]
+        place: Any = kernel
+        if isinstance(kernel, Kernel):
+            place = (*originals, kernel.original).index(kernel.original)
+        elif isinstance(kernel, np.integer):
+            place = int(kernel)
+        if type(place) is int and 0 <= place < len(originals):
+            return place
+        last = len(originals) - 1
+        because = f"it has {plural(last + 1, 'kernel')}"
+        hint = f"a number, 0 to {last}, or one of .kernels" if last > 0 else "0"
+        hint = hint if originals else "an expression that has something to compute"
+        raise WorkbenchError("this is not a kernel of this exploration", because, hint)
+
+    def bisect(self, kernel: Kernel | int | None = None) -> FirstWrongRewrite | None:
+        """Return the first rewrite after which a value is wrong, from the tensors to the program of
+        a kernel (its place, or itself with any opts; None: of all); None where all are right.
+
+        Errors: WorkbenchError for a kernel of another exploration, and where tensors or kernel are
+        too large to be computed repeatedly.
+        """
+        places = range(len(self.kernels)) if kernel is None else [kernel]
+        for place, variant in map(self.kernel_at, places):
+            wrong_rewrite = bisected(self.passes, self.items, variant, place)
+            if wrong_rewrite is not None:
+                return wrong_rewrite
+        return None
+
+    def why_not(
+        self, rule: Rule | str, node: UOp | Tensor, of_pass: str = ""
+    ) -> Explanation:
+        """Return why a rule (itself, or its name) fires, or does not fire, at a node; printed,
+        the rule with the part that failed marked. `of_pass` is the name of a pass: there an
+        earlier rule may come first. Of an opt: `kernel.why_not`.
+
+        Errors: WorkbenchError for a rule that does not exist, and for a value that is not a node.
+        """
+        return why_not(rule, node.uop if isinstance(node, Tensor) else node, of_pass)
+
+    def values(self, node: UOp | Tensor, at: Mapping[str, int] = NOWHERE) -> NodeValues:
+        """Return the values of a node of the tensor level, on the expression's own data. `at`
+        fixes positions by axis: {"0": 3}. Of a kernel's node: `kernel.values`.
+
+        Errors: WorkbenchError where the tensors are too large, and for a position out of range.
+        """
+        return values_of_tensor(node.uop if isinstance(node, Tensor) else node, at)
+
+    @property
+    def graph(self) -> TensorGraph:
+        """The tensor graph as plain data, each node with the kernels that compute it."""
+        titles = [k.title for k in self.kernels]
+        return tensor_graph(self.outputs, self.items, titles, self.lines)
+
+    def to_networkx(self) -> networkx.DiGraph[int]:
+        """Return the tensor graph as a networkx.DiGraph.
+
+        Nodes have op, dtype, shape, label, arg, line, kernels (their places), kernel (the first
+        of them or None) and title; edges have position: the number of the source among those of its
+        target.
+        """
+        return export.to_networkx(self.graph)
+
+    def to_graphviz(self) -> graphviz.Digraph:
+        """Return the tensor graph as a graphviz.Digraph, kernels as clusters.
+
+        Its `.source` is DOT text; only drawing it needs Graphviz's own `dot`.
+        """
+        return export.to_graphviz(self.graph)
+
+    @property
+    def waits(self) -> str:
+        """What is printed, and shown, while a question waits for a guess; "" where none does."""
+        return self.display.waits
+
+    @property
+    def headline(self) -> str:
+        """The numbers of kernels and copies, and their devices."""
+        copies = len(self.items) - len(self.kernels)
+        devices = dict.fromkeys(t.device for t in self.tensors)
+        words = [plural(len(self.kernels), "kernel")]
+        words += [plural(copies, "copy")] if copies else []
+        failed = "" if self.error is None else ": scheduling failed"
+        return ", ".join([*words, "on " + " and ".join(devices)]) + failed
+
+    @property
+    def nothing_to_do(self) -> str:
+        """Why there is no kernel; "" where there is one."""
+        if self.kernels:
+            return ""
+        if self.error is not None:
+            failed = [record.name for record in self.passes if record.error]
+            where = f" in pass {failed[-1]}" if failed else ""
+            return f"Scheduling failed{where}.\n{error_text(self.error)}"
+        if self.items:
+            return "Nothing to compute: the values are only copied to the device."
+        return "Nothing to compute: the values are constants, or in memory already."

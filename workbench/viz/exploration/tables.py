@@ -1,0 +1,121 @@
+"""Tuples that print as a table: what an Exploration has as `kernels`, `passes`, `decisions` and
+`variants`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, ClassVar, Generic, Self, TypeVar
+
+from workbench.base.display import Printed
+from workbench.base.errors import WorkbenchError
+from workbench.base.trace import PassRecord
+from workbench.ir.schedule.item import Decision
+from workbench.kernel.kernel import Kernel
+from workbench.viz.exploration.display import Display
+from workbench.viz.model.decisions import printed_decisions
+from workbench.viz.model.passes import outcomes
+from workbench.viz.model.words import kernel_number
+from workbench.viz.text.decisions import decisions_text
+from workbench.viz.text.passes import passes_text
+
+Row = TypeVar("Row")
+
+
+class AskedTable(Printed, tuple[Row, ...], Generic[Row]):
+    """Rows that print as a text: the question instead, while one that they would answer waits for a
+    guess. `name` is that of the attribute of an exploration."""
+
+    name: ClassVar[str]
+    display: Display
+
+    def __new__(cls, rows: Iterable[Row] = (), display: Display | None = None) -> Self:
+        """Return the table of some rows; without a display nothing is asked of them."""
+        table = super().__new__(cls, rows)
+        table.display = display or Display()
+        return table
+
+    def text(self) -> str:
+        """Return the rows as a text."""
+        return tuple.__repr__(self)
+
+    def __str__(self) -> str:
+        return self.display.waits if self.display.hides(self.name) else self.text()
+
+
+class KernelTuple(AskedTable[Kernel]):
+    """Kernels in execution order; printed as a tuple."""
+
+    name = "kernels"
+
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        hidden = self.display.hides(self.name)
+        printer.text(str(self)) if hidden else printer.pretty(tuple(self))
+
+
+class PassTable(AskedTable[PassRecord]):
+    """Passes in execution order; printed, a line each: its outcome and its time."""
+
+    name = "passes"
+
+    def text(self) -> str:
+        """Return a line for each pass."""
+        return passes_text(tuple(outcomes(self))) or "no passes"
+
+
+class Decisions(AskedTable[Decision]):
+    """Decisions of the scheduler; printed, a line each: the value, whether it is stored or fused,
+    and why."""
+
+    name = "decisions"
+
+    def text(self) -> str:
+        """Return a line for each decision that is printed, and how many there are more."""
+        return decisions_text(printed_decisions(self), len(self)) or "no decisions"
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Variant(Printed):
+    """A kernel with opts, by its `name`; `place` is its place in the record, `number` that of its
+    kernel in `ex.kernels`, and `time` what was measured, as text ("": nothing)."""
+
+    place: int
+    number: int
+    name: str
+    kernel: Kernel
+    time: str
+
+    def __str__(self) -> str:
+        opts = ", ".join(map(str, self.kernel.applied_opts)) or "no opts"
+        head = f"{self.name} (kernel {kernel_number(self.number)}): {opts}"
+        return f"{head}   {self.time}".rstrip()
+
+
+class Variants(AskedTable[Variant]):
+    """Variants, which print as a table; `named` returns one by its name."""
+
+    name = "variants"
+
+    def named(self, name: str) -> Variant:
+        """Return the first variant of a name.
+
+        Errors: WorkbenchError where there is none.
+        """
+        for variant in self:
+            if variant.name == name:
+                return variant
+        because = "there are " + ", ".join(variant.name for variant in self)
+        raise WorkbenchError(f"there is no variant {name!r:.60}", because)
+
+    def text(self) -> str:
+        """Return a line for each variant."""
+        return "\n".join(map(str, self))
+
+
+def variants_of(kernels: Iterable[Kernel], display: Display) -> Variants:
+    """Return the un-optimised variants of kernels that nobody has shown."""
+    rows = (
+        Variant(place, place, "plain", kernel, "")
+        for place, kernel in enumerate(kernels)
+    )
+    return Variants(rows, display)

@@ -1,0 +1,1 @@
+"""An exploration as a file that somebody else opens: written, and read."""

@@ -1,0 +1,281 @@
+"""`load(path)`: an exploration from a file that `ex.save(path)` wrote.
+
+Nothing of the file is evaluated: its graph is IR text, verified before it is scheduled; source that
+was edited by hand is shown, and never run. A file has no data: times are of random inputs.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from msgspec.structs import replace
+
+from workbench.base.context import LIVE
+from workbench.base.errors import VerifyError, WorkbenchError
+from workbench.base.source import SourceLine
+from workbench.base.typed import typed
+from workbench.base.words import cut
+from workbench.engine import absent_buffer
+from workbench.ir.node.ops import Ops
+from workbench.ir.node.uop import UOp
+from workbench.ir.text.parser import parse
+from workbench.ir.verify.verify import verify
+from workbench.kernel.kernel import Kernel
+from workbench.tensor.tensor import Tensor
+from workbench.viz.exploration import exploration
+from workbench.viz.exploration.exploration import Exploration
+from workbench.viz.exploration.explore import registered_page
+from workbench.viz.files.save import plan_hash
+from workbench.viz.model.lines import FileOrigin, Viewer
+from workbench.viz.page.panel import pane_of
+from workbench.viz.record.about import machine
+from workbench.viz.record.variants import step_rows
+from workbench.viz.schema.saved import FileVariant, SavedExploration, SavedLine
+from workbench.viz.schema.variant import TimingRow
+from workbench.viz.session.handlers import variants as tuning
+from workbench.viz.session.live_record import Edited
+from workbench.viz.session.opt_text import parse_opt
+from workbench.viz.session.session import Session
+
+FORMAT = "workbench exploration"
+"""What a file says that it is."""
+VERSION = 1
+"""The form of file that is read here."""
+MOST_BYTES = 256 << 20
+"""Most bytes of a file; a larger one is not one of ours."""
+HINT = "a file that ex.save(path) wrote"
+"""What can be loaded."""
+
+
+def load(path: str | os.PathLike[str]) -> Exploration:
+    """Return the exploration that `ex.save(path)` wrote, with its variants, notes and times.
+
+    It has no data: opts, code and schedules are live, times are of random inputs, and what needs
+    data (`.run()`, `.check()`, `.values()`) is refused.
+
+    Errors: WorkbenchError for a file that is missing, cut off, of another kind or another version.
+    """
+    saved = _read(path)
+    try:
+        root = _graph(saved.graph)
+        lines = _lines(saved, root)
+        own = zip(root.toposort(), saved.node_names, strict=True)
+        viewer = Viewer(names={node: tuple(names) for node, names in own if names})
+    except (
+        ValueError,
+        TypeError,
+        ArithmeticError,
+        LookupError,
+        AttributeError,
+    ) as error:
+        because = str(error).partition("\n")[0]
+        raise _refused(path, f"it is damaged: {because}") from None
+    count = len(saved.devices)
+    tensors = [
+        Tensor._on(node, device)
+        for node, device in zip(root.src[:count], saved.devices, strict=True)
+    ]
+    forced = dict(zip(root.src[count:], saved.forced, strict=True))
+    origin = FileOrigin(_words(path, saved, root), lines)
+    page = registered_page()
+    ex = exploration.of(
+        tuple(tensors), page, forced, tuple(saved.rules_off), saved.show, viewer, origin
+    )
+    if plan_hash(ex.kernels) != saved.plan:
+        words = (
+            f"{origin.words} Here it is scheduled otherwise than where it was saved."
+        )
+        ex = dataclasses.replace(ex, origin=FileOrigin(words, lines))
+    session = ex.display.session = Session(ex, prefetches=LIVE.value > 1)
+    with session.lock:
+        _restore(session, saved)
+        session.tell_changes()
+    return ex
+
+
+# reading
+
+
+def _read(path: str | os.PathLike[str]) -> SavedExploration:
+    """Return the content of a file. Errors: WorkbenchError."""
+    try:
+        file = Path(path)
+        if file.stat().st_size > MOST_BYTES:
+            raise _refused(path, f"it is larger than {MOST_BYTES >> 20} MiB")
+        text = file.read_text(encoding="utf-8")
+    except UnicodeDecodeError:
+        raise _refused(path, "it is not text") from None
+    except (OSError, ValueError, TypeError) as error:
+        raise _refused(path, getattr(error, "strerror", None) or str(error)) from None
+    if text.lstrip()[:1] == "<":
+        because = "it is a page, which a browser opens"
+        raise _refused(path, because)
+    try:
+        data = json.loads(text)
+    except (ValueError, RecursionError):
+        is_ours = f'"{FORMAT}"' in text[:200]
+        because = "it is cut off or damaged" if is_ours else "it is not JSON"
+        raise _refused(path, because) from None
+    if not isinstance(data, dict) or data.get("format") != FORMAT:
+        raise _refused(path, "it is not an exploration")
+    if data.get("v") != VERSION:
+        because = (
+            f"it is of form {data.get('v')!r:.20}, and this version reads {VERSION}"
+        )
+        writer = str(data.get("program"))[:20]
+        raise _refused(path, because, f"the version that wrote it: {writer}")
+    try:
+        return _sound(typed(data, SavedExploration))
+    except ValueError as error:
+        raise _refused(path, f"it is damaged: {error}") from None
+
+
+def _sound(saved: SavedExploration) -> SavedExploration:
+    """Return what was read. Errors: ValueError where its parts do not fit each other."""
+    if not saved.devices:
+        raise ValueError("it has no tensor")
+    if saved.show:
+        pane_of(saved.show, "show={}")
+    for place, variant in enumerate(saved.variants):
+        if variant.parent is not None and not 0 <= variant.parent < place:
+            raise ValueError("a variant stands before its parent")
+    for place, line in enumerate(saved.lines):
+        if not all(0 <= inner < place for inner in line.inner):
+            raise ValueError("a line stands before those that it called")
+    return saved
+
+
+def _refused(path: Any, because: str, hint: str = HINT) -> WorkbenchError:
+    return WorkbenchError(f"cannot load {str(path)[:200]}", cut(because, 300), hint)
+
+
+def _graph(text: str) -> UOp:
+    """Return the root of a graph, on memory without data: names of memory say nothing here."""
+    root = parse(text)
+    if not isinstance(root, UOp) or root.op is not Ops.SINK:
+        raise VerifyError("its graph has no root")
+    verify(root, "tensor")
+    memory = [node for node in root.toposort() if node.op is Ops.BUFFER]
+    return root.substitute(
+        {n: absent_buffer(n.dtype, n.device, n.buffer_shape) for n in memory}
+    )
+
+
+def _lines(saved: SavedExploration, root: UOp) -> dict[UOp, Sequence[SourceLine]]:
+    """Return the lines of the nodes of a graph that have any."""
+    lines: list[SourceLine] = []
+    for row in saved.lines:
+        lines.append(_line(row, lines))
+    nodes = root.toposort()
+    own = zip(nodes, saved.node_lines, strict=True)
+    if len(root.src) != len(saved.devices) + len(saved.forced):
+        raise ValueError("its graph has other roots than it says")
+    return {n: [_at(lines, p) for p in places] for n, places in own if places}
+
+
+def _line(row: SavedLine, before: Sequence[SourceLine]) -> SourceLine:
+    inner = tuple(_at(before, place) for place in row.inner)
+    return SourceLine(row.name, row.line, row.text, inner)
+
+
+def _at(lines: Sequence[SourceLine], place: int) -> SourceLine:
+    if place < 0:
+        raise ValueError("a line has no place below 0")
+    return lines[place]
+
+
+def _words(path: Any, saved: SavedExploration, root: UOp) -> str:
+    day = time.strftime("%Y-%m-%d", time.gmtime(saved.when))
+    head = f"From {os.path.basename(path)}, saved on {day} on {_machine(saved)}"
+    if all(node.op is not Ops.BUFFER for node in root.toposort()):
+        return f"{head}."
+    return (
+        f"{head}, without data: what is timed here runs on random inputs, "
+        "and no answer can be checked."
+    )
+
+
+def _machine(saved: SavedExploration) -> str:
+    cores = f"{saved.cores} core" + ("s" if saved.cores != 1 else "")
+    return f"{saved.cpu[:80]}, {cores}"
+
+
+# what was tried
+
+
+def _restore(session: Session, saved: SavedExploration) -> None:
+    """Add the variants of a file to a session, at the places that they had. What cannot be here, as
+    an opt that is not registered, is left out."""
+    here = machine()
+    is_here = (here.cpu, here.cores) == (saved.cpu, saved.cores)
+    elsewhere = "" if is_here else _machine(saved)
+    session.put(("baselines",), [
+        replace(row, timing=row.timing and _earlier(row.timing, elsewhere))
+        for row in saved.baselines
+    ])  # fmt: skip
+    places: dict[int, int] = {}
+    for number, entry in enumerate(saved.variants):
+        if 0 <= entry.saved.kernel < len(session.record.kernels):
+            with suppress(WorkbenchError):
+                places[number] = _restored(session, entry, places)
+                _fill(session, places[number], entry, elsewhere)
+    with suppress(WorkbenchError):
+        if saved.device != session.device:
+            tuning.device(session, saved.device)
+
+
+def _restored(session: Session, entry: FileVariant, places: dict[int, int]) -> int:
+    """Return the place of a variant, added where it is new."""
+    was = entry.saved
+    root = session.record.kernels[was.kernel].root
+    parent = places.get(-1 if entry.parent is None else entry.parent, root)
+    if was.edited is not None:
+        source = Edited(was.edited.device, was.edited.text, is_foreign=True)
+        return tuning.edited_variant(
+            session, source, parent, f"edited: {was.name}"[:60]
+        )
+    kernel = _kernel(session.kernels[root], entry)
+    name = was.name if was.name not in ("plain", "auto") or kernel.steps else ""
+    variant = tuning.variant_of(session, kernel, parent, name)
+    session.set(variant, "steps", step_rows(kernel.steps))
+    return variant
+
+
+def _kernel(root: Kernel, entry: FileVariant) -> Kernel:
+    """Return the kernel of a variant, as the default opts make it where it is theirs."""
+    without = root.without(*entry.rules_off) if entry.rules_off else root
+    kernel = without.apply(*map(parse_opt, entry.saved.opts))
+    auto = without.optimized() if entry.saved.name == "auto" else kernel
+    return auto if auto.ast is kernel.ast else kernel
+
+
+def _fill(session: Session, variant: int, entry: FileVariant, elsewhere: str) -> None:
+    """Set what is known of a variant."""
+    was = entry.saved
+    session.set(variant, "when", was.when)
+    session.set(variant, "note", was.note)
+    session.set(variant, "search", was.search)
+    for device, timing in was.timings.items():
+        session.timings[variant, device] = _earlier(timing, elsewhere)
+    for device, check in entry.checks.items():
+        session.checks[variant, device] = check
+    device = session.device if was.edited is None else was.edited.device
+    session.set(variant, "timing", session.timings.get((variant, device)))
+    session.set(variant, "check", session.checks.get((variant, device)))
+    tuning.show_elsewhere(session, variant)
+    if was.edited is not None:
+        session.set(variant, "check", was.edited.check)
+        session.set(variant, "error", was.edited.error)
+    if was.pinned:
+        session.put(("pinned",), variant)
+
+
+def _earlier(timing: TimingRow, elsewhere: str) -> TimingRow:
+    return replace(timing, earlier=True, machine=timing.machine or elsewhere)

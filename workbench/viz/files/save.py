@@ -1,0 +1,148 @@
+"""An exploration as the text of a file, without the tensors' data.
+
+The file has what a plan is computed from (expression, forced decisions, rules that are off), the
+user's lines, and what was tried: `load` plans again from them, and the record is the same.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Iterable, Sequence
+from importlib.metadata import version
+from os.path import basename
+
+from msgspec.structs import replace
+
+from workbench.base.source import SourceLine
+from workbench.base.typed import to_json
+from workbench.ir.node.uop import UOp
+from workbench.ir.schedule.schedule import SIMPLIFY_TENSOR
+from workbench.ir.text.printer import to_text
+from workbench.kernel.kernel import Kernel
+from workbench.viz.exploration.exploration import Exploration
+from workbench.viz.record.about import expression_text, machine
+from workbench.viz.schema.saved import (
+    FileVariant,
+    SavedEdit,
+    SavedExploration,
+    SavedLine,
+    SavedVariant,
+)
+from workbench.viz.session.live_record import LiveRecord
+
+
+def file_text(ex: Exploration) -> str:
+    """Return the text of the file of an exploration, with what was tried where it is shown."""
+    session: LiveRecord | None = ex.display.session
+    roots = _scheduled(ex)
+    root = UOp.sink(*roots, *ex.forced)
+    table = _LineTable()
+    before = UOp.sink(*ex.lines.roots).toposort()
+    lines = [
+        ex.lines.own(node) if node in before else ex.lines.of(node)
+        for node in root.toposort()
+    ]
+    here = machine()
+    saved = SavedExploration(
+        format="workbench exploration",
+        v=1,
+        program=version("workbench"),
+        when=int(time.time()),
+        cpu=here.cpu,
+        cores=here.cores,
+        graph=expression_text(root),
+        devices=[tensor._device for tensor in ex.tensors],
+        forced=list(ex.forced.values()),
+        rules_off=list(ex.rules_off),
+        show=ex.show,
+        lines=table.rows,
+        node_lines=list(map(table.places, lines)),
+        node_names=[list(ex.lines.names(node)) for node in root.toposort()],
+        plan=plan_hash(ex.kernels),
+        device=ex.tensors[0].device,
+        variants=[],
+        baselines=[],
+    )
+    if session is not None:
+        with session.lock:
+            saved.device = session.device
+            saved.variants = _variants(session)
+            saved.baselines = session.record.baselines
+            return to_json(saved)
+    return to_json(saved)
+
+
+def plan_hash(kernels: Sequence[Kernel]) -> str:
+    """Return a hash of the un-optimised kernels of a plan, in their order."""
+    texts = [to_text(kernel.original) for kernel in kernels]
+    return hashlib.sha256("\n\n".join(texts).encode()).hexdigest()[:32]
+
+
+def _scheduled(ex: Exploration) -> list[UOp]:
+    """Return the nodes of the tensors as scheduling began with them: values that had been computed
+    before are BUFFERs there."""
+    places: dict[str, list[int]] = {}
+    for place, tensor in enumerate(ex.tensors):
+        places.setdefault(tensor.device, []).append(place)
+    first = [r.before for r in ex.passes if r.name == SIMPLIFY_TENSOR.name]
+    roots = list(ex.lines.roots)
+    if [len(root.src) for root in first] == [len(group) for group in places.values()]:
+        for root, group in zip(first, places.values(), strict=True):
+            for place, node in zip(group, root.src, strict=True):
+                roots[place] = node
+    return roots
+
+
+class _LineTable:
+    """The lines of a file, each once. Of a path only its last part is saved."""
+
+    def __init__(self) -> None:
+        self.rows: list[SavedLine] = []
+        self._places: dict[tuple[SourceLine, ...], int] = {}
+
+    def places(self, lines: Iterable[SourceLine]) -> list[int]:
+        """Return the places of lines, added where they are new."""
+        return [self._add(line) for line in lines]
+
+    def _add(self, line: SourceLine) -> int:
+        chain = (line, *line.inner)
+        if chain not in self._places:
+            inner = self.places(line.inner)
+            self._places[chain] = len(self.rows)
+            row = SavedLine(basename(line.name), line.line, line.text, inner)
+            self.rows.append(row)
+        return self._places[chain]
+
+
+def _variants(session: LiveRecord) -> list[FileVariant]:
+    """Return the variants of a session that are not deleted, in the order of its record."""
+    rows = session.record.variants
+    listed = [place for place, row in enumerate(rows) if not row.deleted]
+    places = {place: number for number, place in enumerate(listed)}
+
+    def parent(place: int | None) -> int | None:
+        while place is not None and rows[place].deleted:
+            place = rows[place].parent
+        return None if place is None else places[place]
+
+    return [_variant(session, place, parent(rows[place].parent)) for place in listed]
+
+
+def _variant(session: LiveRecord, place: int, parent: int | None) -> FileVariant:
+    row, edited = session.row(place), session.edited.get(place)
+    timings = {d: t for (v, d), t in session.timings.items() if v == place}
+    saved = SavedVariant(
+        row.kernel,
+        row.opts,
+        row.name,
+        row.note,
+        row.search,
+        session.record.pinned == place,
+        {d: replace(t, samples=list(t.samples)) for d, t in timings.items()},
+        row.when,
+    )
+    if edited is not None:
+        saved.edited = SavedEdit(edited.device, edited.text, row.check, row.error)
+    checks = {d: check for (v, d), check in session.checks.items() if v == place}
+    return FileVariant(parent, row.rules_off, checks, saved)

@@ -1,0 +1,115 @@
+"""The user's variables: what the code that calls this package has names for.
+
+A name means what it means where the package is called: the nearest function's variables come
+first, then those of what called it, then those of cell, script or module, and a name that a nearer
+scope has hides the same name further out. Lists, tuples, dicts, and objects and modules of the
+user's are looked into: `layers[0].weight`. Nothing of the user's runs: no property, no method.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections import deque
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from itertools import islice
+from types import FrameType, ModuleType, SimpleNamespace
+from typing import Any, TypeVar, cast
+
+from workbench.base.source import MOST_FRAMES, is_users
+
+T = TypeVar("T")
+MOST_LOOKED_INTO = 500
+"""Most lists, dicts, objects and modules that are looked into."""
+MOST_INSIDE = 200
+"""Most values of each that are looked at."""
+DEEPEST = 4
+"""Most steps from a variable to a value in it."""
+_HISTORY = frozenset({"In", "Out"})
+"""The names of IPython's tables of past cells. Its others begin with an underscore."""
+
+
+def variables(kind: type[T]) -> Iterator[tuple[str, T]]:
+    """Yield (name, value) of the values of a `kind` that the calling code has names for: variables
+    first, the nearest scope's before those of others, then what is inside of others."""
+    waiting: deque[tuple[str, object, int]] = deque()
+    hidden: set[str] = set()
+    for scope in _scopes():
+        names = [name for name in scope if name not in hidden and _is_public(name)]
+        hidden.update(names)
+        waiting.extend((name, scope[name], 0) for name in names)
+    visited: set[int] = set()
+    while waiting:
+        name, value, depth = waiting.popleft()
+        if issubclass(
+            type(value), kind
+        ):  # `isinstance` may ask a property of the value's
+            yield name, cast(T, value)
+        elif depth < DEEPEST and id(value) not in visited:
+            parts = list(islice(_parts(value), MOST_INSIDE))
+            if parts and len(visited) < MOST_LOOKED_INTO:
+                visited.add(id(value))
+                waiting.extend((name + step, part, depth + 1) for step, part in parts)
+
+
+def _scopes() -> Iterator[Mapping[str, object]]:
+    """Yield the variables of the user's functions on the call stack, the nearest first, then those
+    of their modules."""
+    frame: FrameType | None = sys._getframe(1)
+    modules: list[Mapping[str, object]] = []
+    for _ in range(MOST_FRAMES):
+        if frame is None:
+            break
+        if is_users(frame.f_code.co_filename):
+            if frame.f_code.co_name == "<module>":
+                modules.append(frame.f_globals)
+                break
+            yield dict(frame.f_locals)
+            modules.append(frame.f_globals)
+        frame = frame.f_back
+    yield from {id(module): dict(module) for module in modules}.values()
+
+
+def _is_public(name: object) -> bool:
+    if not isinstance(name, str) or name in _HISTORY:
+        return False
+    return name.isidentifier() and not name.startswith("_")
+
+
+def _parts(value: object) -> Iterator[tuple[str, object]]:
+    """Yield (step, part) of what is in a value: ("[0]", ..) or (".weight", ..)."""
+    if type(value) in (list, tuple):
+        sequence: Any = value
+        for place, part in enumerate(sequence):
+            yield f"[{place}]", part
+    elif type(value) is dict:
+        mapping: Any = value
+        with suppress(RuntimeError):  # another thread adds to it
+            for key, part in mapping.items():
+                if type(key) in (str, int):
+                    yield f"[{key!r}]", part
+    elif _is_open(value):
+        with suppress(AttributeError):
+            fields = object.__getattribute__(value, "__dict__")
+            for name, part in list(fields.items()):
+                if _is_public(name):
+                    yield f".{name}", part
+
+
+def _is_open(value: object) -> bool:
+    """Whether a value's attributes are the user's: an object of a class, or a module, of theirs."""
+    if isinstance(value, ModuleType):
+        return _is_users_module(value)
+    if type(value) is SimpleNamespace:
+        return True
+    return _is_users_module(sys.modules.get(type(value).__module__))
+
+
+def _is_users_module(module: ModuleType | None) -> bool:
+    if module is None:
+        return False
+    names: dict[str, Any] = object.__getattribute__(module, "__dict__")
+    file = names.get("__file__")
+    if isinstance(file, str):
+        return is_users(file)
+    return names.get("__name__") == "__main__"

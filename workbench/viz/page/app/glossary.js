@@ -1,0 +1,71 @@
+// What words, letters and signs mean: an element says with `data-term` which word of the glossary it
+// shows, and has its meaning on hover. The glossary is Python's (viz/glossary).
+
+import { svg } from "../base/elements.js";
+
+/** @import { PageRecord, TermGroup } from "../record.d.ts" */
+/** @import { App } from "./store.js" */
+
+/** The group and the meaning of each word.
+ * @type {WeakMap<TermGroup[], Map<string, {group: string, meaning: string}>>} */
+const TERMS = new WeakMap();
+
+/** What the glossary says of a word.
+ * @param {Pick<PageRecord, "glossary">} record
+ * @param {string} word */
+function termOf({ glossary }, word) {
+  const terms = TERMS.get(glossary) ?? new Map(
+    glossary.flatMap(({ name, terms }) =>
+      terms.map(([word, meaning]) => [word, { group: name, meaning }])
+    ),
+  );
+  TERMS.set(glossary, terms);
+  return terms.get(word) ?? null;
+}
+
+/** What a word means; "" for one that the glossary lacks.
+ * @param {Pick<PageRecord, "glossary">} record
+ * @param {string} word */
+export const meaningOf = (record, word) => termOf(record, word)?.meaning ?? "";
+
+/** What a node of a graph is: its op, with what that does, and its family.
+ * @param {Pick<PageRecord, "glossary" | "families">} record
+ * @param {string} op
+ * @param {string} family */
+export const nodeMeaning = (record, op, family) =>
+  `${op}: ${meaningOf(record, op)} (${family}: ${record.families[family].name})`;
+
+/** Give every element that shows a word of the glossary its meaning for hover, as soon as it is
+ * there; return what ends that.
+ * @param {App} app
+ * @param {Element} root */
+export function explain(app, root) {
+  const observer = new MutationObserver(() => explainAll(app, root));
+  observer.observe(root, { childList: true, subtree: true });
+  explainAll(app, root);
+  return () => observer.disconnect();
+}
+
+/**
+ * @param {App} app
+ * @param {Element} root */
+function explainAll({ record }, root) {
+  for (const element of root.querySelectorAll("[data-term]:not([data-explained])")) {
+    const meaning = meaningOf(record, element.getAttribute("data-term") ?? "");
+    element.setAttribute("data-explained", "");
+    if (!meaning) continue;
+    if (element instanceof SVGElement) element.prepend(svg("title", {}, meaning));
+    else element.setAttribute("title", meaning);
+  }
+}
+
+/** A click on the heading of a pane shows the words of that pane.
+ * @param {App} app
+ * @param {Element} root */
+export function listenHeadings(app, root) {
+  root.addEventListener("click", ({ target }) => {
+    const heading = target instanceof Element && target.closest("h3[data-term]");
+    const term = heading && termOf(app.record, heading.getAttribute("data-term") ?? "");
+    if (term) app.select({ help: term.group, exporting: false });
+  });
+}

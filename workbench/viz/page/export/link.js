@@ -1,0 +1,136 @@
+// A link inside an exported page: the view as the fragment of its address, written when somebody
+// asks for it. An address comes from anywhere, so what is not a view is left out.
+
+import { copy, say } from "../app/actions.js";
+import { START } from "../app/store.js";
+import { OPENED } from "../base/fold.js";
+
+/** @import { PaneRoom, View } from "../types.d.ts" */
+/** @import { App } from "../app/store.js" */
+
+const HEAD = "#view=";
+
+/** @param {unknown} value */
+const isText = (value) => typeof value === "string" && value.length < 500;
+/** @param {unknown} value */
+const isFlag = (value) => typeof value === "boolean";
+/** @param {unknown} value
+ * @returns {value is number} */
+const isPlace = (value) => Number.isSafeInteger(value) && Number(value) >= 0;
+/** @type {(fits: (one: unknown) => boolean) => (value: unknown) => boolean} */
+const isList = (fits) => (value) => Array.isArray(value) && value.every(fits);
+/** @param {unknown} value
+ * @returns {value is Record<string, unknown>} */
+const isRecord = (value) => typeof value === "object" && value !== null;
+
+/** @param {unknown} value */
+const isColumn = (value) =>
+  isRecord(value) && isText(value.language) && (value.variant === null || isPlace(value.variant)) &&
+  (value.device === undefined || value.device === null || isText(value.device));
+
+/** Whether a value can be that of a field. What is not a field here is not in a link.
+ * @type {Partial<Record<keyof View, (value: unknown) => boolean>>} */
+const FITS = {
+  mode: isText,
+  kernel: isPlace,
+  variant: isPlace,
+  pass: isPlace,
+  step: isPlace,
+  rule: isText,
+  node: isPlace,
+  axis: isText,
+  line: isPlace,
+  opt: isText,
+  picked: (value) =>
+    isRecord(value) && isText(value.by) && isList(isText)(value.axes) &&
+    isList(isPlace)(value.nodes) && isList(isPlace)(value.lines),
+  code: (value) => isRecord(value) && isText(value.language) && isPlace(value.line),
+  language: isText,
+  columns: (value) => Array.isArray(value) && value.length === 2 && value.every(isColumn),
+  heat: isFlag,
+  cold: isFlag,
+  diff: isFlag,
+  only: isText,
+};
+const FIELDS = /** @type {(keyof View)[]} */ (Object.keys(FITS));
+
+/** What of a page is no part of its view: which details are unfolded, and the room of the panes.
+ * @typedef {{folds: string[], room: Record<string, PaneRoom>}} Looks */
+
+/** Return the fragment of a view: what of it is not as in a page that opens, and how it looks.
+ * @param {View} view
+ * @param {Looks} [looks] */
+export function linkOf(view, looks) {
+  const fields = FIELDS.filter((name) => view[name] !== START[name]);
+  const rows = Object.fromEntries(fields.map((name) => [name, view[name]]));
+  const { folds = [], room = {} } = looks ?? {};
+  const changed = { ...(folds.length && { folds }), ...(Object.keys(room).length && { room }) };
+  return HEAD + encodeURIComponent(JSON.stringify({ ...rows, ...changed }));
+}
+
+/** Return the view that a fragment names, without what is none; null where it names no view.
+ * @param {string} fragment
+ * @returns {Partial<View> | null} */
+export function viewOf(fragment) {
+  const named = namedBy(fragment);
+  const rows = FIELDS.filter((name) => FITS[name]?.(named?.[name]));
+  return named && Object.fromEntries(rows.map((name) => [name, named[name]]));
+}
+
+/** Return how the page looks that a fragment names: as at first, where it says nothing.
+ * @param {string} fragment
+ * @returns {Looks} */
+export function looksOf(fragment) {
+  const { folds, room } = namedBy(fragment) ?? {};
+  return {
+    folds: isList(isText)(folds) ? /** @type {string[]} */ (folds) : [],
+    room: isRecord(room) ? Object.fromEntries(Object.entries(room).filter(isRoom)) : {},
+  };
+}
+
+/** @type {(entry: [string, unknown]) => entry is [string, PaneRoom]} */
+const isRoom = (entry) => isRecord(entry[1]);
+
+/** @param {string} fragment
+ * @returns {Record<string, unknown> | null} */
+function namedBy(fragment) {
+  if (!fragment.startsWith(HEAD)) return null;
+  try {
+    const named = JSON.parse(decodeURIComponent(fragment.slice(HEAD.length)));
+    return isRecord(named) ? named : null;
+  } catch {
+    return null; // cut off, or written by hand
+  }
+}
+
+/** Whether the address of the document is that of this page, which others can open.
+ * @param {App} app */
+export const canLink = (app) => app.live === "offline" && location.protocol !== "about:";
+
+/** Write the view into the address, and copy that.
+ * @param {App} app */
+export function copyLink(app) {
+  if (!canLink(app)) return say(app, "links are for exported pages: Export, HTML");
+  location.hash = linkOf(app.view, { folds: [...OPENED], room: app.room.here });
+  copy(app, location.href, "a link to this view");
+}
+
+/** Show what the address names, now and when it changes, as by the back button; return what ends
+ * that.
+ * @param {App} app */
+export function listenLink(app) {
+  if (!canLink(app)) return () => {};
+  const first = app.view;
+  const show = () => {
+    const view = viewOf(location.hash);
+    const { folds, room } = looksOf(location.hash);
+    OPENED.clear();
+    folds.forEach((key) => OPENED.add(key));
+    app.select({ ...first, ...view });
+    if (view) app.room.here = room;
+    app.changed("record"); // what can be unfolded is made anew
+  };
+  if (viewOf(location.hash)) show();
+  addEventListener("hashchange", show);
+  return () => removeEventListener("hashchange", show);
+}

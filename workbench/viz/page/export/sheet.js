@@ -1,0 +1,229 @@
+// Export: the sheet that takes things away: the page, pictures of its panes, a comparison, Python.
+
+import { copy, failAt, pinned, reference, say } from "../app/actions.js";
+import { button, failure, heading } from "../app/pieces.js";
+import { elementsOf, h, refill, words } from "../base/elements.js";
+import { vectorOf } from "../graph/vector.js";
+import { pageHtml } from "./html.js";
+import { canLink, copyLink } from "./link.js";
+import { comparison } from "./markdown.js";
+import { drawingSvg, paneSvg, png } from "./picture.js";
+
+/** @import { Changes, Middle, Mode } from "../types.d.ts" */
+/** @import { Child } from "../base/elements.d.ts" */
+/** @import { Picture } from "./picture.js" */
+/** @import { App } from "../app/store.js" */
+
+/** What a picture is made of: a drawing, or a pane.
+ * @typedef {{name: string, make: () => Picture}} Shown */
+
+/**
+ * @param {App} app
+ * @param {Mode[]} modes
+ * @param {Middle} middle */
+export function exportPane(app, modes, middle) {
+  const el = h("div", { class: "wb-help-place" });
+  const update = (/** @type {Changes} */ changes) => {
+    if (!["exporting", "failure", "mode", "variant", "record"].some((name) => changes.has(name))) {
+      return;
+    }
+    refill(el, app.view.exporting && exportSheet(app, modes, middle));
+  };
+  return { el, update };
+}
+
+/**
+ * @param {App} app
+ * @param {Mode[]} modes
+ * @param {Middle} middle */
+function exportSheet(app, modes, middle) {
+  const rows = [
+    pageRow(app),
+    ...pictures(app, modes).map((shown) => pictureRow(app, shown)),
+    comparisonRow(app),
+    pythonRow(app, middle),
+    linkRow(app),
+  ];
+  return h(
+    "div",
+    { class: "wb-help wb-export", role: "dialog", "aria-label": "export" },
+    heading(
+      "EXPORT",
+      button(app, "close", () => app.select({ exporting: false }), { key: "Esc" }),
+    ),
+    h("dl", {}, ...rows.flat()),
+    failure(app, "export"),
+  );
+}
+
+/**
+ * @param {string} name
+ * @param {...Child} ways */
+const row = (name, ...ways) => [
+  h("dt", {}, words(name, "", 60)),
+  h("dd", { class: "wb-buttons" }, ...ways),
+];
+
+/** @param {App} app */
+function pageRow(app) {
+  const { file } = app;
+  if (!file) return [];
+  const save = () => saved(app, "html", async () => asBlob(await pageHtml(app, file())));
+  return row(
+    "the whole page",
+    button(app, "HTML", save, { name: "export-html", title: "one file, which opens offline" }),
+  );
+}
+
+/** @param {string} text */
+const asBlob = (text) => new Blob([text], { type: "text/html" });
+
+/** What is in sight that can be a picture.
+ * @param {App} app
+ * @param {Mode[]} modes
+ * @returns {Shown[]} */
+function pictures(app, modes) {
+  const root = /** @type {HTMLElement} */ (app.root);
+  const mode = modes.find(({ name }) => name === app.view.mode)?.title ?? "";
+  const ground = getComputedStyle(root).backgroundColor;
+  /** @type {[string, string][]} */
+  const drawings = [[`graph of ${mode}`, ".wb-g-svg, .wb-g-canvas"], ["roofline", ".wb-roof"]];
+  /** @type {[string, string][]} */
+  const panes = [[mode, ".wb-middle"], ["code", ".wb-right"], ["results", ".wb-left"]];
+  /** @type {(selector: string) => Element[]} */
+  const inSight = (selector) =>
+    [...root.querySelectorAll(selector)].filter((element) => element.checkVisibility());
+  const sides = [" (before)", " (after)"]; // two graphs are those of a step
+  return [
+    ...drawings.flatMap(([name, selector]) =>
+      inSight(selector).map((drawing, i, { length }) => ({
+        name: name + (length > 1 ? sides[i] : ""),
+        make: () => pictureOf(drawing, ground),
+      }))
+    ),
+    ...panes.flatMap(([name, selector]) => {
+      const [pane] = inSight(selector);
+      if (!(pane instanceof HTMLElement)) return [];
+      return [{ name: `pane ${name}`, make: () => paneSvg(root, pane, styleOf(app)) }];
+    }),
+  ];
+}
+
+/** A drawing as a picture; what is painted on a canvas is drawn again.
+ * @param {Element} drawing
+ * @param {string} ground */
+function pictureOf(drawing, ground) {
+  if (drawing instanceof SVGSVGElement) return drawingSvg(drawing, ground);
+  const vector = /** @type {SVGSVGElement} */ (vectorOf(drawing, { scale: 1, x: 0, y: 0 }));
+  vector.style.cssText = "position:absolute;opacity:0"; // what it looks like is known in the page alone
+  drawing.after(vector);
+  try {
+    return drawingSvg(vector, ground);
+  } finally {
+    vector.remove();
+  }
+}
+
+/** The style of the page, which pictures of its panes take along.
+ * @param {App} app */
+const styleOf = (app) =>
+  app.file?.().css || elementsOf(document, "style").map((el) => el.textContent).join("\n");
+
+/**
+ * @param {App} app
+ * @param {Shown} shown */
+function pictureRow(app, { name, make }) {
+  const svg = () => new Blob([make().text], { type: "image/svg+xml" });
+  return row(
+    name,
+    button(app, "SVG", () => saved(app, "svg", svg, name), { name: `svg-${name}` }),
+    button(app, "PNG", () => saved(app, "png", () => png(make()), name), { name: `png-${name}` }),
+  );
+}
+
+/** @param {App} app */
+function comparisonRow(app) {
+  const [variant, other] = [app.variant(), reference(app)];
+  if (!variant || !other) return [];
+  const text = () => comparison(app.record, variant, other);
+  const blob = () => new Blob([text()], { type: "text/markdown" });
+  const title = pinned(app) === app.view.variant
+    ? "select another variant to compare it with the pinned one"
+    : "opts, times, counts and code of both";
+  return row(
+    variant === other ? variant.name : `${variant.name} beside ${other.name}`,
+    button(app, "Markdown", () => saved(app, "md", blob), { name: "export-markdown", title }),
+    button(app, "copy", () => copy(app, text(), "the comparison as Markdown"), {
+      name: "copy-markdown",
+      title,
+    }),
+  );
+}
+
+/**
+ * @param {App} app
+ * @param {Middle} middle */
+function pythonRow(app, middle) {
+  const variant = app.variant();
+  const { expr } = app.record;
+  const ofMode = middle.current()?.keys.y; // a plan, a pass or a step; else it is the kernel
+  return row(
+    "as Python",
+    variant &&
+      button(app, "kernel alone", () => copy(app, variant.python, "the kernel as Python"), {
+        title: "self-contained, on seeded data",
+      }),
+    variant && button(
+      app,
+      "kernel of my expression",
+      () => copy(app, expr.python + variant.recipe, "the expression and this variant as Python"),
+      { title: "with the names of your own code" },
+    ),
+    ofMode && button(app, "what is shown", () => ofMode(new KeyboardEvent("keydown")), {
+      title: "the plan, decision, pass or step in the middle",
+    }),
+    button(app, "exploration", () => copy(app, expr.python, "the exploration as Python")),
+  );
+}
+
+/** @param {App} app */
+const linkRow = (app) =>
+  row(
+    "link to this view",
+    canLink(app)
+      ? button(app, "copy link", () => copyLink(app), {
+        title: "opens this page at exactly this view",
+      })
+      : h("span", { class: "wb-quiet" }, "in an exported page"),
+  );
+
+/** Hand a file to the browser, or say why there is none.
+ * @param {App} app
+ * @param {string} kind
+ * @param {() => Blob | Promise<Blob>} make
+ * @param {string} [part] */
+async function saved(app, kind, make, part = "") {
+  failAt(app, "export", null);
+  try {
+    const blob = await make();
+    const url = URL.createObjectURL(blob);
+    const name = fileName(app, part, kind);
+    h("a", { href: url, download: name }).click();
+    setTimeout(() => URL.revokeObjectURL(url), 60_000); // a browser may ask where to put it
+    say(app, `saved ${name}`);
+  } catch (error) {
+    const because = error instanceof Error ? error.message : String(error);
+    failAt(app, "export", { what: `cannot write ${kind.toUpperCase()}`, because, try: "" });
+  }
+}
+
+/** matmul-relu-graph-of-plan.svg
+ * @param {App} app
+ * @param {string} part
+ * @param {string} kind */
+function fileName(app, part, kind) {
+  const { kernels, expr } = app.record;
+  const title = kernels.length === 1 ? kernels[0].title : expr.text;
+  const words = `${title} ${part}`.toLowerCase().match(/[a-z0-9]+/g) ?? ["workbench"];
+  return `${words.join("-").slice(0, 60)}.${kind}`;
+}

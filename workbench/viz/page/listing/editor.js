@@ -1,0 +1,192 @@
+// A field to edit code in: over lines with numbers and colours lies a text area whose letters are not
+// seen. Both are as long as the text, so that what scrolls is around them.
+
+import { button } from "../app/pieces.js";
+import { linked } from "../app/links.js";
+import { elementsOf, h, refill } from "../base/elements.js";
+import { endEdit, faultOf, run, write } from "./drafts.js";
+import { codeLink } from "./lines.js";
+import { languageOf } from "./programs.js";
+import { coloured } from "./tokens.js";
+
+/** @import { CodeRow } from "../record.d.ts" */
+/** @import { CodeDraft } from "./drafts.js" */
+/** @import { App } from "../app/store.js" */
+
+const RUN = "Run the edited code";
+
+/** The editor of a pane: `show` puts that of a draft into an element, and the caret into it where the
+ * draft has just begun; `update` shows what changed of it.
+ * @param {App} app */
+export function editorIn(app) {
+  /** @type {{draft: CodeDraft, pane: ReturnType<typeof editorPane>} | null} */
+  let shown = null;
+  return {
+    /** @type {(body: HTMLElement, draft: CodeDraft, isTinted?: boolean) => void} */
+    show(body, draft, isTinted = false) {
+      const isNew = shown?.draft !== draft;
+      if (shown?.draft !== draft) shown = { draft, pane: editorPane(app, draft, isTinted) };
+      const { pane } = shown;
+      pane.update();
+      refill(body, pane.el);
+      if (isNew) requestAnimationFrame(pane.focus);
+    },
+    update: () => shown?.pane.update(),
+  };
+}
+
+/**
+ * @param {App} app
+ * @param {CodeDraft} draft
+ * @param {boolean} isTinted */
+function editorPane(app, draft, isTinted) {
+  const area = areaOf(app, draft);
+  const lines = h("div", {
+    class: `wb-editor-lines ${isTinted ? "wb-tinted" : ""}`,
+    "aria-hidden": "true",
+  });
+  const page = h("div", { class: "wb-editor-page" }, lines, area);
+  const status = h("div", { class: "wb-editor-status", role: "status" });
+  const runButton = button(app, RUN, () => run(app, draft), {
+    python: true,
+    name: "run-edit",
+    title: "in a process of its own: a crash does not end the notebook · key Ctrl+Enter",
+  });
+  const buttons = h(
+    "div",
+    { class: "wb-buttons" },
+    runButton,
+    button(app, "Cancel", () => endEdit(app)),
+  );
+  const el = h(
+    "div",
+    { class: "wb-edit" },
+    h("div", { class: "wb-editor-box" }, page),
+    status,
+    buttons,
+  );
+  /** @type {string[]} */
+  let shown = [];
+  /** @type {CodeRow | undefined} */
+  let source;
+  const update = () => {
+    if (area.value !== draft.text) area.value = draft.text;
+    shown = showLines(app, draft, lines, shown);
+    page.style.setProperty("--digits", String(String(shown.length).length));
+    const now = draft.code.find(({ language }) => language === draft.language);
+    if (isTinted && now !== source) linkLines(draft, lines, source = now);
+    markError(draft, lines);
+    status.replaceChildren(...statusOf(draft, area));
+    runButton.textContent = draft.isRunning ? "Running…" : RUN;
+  };
+  update();
+  const focus = () => area.focus({ preventScroll: true });
+  return { el, update, focus };
+}
+
+/** The text area of a draft.
+ * @param {App} app
+ * @param {CodeDraft} draft */
+function areaOf(app, draft) {
+  const area = h("textarea", {
+    class: "wb-editor",
+    spellcheck: "false",
+    autocapitalize: "off",
+    wrap: "off",
+    "aria-label": "edit the code",
+    "data-key": "editor",
+    oninput: ({ target }) => write(app, draft, target.value),
+    onkeydown: (event) => {
+      if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) run(app, draft);
+    },
+  });
+  area.value = draft.text;
+  return area;
+}
+
+/** Fill anew the lines that changed; return the lines.
+ * @param {App} app
+ * @param {CodeDraft} draft
+ * @param {HTMLElement} container
+ * @param {string[]} before */
+function showLines(app, { language, text }, container, before) {
+  const lines = text.split("\n");
+  const known = languageOf(app, language);
+  const { start, end, added } = changedLines(before, lines);
+  for (let i = start; i < end; i++) container.children[start].remove();
+  const next = container.children[start] ?? null;
+  const rows = lines.slice(start, start + added).map((line) =>
+    h("div", { class: "wb-line" }, h("code", {}, ...coloured(known, line), "\n"))
+  );
+  rows.forEach((row) => container.insertBefore(row, next));
+  return lines;
+}
+
+/** Where two texts differ: lines `start` to `end` of the first are `added` lines in the second.
+ * @param {string[]} before
+ * @param {string[]} lines */
+export function changedLines(before, lines) {
+  const shorter = Math.min(before.length, lines.length);
+  let start = 0;
+  while (start < shorter && before[start] === lines[start]) start++;
+  let alike = 0;
+  while (alike < shorter - start && before.at(-1 - alike) === lines.at(-1 - alike)) alike++;
+  return { start, end: before.length - alike, added: lines.length - alike - start };
+}
+
+/** Give lines the colours of their statements, as they were compiled last.
+ * @param {CodeDraft} draft
+ * @param {HTMLElement} lines
+ * @param {CodeRow | undefined} source */
+function linkLines({ variant }, lines, source) {
+  elementsOf(lines, ".wb-line").forEach((row, i) => {
+    const link = source?.links[i];
+    const statement = link?.statement ?? null;
+    row.classList.toggle("wb-statement", statement !== null);
+    row.style.setProperty("--statement", String(statement ?? 0));
+    if (link) linked(row, codeLink(link, variant));
+  });
+}
+
+/** Mark the line at which the compiler stopped.
+ * @param {CodeDraft} draft
+ * @param {HTMLElement} lines */
+function markError({ error }, lines) {
+  lines.querySelector(".wb-line-error")?.classList.remove("wb-line-error");
+  if (error?.line) lines.children[error.line - 1]?.classList.add("wb-line-error");
+}
+
+/** What the compiler says of the text.
+ * @param {CodeDraft} draft
+ * @param {HTMLTextAreaElement} area */
+function statusOf(draft, area) {
+  const { error, text, compiled, isCompiling } = draft;
+  if (error) {
+    const { line } = error;
+    const place = line ? `line ${line}: ` : "";
+    return [
+      h(
+        "button",
+        {
+          class: "wb-editor-fault",
+          type: "button",
+          "data-key": "fault",
+          title: [error.because, error.try].filter(Boolean).join("\n").slice(0, 2000),
+          onclick: () => line && goToLine(area, line),
+        },
+        `✗ ${place}${faultOf(error)}`,
+      ),
+    ];
+  }
+  const state = isCompiling || compiled !== text ? "compiling…" : "✓ compiles";
+  return [h("span", { class: "wb-quiet" }, state)];
+}
+
+/** Put the caret at the beginning of a line.
+ * @param {HTMLTextAreaElement} area
+ * @param {number} line */
+function goToLine(area, line) {
+  const at = area.value.split("\n").slice(0, line - 1).join("\n").length + (line > 1 ? 1 : 0);
+  area.focus();
+  area.setSelectionRange(at, at);
+}

@@ -1,0 +1,296 @@
+// Lines of code: numbered, linked, comments set back; and the lines that a diff shows.
+
+import { belongs, linked, LINKS, reach } from "../app/links.js";
+import { NOTHING, rowAt } from "../app/store.js";
+import { diffLines } from "../base/diff.js";
+import { elementsOf, h, noteScroll } from "../base/elements.js";
+import { walkable } from "../base/lists.js";
+import { plural } from "../base/text.js";
+import { withNames } from "../record/names.js";
+import { aboutLine, partsOf, shareText } from "./machine.js";
+import { languageOf } from "./programs.js";
+import { coloured } from "./tokens.js";
+
+/** @import { CodeLink, CodeRow } from "../record.d.ts" */
+/** @import { DiffRow } from "../base/diff.js" */
+/** @import { Heat } from "./machine.js" */
+/** @import { Link } from "../types.d.ts" */
+/** @import { App } from "../app/store.js" */
+
+const LEAST_HELPERS = 6; // lines that are worth a fold
+
+/** The program of a variant, by its place; `signs` says what an added or removed line has, `heat` how
+ * much of a run each line is.
+ * @typedef {{
+ *   code: CodeRow, variant: number | null, signs?: string[], heat?: Heat | null
+ * }} Listing */
+
+/** The lines; what stands before the kernel (types, helpers) is folded away at first.
+ * @param {App} app
+ * @param {Listing} listing
+ * @param {{helpers: boolean}} state
+ * @param {() => void} again */
+export function codeView(app, listing, state, again) {
+  const { code, signs } = listing;
+  const first = state.helpers ? 0 : helperLines(app, code);
+  const signOf = (/** @type {number} */ i) => signs && (signs[i] || " "); // all as far set in
+  const rows = code.lines.slice(first)
+    .map((text, i) => codeLine(app, listing, first + i, text, signOf(first + i)));
+  const unfold = first > 0 &&
+    h(
+      "button",
+      {
+        class: "wb-unfold",
+        type: "button",
+        "data-key": "helpers",
+        onclick: () => ((state.helpers = true), again()),
+      },
+      `show ${plural(first, "line")} of types and helpers`,
+    );
+  return h(
+    "div",
+    { class: "wb-lines" },
+    unfold,
+    walkable("listbox", "lines", { class: "wb-lines-list" }, ...rows),
+  );
+}
+
+/** How many lines stand before the kernel and the comment over it; few are not worth a fold.
+ * @param {App} app
+ * @param {CodeRow} code
+ * @param {number} [least] */
+function helperLines(app, { language, lines }, least = LEAST_HELPERS) {
+  const { head = "", comment = "" } = languageOf(app, language) ?? {};
+  if (!head) return 0;
+  const [starts, isComment] = [new RegExp(head), new RegExp(`^(?:${comment})`)];
+  let first = lines.findIndex((line) => starts.test(line));
+  while (first > 0 && isComment.test(lines[first - 1])) first--;
+  return first > least ? first : 0;
+}
+
+/** The classes of a line, by its sign.
+ * @type {Record<string, string>} */
+const CLASS_OF = { "+": "wb-added", "−": "wb-removed" };
+/** @type {Record<string, string>} */
+const WORD_OF = { "+": "new", "−": "gone" };
+
+/**
+ * @param {App} app
+ * @param {Listing} listing
+ * @param {number} i
+ * @param {string} text
+ * @param {string} [sign] */
+function codeLine(app, { code, variant, heat }, i, text, sign = "") {
+  const link = code.links[i];
+  const statement = link?.statement ?? null;
+  const el = h(
+    "div",
+    {
+      class: `wb-line ${CLASS_OF[sign] ?? ""} ${statement === null ? "" : "wb-statement"}`,
+      style: statement === null ? null : `--statement: ${statement}`,
+      role: "option",
+      "data-item": "",
+      "data-key": `line-${i}`,
+      "data-line": i + 1,
+      "aria-selected": String(isPinned(app, code, i)),
+      onclick: () => pickLine(app, code, variant, i),
+    },
+    h("span", { class: "wb-gutter" }, `${i + 1}`),
+    code.language !== app.record.languages[0].name && statementNumber(app, statement),
+    sign && h("span", { class: "wb-sign", "aria-label": WORD_OF[sign] }, sign),
+    heat && heatBar(heat.shares[i], heat.by),
+    heat?.port &&
+      heatBar(
+        heat.port.shares[i],
+        `of what keeps ${heat.port.name} busy, the part of ` +
+          "the core that a run occupies longest",
+      ),
+    h("code", {}, ...wordsOf(app, code, variant, i, text)),
+  );
+  return link ? linked(el, codeLink(link, variant)) : el;
+}
+
+/** How much of a run a line is, as a bar and in figures.
+ * @param {number | null} share
+ * @param {string} by */
+function heatBar(share, by) {
+  const text = shareText(share);
+  return h("span", {
+    class: "wb-heat",
+    style: `--heat: ${share ?? 0}`,
+    title: text && `${text} ${by}`,
+  }, text);
+}
+
+/** The words of a line: a mnemonic says what it does.
+ * @param {App} app
+ * @param {CodeRow} code
+ * @param {number | null} variant
+ * @param {number} i
+ * @param {string} text */
+function wordsOf(app, code, variant, i, text) {
+  const of = rowAt(app.record.variants, variant);
+  const about = code.help && aboutLine(code, i);
+  const [before, mnemonic, rest] = (about && partsOf(text)) || ["", "", text];
+  const named = (/** @type {string} */ part) => withNames(of, part);
+  return [
+    before,
+    mnemonic && h("span", { class: "wb-mnemonic", title: about || null }, mnemonic),
+    ...coloured(languageOf(app, code.language), rest, named),
+  ];
+}
+
+/** The statement that a line is of, where programs stand side by side.
+ * @param {App} app
+ * @param {number | null} statement */
+const statementNumber = (app, statement) =>
+  h(
+    "span",
+    {
+      class: "wb-of",
+      title: statement && `for line ${statement} of the ${app.record.languages[0].name}`,
+    },
+    statement ? String(statement) : "",
+  );
+
+/** The link of a line of code.
+ * @param {CodeLink} link
+ * @param {number | null} variant
+ * @returns {Link} */
+export const codeLink = ({ axes, nodes, lines, statement }, variant) => ({
+  by: "code",
+  axes,
+  nodes,
+  lines,
+  statement: statement === null ? null : `${variant} ${statement}`,
+});
+
+/** Whether a line is the pinned one.
+ * @param {App} app
+ * @param {CodeRow} code
+ * @param {number} i */
+function isPinned(app, { language, device }, i) {
+  const at = app.view.code;
+  return at?.line === i && at.language === language && at.device === device;
+}
+
+/**
+ * @param {App} app
+ * @param {CodeRow} code
+ * @param {number | null} variant
+ * @param {number} i */
+function pickLine(app, code, variant, i) {
+  const link = code.links[i];
+  const picked = link && codeLink(link, variant);
+  // another variant's line has no place in the view, which is of the one that is shown
+  if (variant !== app.view.variant) return app.select({ ...NOTHING, picked });
+  if (isPinned(app, code, i)) return app.select({ ...NOTHING });
+  app.select({
+    picked,
+    code: { language: code.language, device: code.device, line: i },
+    axis: null,
+    node: picked?.nodes[0] ?? null, // Rewrites says why it is there
+    line: null,
+  });
+}
+
+/** The pinned line is the selected one.
+ * @param {App} app
+ * @param {HTMLElement} body
+ * @param {CodeRow | null} code */
+export function markLine(app, body, code) {
+  for (const row of elementsOf(body, "[data-line]")) {
+    const isOne = code !== null && isPinned(app, code, Number(row.dataset.line) - 1);
+    row.setAttribute("aria-selected", String(isOne));
+  }
+}
+
+/** Where there is less room than before: bring the pinned lines below an element into sight.
+ * @param {HTMLElement} parent */
+export function keepPinnedInSight(parent) {
+  for (const row of elementsOf(parent, '.wb-line[aria-selected="true"]')) {
+    const body = row.closest(".wb-code-body");
+    const below = body && row.getBoundingClientRect().bottom - body.getBoundingClientRect().bottom;
+    if (body && below && below > 0) body.scrollTop += below;
+    noteScroll(body);
+  }
+}
+
+/** Where something else was pinned: bring the first line that belongs to it into sight.
+ * @param {App} app
+ * @param {HTMLElement} body */
+export function showFirstLit(app, body) {
+  const reached = reach(app.record, app.view.picked);
+  const rows = elementsOf(body, ".wb-line.wb-link");
+  const lit = rows.filter((row) => belongs(LINKS.get(row), reached) === "lit");
+  const seen = body.getBoundingClientRect();
+  const isVisible = (/** @type {Element} */ row) => {
+    const box = row.getBoundingClientRect();
+    return box.top >= seen.top && box.bottom <= seen.bottom;
+  };
+  if (lit.length && !lit.some(isVisible)) {
+    body.scrollTop += lit[0].getBoundingClientRect().top - seen.top - seen.height / 3;
+    noteScroll(body);
+  }
+}
+
+/**
+ * @param {App} app
+ * @param {Listing} listing
+ * @param {CodeRow} other
+ * @param {boolean} helpers */
+export function diffView(app, listing, other, helpers) {
+  const { code } = listing;
+  // folded on both sides or on none
+  const isFolded = !helpers && [other, code].some((side) => helperLines(app, side));
+  const [fromA, fromB] = [other, code].map((side) => (isFolded ? helperLines(app, side, 0) : 0));
+  const rows = diffLines(other.lines.slice(fromA), code.lines.slice(fromB));
+  const [gone, fresh] = ["-", "+"].map((sign) => rows.filter((row) => row[0] === sign).length);
+  const shown = aroundChanges(rows).map((row) => {
+    if (row === null) return h("div", { class: "wb-skip" }, "⋯");
+    const [, a, b] = row;
+    if (b === null) {
+      return h(
+        "div",
+        { class: "wb-line wb-removed" },
+        h("span", { class: "wb-gutter" }),
+        h("span", { class: "wb-sign" }, "−"),
+        h("code", {}, other.lines[fromA + a]),
+      );
+    }
+    return codeLine(app, listing, fromB + b, code.lines[fromB + b], row[0]);
+  });
+  const summary = gone || fresh
+    ? `${plural(gone, "line")} removed, ${plural(fresh, "line")} added`
+    : "the same code";
+  return h(
+    "div",
+    { class: "wb-lines" },
+    h("div", { class: "wb-quiet wb-pad" }, summary),
+    walkable("listbox", "diff", { class: "wb-lines-list" }, ...shown),
+  );
+}
+
+/** Keep three lines around each change; null stands for what is left out.
+ * @param {DiffRow[]} rows
+ * @param {number} [margin] */
+export function aroundChanges(rows, margin = 3) {
+  const near = rows.map(() => false);
+  rows.forEach(
+    ([sign], i) => sign !== " " && near.fill(true, Math.max(0, i - margin), i + margin + 1),
+  );
+  return rows.flatMap((row, i) => (near[i] ? [row] : i === 0 || near[i - 1] ? [null] : []));
+}
+
+/** Return what differs between two programs: the sign of each line of both.
+ * @param {string[]} a
+ * @param {string[]} b
+ * @returns {[string[], string[]]} */
+export function diffSigns(a, b) {
+  const [gone, fresh] = [a, b].map((lines) => lines.map(() => ""));
+  for (const [sign, i, j] of diffLines(a, b)) {
+    if (sign === "-" && i !== null) gone[i] = "−";
+    if (sign === "+" && j !== null) fresh[j] = "+";
+  }
+  return [gone, fresh];
+}

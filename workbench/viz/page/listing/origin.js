@@ -1,0 +1,68 @@
+// The rules that made what a line of code computes.
+
+import { h, words } from "../base/elements.js";
+import { nodeHistory } from "../record/history.js";
+import { passesOf } from "../record/passes.js";
+import { timelineOf } from "../record/states.js";
+
+/** @import { App } from "../app/store.js" */
+/** @import { Timeline } from "../record/states.js" */
+
+const MOST_MAKERS = 3; // rules that a line names
+
+/** Where a rewrite stands.
+ * @typedef {{pass: number, step: number, node: number}} Place */
+
+/** The rules that made what the pinned line computes, the latest first, else the pass that did: each
+ * leads to its rewrite.
+ * @param {App} app */
+export function originLinks(app) {
+  const { code, picked } = app.view;
+  if (!code || picked?.by !== "code") return null;
+  const { passes, rules } = app.record;
+  const { rows: history } = nodeHistory(app.record, passesOf(app), picked.nodes);
+  /** By name, so that each is there once.
+   * @type {Map<string, {doc: string, place: Place}>} */
+  const named = new Map();
+  for (const { pass, step, node } of history) {
+    const rule = step ? passes[pass].rewrites[step - 1][0] : -1;
+    if (rule >= 0 && !named.has(rules[rule].name)) {
+      named.set(rules[rule].name, { doc: rules[rule].doc, place: { pass, step, node } });
+    }
+  }
+  const isRule = named.size > 0;
+  if (!isRule && history.length) {
+    const [{ pass, node }] = history;
+    const step = stepThatMade(timelineOf(app.record, passes[pass]), node);
+    named.set(passes[pass].name, { doc: passes[pass].doc, place: { pass, step, node } });
+  }
+  const links = [...named].slice(0, MOST_MAKERS).map(([name, { doc, place }]) =>
+    makerLink(app, name, doc, place)
+  );
+  return links.length
+    ? [h("span", { class: "wb-quiet" }, isRule ? "made by rule" : "made by pass"), ...links]
+    : null;
+}
+
+/** The first step of a pass after which a node is there; its last, where no state has it.
+ * @param {Timeline} timeline
+ * @param {number} node */
+function stepThatMade(timeline, node) {
+  const at = timeline.steps.findIndex((_, i) => timeline.state(i + 1)?.order.includes(node));
+  return at < 0 ? timeline.steps.length : at + 1;
+}
+
+/** @type {(app: App, name: string, doc: string, place: Place) => HTMLElement} */
+const makerLink = (app, name, doc, place) =>
+  h(
+    "button",
+    {
+      class: "wb-button",
+      type: "button",
+      "data-key": `made-by-${name}`,
+      title: doc,
+      onclick: () => app.select({ ...place, mode: "rewrites" }),
+    },
+    words(name, "", 40),
+    " ›",
+  );

@@ -1,0 +1,114 @@
+// The programs of a variant, in the languages of the record; and how one that is not there comes.
+
+import { canAsk, failAt } from "../app/actions.js";
+import { OFFLINE } from "../app/channel.js";
+import { rowAt } from "../app/store.js";
+
+/** @import { ErrorWords, VariantRow } from "../record.d.ts" */
+/** @import { App } from "../app/store.js" */
+
+/** What the record says of a language.
+ * @param {App} app
+ * @param {string} name */
+export const languageOf = (app, name) => app.record.languages.find((row) => row.name === name);
+
+/** The program of a variant in a language.
+ * @param {VariantRow | null} variant
+ * @param {string | undefined} language */
+export const codeOf = (variant, language) =>
+  variant?.code.find((code) => code.language === language) || null;
+
+/** The program of a variant in a language, as it is for a device (nothing: the record's). What one
+ * device writes is the same for all.
+ * @param {App} app
+ * @param {VariantRow | null} variant
+ * @param {string} language
+ * @param {string | null} [device] */
+export const codeFor = (app, variant, language, device) =>
+  isElsewhere(app, language, device)
+    ? codeOf(variant && { ...variant, code: elsewhere(variant, device) }, language)
+    : codeOf(variant, language);
+
+/** Whether a program is that of another device than the record's.
+ * @param {App} app
+ * @param {string} language
+ * @param {string | null} [device] */
+const isElsewhere = (app, language, device) =>
+  Boolean(device) && device !== app.record.device && !languageOf(app, language)?.device;
+
+/** What another device makes of a variant.
+ * @param {VariantRow} variant
+ * @param {string | null} [device] */
+const elsewhere = ({ code_elsewhere: rows = [] }, device) =>
+  rows.filter((code) => code.device === device);
+
+/** The program in the language that is looked at; another one where this cannot be made.
+ * @param {App} app
+ * @param {VariantRow | null} variant */
+export function shownCode(app, variant) {
+  const code = codeOf(variant, app.view.language);
+  return code || (mayCome(app, variant, app.view.language) ? null : variant?.code[0] || null);
+}
+
+/** Whether Python can make a program that is not there: of edited code its machine code; what
+ * another device makes comes all at once.
+ * @param {App} app
+ * @param {VariantRow | null} variant
+ * @param {string} language
+ * @param {string | null} [device] */
+export function mayCome(app, variant, language, device) {
+  if (!canAsk(app)) return false;
+  if (variant && isElsewhere(app, language, device)) {
+    return !variant.edited && !elsewhere(variant, device).length;
+  }
+  return !variant?.edited || (!variant.error && language === machineCode(app.record));
+}
+
+/** The language that no device runs: the first of those.
+ * @param {{languages: {name: string, device: string}[]}} record */
+export const machineCode = ({ languages }) =>
+  (languages.find(({ device }) => !device) ?? languages[0]).name;
+
+/** What was asked for last, so that it is asked for once.
+ * @typedef {{asked: unknown[] | null}} Asked */
+
+/** Ask for a program that is not there, when it is looked at; and once where the record has it no
+ * more, as on another device. What goes wrong is said in the pane named `where`.
+ * @param {App} app
+ * @param {string} where
+ * @param {number | null} place
+ * @param {string} language
+ * @param {Asked} state
+ * @param {boolean} isLookedAt
+ * @param {string | null} [device] */
+export function askForCode(app, where, place, language, state, isLookedAt, device) {
+  const variant = rowAt(app.record.variants, place);
+  const other = isElsewhere(app, language, device) ? device : null;
+  const wanted = [variant, app.record.device, language, other];
+  if (
+    !variant ||
+    place === null ||
+    !mayCome(app, variant, language, device) ||
+    app.live !== "live" ||
+    codeFor(app, variant, language, device) ||
+    variant.error ||
+    app.pending("code", { variant: place, language, ...(other && { device: other }) }) ||
+    app.pending("compile", { variant: place, language }) ||
+    (!isLookedAt && wanted.every((part, i) => part === state.asked?.[i]))
+  ) {
+    return;
+  }
+  state.asked = wanted;
+  failAt(app, where, null);
+  const answer = variant.edited
+    ? app.ask({ do: "compile", variant: place, language, text: null })
+    : app.ask({ do: "code", variant: place, language, ...(other && { device: other }) });
+  answer.catch((/** @type {ErrorWords} */ error) => error !== OFFLINE && failAt(app, where, error));
+}
+
+/** What stands in the place of a program that is not there.
+ * @type {(app: App, variant: VariantRow | null) => string} */
+export function missing(app, variant) {
+  if (!variant) return app.record.nothing;
+  return variant.error ? "There is no program: see the error with the loops." : "No program yet.";
+}

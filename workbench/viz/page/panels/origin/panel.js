@@ -1,0 +1,23 @@
+// Over all modes: which file the exploration was loaded from, and what of it is not here.
+
+import { hasAny } from "../../app/pieces.js";
+import { h, refill, words } from "../../base/elements.js";
+
+/** @import { Changes, PanelRow } from "../../types.d.ts" */
+/** @import { App } from "../../app/store.js" */
+
+/** @satisfies {PanelRow} */
+export const panel = { place: "top", order: 2, make: originPane };
+
+/** Nothing is shown of an exploration that was made where it is shown.
+ * @param {App} app */
+function originPane(app) {
+  const el = h("div", { class: "wb-origin", hidden: true });
+  const update = (/** @type {Changes} */ changes) => {
+    if (!hasAny(changes, "record")) return;
+    const { origin = "" } = app.record;
+    el.hidden = !origin;
+    refill(el, words(origin, "", 600));
+  };
+  return { el, update };
+}

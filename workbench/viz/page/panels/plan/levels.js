@@ -1,0 +1,171 @@
+// How much of the plan is shown: its kernels, some of them unfolded, or all values.
+
+import { reach } from "../../app/links.js";
+import { button } from "../../app/pieces.js";
+import { h, refill } from "../../base/elements.js";
+import { foldStep, foldUnit, unfoldStep, unitOfKernel, valueKey } from "../../record/units.js";
+import { foldedDrawing, foldedShape } from "./folded.js";
+
+/** @import { PlanPicture } from "../../record.d.ts" */
+/** @import { Drawing, Key, Size, Wish } from "../../graph/graph.d.ts" */
+/** @import { Keys } from "../../types.d.ts" */
+/** @import { App } from "../../app/store.js" */
+/** @import { Shape } from "./folded.js" */
+/** @import { Unfolded } from "../../record/units.js" */
+
+const FEW_KERNELS = 4; // of a plan that only shows its values
+const PANE = { width: 640, height: 480 }; // until it has a size
+
+export class Levels {
+  el = h("span", { class: "wb-plan-levels", role: "group", "aria-label": "what is drawn" });
+  #isFolded = true;
+  /** @type {Unfolded} */
+  #unfolded = new Set();
+  /** What is laid out, and of which plan.
+   * @type {{of: unknown[], shape: Shape} | null} */
+  #laidOut = null;
+  /** What is drawn, and of what.
+   * @type {{of: string, shape: Shape, drawing: Drawing} | null} */
+  #drawn = null;
+  /** What is to be brought into sight.
+   * @type {Wish | null} */
+  #wish = null;
+  /** @type {PlanPicture["reads"] | null} */
+  #plan = null;
+
+  /** @param {App} app */
+  constructor(app) {
+    this.app = app;
+  }
+
+  get isFolded() {
+    return this.#isFolded && this.app.record.kernels.length > FEW_KERNELS;
+  }
+
+  /** Show kernels, all folded, or values.
+   * @param {boolean} isFolded */
+  show(isFolded) {
+    this.#isFolded = isFolded;
+    this.#unfolded = new Set();
+    this.#wish = null;
+    this.app.changed("levels");
+  }
+
+  /** Show other units unfolded, and the kernels in sight that that is about.
+   * @param {Unfolded} unfolded
+   * @param {number} first
+   * @param {number} end */
+  #unfold(unfolded, first, end) {
+    if (unfolded === this.#unfolded) return;
+    this.#unfolded = unfolded;
+    const { shape } = this.#lay();
+    const keys = shape.boxes.filter(({ kernel }) =>
+      kernel !== null && kernel !== undefined && first <= kernel && kernel < end
+    ).map(({ key }) => key);
+    this.#wish = { keys, first: keys.slice(0, 2), whole: true };
+    this.app.changed("levels");
+  }
+
+  /** Unfold a unit.
+   * @param {string} key */
+  unfold(key) {
+    const unit = this.#lay().shape.units.find((u) => u.key === key);
+    if (!unit || (!unit.repeat && !this.app.record.plan.nodes.length)) return;
+    this.#unfold(new Set([...this.#unfolded, key]), unit.first, unit.end);
+  }
+
+  /** Fold a unit.
+   * @param {string} key */
+  fold(key) {
+    const [first, end = first + 1] = key.slice(1).split("-").map(Number);
+    this.#unfold(foldUnit(this.#unfolded, key), first, end);
+  }
+
+  /** The keys that unfold and fold the kernel that is selected.
+   * @type {Keys} */
+  get keys() {
+    const step = (/** @type {typeof unfoldStep} */ by) => () => {
+      if (!this.isFolded) return false;
+      const { record: { plan }, view: { kernel } } = this.app;
+      const isDrawn = plan.nodes.length > 0;
+      const next = by(plan, this.#unfolded, kernel);
+      if (isDrawn || ![...next].some((key) => key[0] === "k")) {
+        this.#unfold(next, kernel, kernel + 1);
+      }
+    };
+    return { o: step(unfoldStep), O: step(foldStep) };
+  }
+
+  /** The box that stands for the value, or else the kernel, that is selected.
+   * @returns {Key | null} */
+  picked() {
+    const { record: { plan }, view: { node, kernel } } = this.app;
+    const { shape } = this.#lay();
+    const place = node === null ? -1 : plan.nodes.findIndex(({ n }) => n === node);
+    if (shape.values.has(place)) return valueKey(place);
+    const decision = plan.decisions.find((d) => d.node === node);
+    const own = node === null ? kernel : decision?.kernel ?? plan.nodes[place]?.kernels[0] ?? null;
+    const key = own === null ? null : unitOfKernel(shape.units, own)?.key ?? null;
+    return shape.boxes.some((box) => box.key === key) ? key : null;
+  }
+
+  /** The drawing, the same one while nothing of it changes; what to bring into sight of another.
+   * @param {Size} size
+   * @returns {{drawing: Drawing, wish: Wish | null}} */
+  drawing(size) {
+    const { shape } = this.#lay();
+    const pane = size.width && size.height ? size : PANE;
+    const { record } = this.app;
+    const of = JSON.stringify([pane, record.plan.runs]);
+    if (this.#drawn?.shape === shape && this.#drawn.of === of) {
+      return { drawing: this.#drawn.drawing, wish: null };
+    }
+    const drawing = foldedDrawing(record, this.#unfolded, shape, pane);
+    const wish = this.#wish;
+    this.#wish = null;
+    this.#drawn = { of, shape, drawing };
+    return { drawing, wish };
+  }
+
+  /** The boxes that belong to what the pointer is on.
+   * @returns {Set<Key>} */
+  lit() {
+    const reached = reach(this.app.record, this.app.hover);
+    const { shape } = this.#lay();
+    return new Set(shape.boxes.filter(({ n }) => reached?.nodes.has(n)).map(({ key }) => key));
+  }
+
+  /** Lay out what is shown, unless it is. */
+  #lay() {
+    const { plan } = this.app.record;
+    if (this.#plan !== plan.reads) {
+      this.#plan = plan.reads;
+      this.#unfolded = new Set(); // another plan has other kernels
+      this.#drawn = null;
+    }
+    const of = [plan.nodes, plan.reads, plan.regions, this.#unfolded];
+    if (!this.#laidOut || this.#laidOut.of.some((part, i) => part !== of[i])) {
+      this.#laidOut = { of, shape: foldedShape(this.app.record, this.#unfolded) };
+    }
+    return this.#laidOut;
+  }
+
+  /** Draw the buttons. */
+  update() {
+    const { app, isFolded } = this;
+    const isMany = app.record.kernels.length > FEW_KERNELS;
+    refill(
+      this.el,
+      isMany && button(app, "kernels", () => this.show(true), {
+        pressed: isFolded,
+        name: "level-kernels",
+        title: "a box for each kernel, or for those that repeat: click one (o) to unfold it",
+      }),
+      isMany && button(app, "values", () => this.show(false), {
+        pressed: !isFolded,
+        name: "level-values",
+        title: "all values, on the grounds of their kernels",
+      }),
+    );
+  }
+}

@@ -1,0 +1,161 @@
+// Rules: every rule of the package and of cells, searchable; of each what it says, which passes use
+// it, how often it fired here and where. From there one steps to its uses, and switches it off.
+
+import { hasAny, heading } from "../../app/pieces.js";
+import { isRuleOff } from "../../app/rules/switch.js";
+import { stepUse } from "../../app/rules/uses.js";
+import { h, refill, words } from "../../base/elements.js";
+import { focusItem, rove, walkable } from "../../base/lists.js";
+import { hasWords } from "../../base/text.js";
+import { countUses, usesByRule } from "../../record/uses.js";
+import { ruleCard } from "./card.js";
+
+/** @import { Changes, PanelRow } from "../../types.d.ts" */
+/** @import { App } from "../../app/store.js" */
+/** @import { ListedRule } from "./section.d.ts" */
+
+/** @satisfies {PanelRow} */
+export const panel = {
+  place: "middle",
+  order: 5,
+  title: "Rules",
+  make: (/** @type {App} */ app, /** @type {() => ListedRule[]} */ rows) => new Rules(app, rows),
+  needsRoom: true,
+};
+
+class Rules {
+  query = "";
+  firedOnly = false;
+  /** How often each rule fired when the list was filled.
+   * @type {unknown} */
+  #counted = null;
+  head = h("div", {});
+  list = h("div", { class: "wb-rules-list" });
+  card = h("div", { class: "wb-rules-card" });
+
+  /**
+   * @param {App} app
+   * @param {() => ListedRule[]} rows */
+  constructor(app, rows) {
+    this.app = app;
+    this.rows = rows;
+    this.field = h("input", {
+      type: "search",
+      class: "wb-input",
+      placeholder: "/ name, sentence, pass, file",
+      "aria-label": "find a rule",
+      oninput: ({ target }) => ((this.query = target.value), this.#fill()),
+      onkeydown: ({ key }) => key === "Enter" && this.#goToFirst(),
+    });
+    const fired = h("input", {
+      type: "checkbox",
+      onchange: ({ target }) => ((this.firedOnly = target.checked), this.#fill()),
+    });
+    const filter = h(
+      "div",
+      { class: "wb-filter" },
+      this.field,
+      h("label", { title: "only rules that fired in this exploration" }, fired, "fired"),
+    );
+    const side = h("div", { class: "wb-rules-side" }, this.head, filter, this.list);
+    this.el = h("div", { class: "wb-rules" }, side, this.card);
+    this.keys = {
+      "/": () => this.field.focus(),
+      n: () => stepUse(app, app.view.rule, 1),
+      N: () => stepUse(app, app.view.rule, -1),
+    };
+  }
+
+  /** @param {Changes} changes */
+  update(changes) {
+    const { app } = this;
+    const uses = usesByRule(app.record);
+    const isNews = hasAny(changes, "record", "variant", "kernel", "live", "pending", "failure");
+    if (this.#counted !== uses || changes.has("variant")) this.#fill();
+    if (changes.has("rule")) this.#mark();
+    if (isNews || changes.has("rule")) refill(this.card, ...ruleCard(app, this.#chosen()));
+  }
+
+  focus() {
+    const item = this.#item();
+    focusItem(this.list.querySelector("[data-walk]"), item);
+  }
+
+  #chosen() {
+    return this.rows().find(({ name }) => name === this.app.view.rule) ?? null;
+  }
+
+  /** @returns {HTMLElement | null} */
+  #item() {
+    return this.list.querySelector('[aria-selected="true"]') ??
+      this.list.querySelector("[data-item]");
+  }
+
+  #fill() {
+    const { app, query, firedOnly } = this;
+    const rows = this.rows();
+    const uses = usesByRule(app.record);
+    this.#counted = uses;
+    const isUsed = (/** @type {ListedRule} */ { name }) => Number(uses.has(name));
+    const shown = rows.filter((row) =>
+      hasWords(`${row.name} ${row.doc} ${row.passes.join(" ")} ${row.file} ${row.set}`, query) &&
+      (!firedOnly || isUsed(row))
+    ).sort((a, b) => isUsed(b) - isUsed(a)); // those that fired first, each half as it was
+    const isRecorded = app.record.passes.length > 0;
+    const fired = rows.filter(({ name }) => uses.has(name)).length;
+    refill(
+      this.head,
+      heading(
+        "RULES",
+        h("span", {
+          class: "wb-quiet",
+          title: "listed; and how many of them fired in this exploration",
+        }, isRecorded ? `${rows.length}, of which ${fired} fired` : String(rows.length)),
+      ),
+    );
+    const items = shown.map((row) => ruleItem(app, row, countUses(uses.get(row.name) ?? [])));
+    const none = h("p", { class: "wb-quiet", role: "status" }, "nothing found");
+    refill(this.list, items.length ? walkable("listbox", "rules", {}, ...items) : none);
+  }
+
+  #mark() {
+    const { rule } = this.app.view;
+    for (const item of this.list.querySelectorAll("[data-item]")) {
+      item.setAttribute("aria-selected", String(item.getAttribute("data-key") === `rule-${rule}`));
+    }
+    /** @type {HTMLElement | null} */
+    const list = this.list.querySelector("[data-walk]");
+    if (list) rove(list);
+    this.list.querySelector('[aria-selected="true"]')?.scrollIntoView({ block: "nearest" });
+  }
+
+  #goToFirst() {
+    const first = this.list.querySelector("[data-item]");
+    if (!(first instanceof HTMLElement)) return;
+    first.click();
+    focusItem(first.closest("[data-walk]"), first);
+  }
+}
+
+/** A rule in a line: how often it fired, its name, what it says.
+ * @param {App} app
+ * @param {ListedRule} row
+ * @param {number} count */
+function ruleItem(app, { name, doc, text, passes }, count) {
+  const isOff = isRuleOff(app, name);
+  return h(
+    "div",
+    {
+      role: "option",
+      "data-item": "",
+      "data-key": `rule-${name}`,
+      "aria-selected": String(app.view.rule === name),
+      class: `wb-row wb-rules-row${count ? "" : " wb-idle"}`,
+      title: `${doc || text}\nin ${passes.join(", ")}`,
+      onclick: () => app.select({ rule: name }),
+    },
+    h("span", { class: "wb-figure" }, app.record.passes.length > 0 && count.toLocaleString("en")),
+    h("b", {}, words(name), isOff && h("i", { class: "wb-bad" }, " off")),
+    h("span", { class: "wb-quiet wb-clip" }, doc || text),
+  );
+}

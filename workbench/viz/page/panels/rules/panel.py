@@ -1,0 +1,123 @@
+"""All rules: what each says, the passes that use it, how often it fired, examples."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+
+from msgspec import Struct
+
+from workbench.ir.functions import examples as functions
+from workbench.ir.lower import examples as lower
+from workbench.ir.node.uop import UOp
+from workbench.ir.rewriting.rewrite import Rule, with_added
+from workbench.ir.rules.examples import collapse, index, movement, values
+from workbench.ir.schedule import examples as schedule
+from workbench.ir.text.readable import to_expr
+from workbench.kernel.kernel import Kernel
+from workbench.pipeline import COMPILE_PASSES, SCHEDULE_PASSES
+from workbench.viz.exploration.scheduled_tensors import ScheduledTensors
+from workbench.viz.page.panel import Panel
+from workbench.viz.record.nodes import Nodes
+from workbench.viz.record.rules import rule_row
+
+EXAMPLES: Mapping[str, Sequence[tuple[UOp, UOp | str]]] = {
+    **movement.EXAMPLES,
+    **values.EXAMPLES,
+    **index.EXAMPLES,
+    **collapse.EXAMPLES,
+}
+"""Graphs by the name of a rule that fires in them, and what the rules of its pass make of them; the
+tests check both."""
+FIRES: Mapping[str, UOp] = {
+    **schedule.EXAMPLES,
+    **lower.EXAMPLES,
+    **lower.HALF_PRECISION_EXAMPLES,
+    **functions.EXAMPLES,
+}
+"""A graph by the name of a rule that fires at its root; what it becomes, the rule itself says."""
+MOST_EXAMPLES = 4
+MOST_TEXT = 300
+"""Characters of a side of an example; a longer one is cut, with an ellipsis."""
+
+
+class RuleExample(Struct, forbid_unknown_fields=True):
+    """A graph in words, and what it becomes."""
+
+    before: str
+    after: str
+
+
+class ListedRule(Struct, forbid_unknown_fields=True):
+    """A rule of the package, or a registered one: what it is called, as a text and in a sentence,
+    its table and where it stands, the passes that use it, and examples."""
+
+    name: str
+    text: str
+    doc: str
+    set: str
+    file: str
+    line: int
+    passes: list[str]
+    examples: list[RuleExample]
+
+
+def rule_rows(ex: ScheduledTensors, nodes: Nodes) -> list[ListedRule]:
+    """Return every rule that can fire, in the order of the passes."""
+    return [_row(rule, names) for rule, names in _passes_of_rules().items()]
+
+
+def _row(rule: Rule, passes: list[str]) -> ListedRule:
+    row = rule_row(rule)
+    examples = list(_examples(rule))
+    return ListedRule(
+        row.name, row.text, row.doc, row.set, row.file, row.line, passes, examples
+    )
+
+
+def _examples(rule: Rule) -> Iterator[RuleExample]:
+    """Yield the examples of a rule that a table has."""
+    pairs = [(_words(b), _words(a)) for b, a in EXAMPLES.get(rule.name, ())]
+    changes = [RuleExample(*pair) for pair in pairs if pair[0] != pair[1]]
+    yield from changes[:MOST_EXAMPLES]
+    graph = FIRES.get(rule.name)
+    if graph is not None:
+        yield RuleExample(_words(graph), _words(rule.matcher(graph)))
+
+
+def _words(side: UOp | str | None) -> str:
+    words = to_expr(side) if isinstance(side, UOp) else str(side)
+    return words if len(words) <= MOST_TEXT else f"{words[: MOST_TEXT - 3]} .."
+
+
+def _passes_of_rules() -> Mapping[Rule, list[str]]:
+    """Return the names of the passes of every rule, registered ones among them."""
+    names: dict[Rule, list[str]] = {}
+    for name, rules in {**SCHEDULE_PASSES, **COMPILE_PASSES}.items():
+        for rule in with_added(rules, name).rules:
+            names.setdefault(rule, []).append(name)
+    return names
+
+
+def rules_text(ex: ScheduledTensors, kernels: Sequence[tuple[int, Kernel]]) -> str:
+    """Return every rule with how often it fired in scheduling and on the way to these kernels, and
+    its sentence."""
+    compiled = [record for _, k in kernels for record in k.observed(k.device)]
+    matches = (m for record in (*ex.passes, *compiled) for m in record.matches)
+    fired = Counter(m.rule for m in matches if isinstance(m.rule, Rule))
+    rules = _passes_of_rules()
+    width = max(len(rule.name) for rule in rules)
+    lines = [
+        f"  {fired[rule] or '-':>5}  {rule.name:{width}}  {_sentence(rule)}"
+        for rule in rules
+    ]
+    nothing = [ex.nothing_to_do] if ex.nothing_to_do else []
+    return "\n".join([ex.headline, *nothing, "  fired  rule", *lines])
+
+
+def _sentence(rule: Rule) -> str:
+    first = rule.doc.split("\n\n")[0].replace("\n", " ")
+    return first or str(rule).removeprefix(f"{rule.name}: ")
+
+
+PANEL = Panel(pane="rules", mode="rules", text=rules_text, section=rule_rows)

@@ -1,0 +1,25 @@
+// The types of this panel's section. scripts/page_types.py writes this file from panel.py; change
+// it there.
+
+/**
+ * A graph in words, and what it becomes.
+ */
+export interface RuleExample {
+  before: string;
+  after: string;
+}
+
+/**
+ * A rule of the package, or a registered one: what it is called, as a text and in a
+ * sentence, its table and where it stands, the passes that use it, and examples.
+ */
+export interface ListedRule {
+  name: string;
+  text: string;
+  doc: string;
+  set: string;
+  file: string;
+  line: number;
+  passes: Array<string>;
+  examples: Array<RuleExample>;
+}

@@ -1,0 +1,188 @@
+// Lists of opts that are being changed, one for each variant. Python says of each opt whether it is
+// legal after those before it; applying a list makes a variant.
+
+import { canAsk, goTo, NEEDS_PYTHON, say } from "../../app/actions.js";
+import { OFFLINE } from "../../app/channel.js";
+import { debounced } from "../../base/elements.js";
+
+/** @import { ErrorWords, OptVerdict, VariantRow } from "../../record.d.ts" */
+/** @import { App } from "../../app/store.js" */
+
+const ASK_AFTER_MS = 250; // of typing
+
+/** A list that is being changed: its opts, what is written as text, the opt that is open with its
+ * legal amounts, how often Python was asked, and whether it answered, or could not.
+ * @typedef {{
+ *   opts: OptVerdict[], text: string, open: number | null, amounts: number[],
+ *   asked: number, isAnswered: boolean, error: ErrorWords | null
+ * }} Draft */
+
+/** What is asked of a list: its opts as Python; the one whose amounts are wanted, or that gets another.
+ * @typedef {{opts: string[], place?: number | null, amount?: number | null}} Question */
+
+export class OptsDrafts {
+  /** @type {WeakMap<VariantRow, Draft>} */
+  #drafts = new WeakMap();
+
+  /** The opt that is being dragged.
+   * @type {{variant: VariantRow, place: number} | null} */
+  dragged = null;
+
+  /** @param {App} app */
+  constructor(app) {
+    this.app = app;
+    this.askSoon = debounced(
+      (/** @type {VariantRow} */ variant, /** @type {Question} */ question) =>
+        this.ask(variant, question, true),
+      ASK_AFTER_MS,
+    );
+  }
+
+  /** The draft of a variant; its own list where nothing is being changed.
+   * @param {VariantRow} variant
+   * @returns {Draft} */
+  of(variant) {
+    return this.#drafts.get(variant) ?? newDraft(variant);
+  }
+
+  /** Whether something of a variant's list is being changed.
+   * @param {VariantRow} variant */
+  has(variant) {
+    return this.#drafts.has(variant);
+  }
+
+  /** Keep what is being changed, with some of it set.
+   * @param {VariantRow} variant
+   * @param {Partial<Draft>} values */
+  set(variant, values) {
+    const draft = Object.assign(this.of(variant), values);
+    this.#drafts.set(variant, draft);
+    this.app.changed("optlist");
+    return draft;
+  }
+
+  /** Forget what was changed.
+   * @param {VariantRow} variant */
+  reset(variant) {
+    this.#drafts.delete(variant);
+    this.app.changed("optlist");
+  }
+
+  /** Ask Python about a list; only the last answer counts. What is being written stays as it is.
+   * @param {VariantRow} variant
+   * @param {Question} question
+   * @param {boolean} [isWritten] */
+  async ask(variant, { opts, place = null, amount = null }, isWritten = false) {
+    const at = this.app.record.variants.indexOf(variant);
+    if (at < 0 || !canAsk(this.app)) return;
+    const number = this.of(variant).asked + 1;
+    const draft = this.set(variant, { asked: number, isAnswered: false });
+    try {
+      const { result } = await this.app.ask({ do: "opts", variant: at, opts, place, amount });
+      if (number !== draft.asked || !result) return;
+      const text = isWritten ? draft.text : result.text;
+      this.set(variant, { ...result, text, isAnswered: true, error: null });
+    } catch (error) {
+      if (number !== draft.asked) return;
+      this.set(variant, { isAnswered: true, error: /** @type {ErrorWords} */ (error) });
+    }
+  }
+
+  /** Make a variant of the list; where that is not legal, it stays as it is, and why is said of it.
+   * @param {VariantRow} variant */
+  async apply(variant) {
+    const { text } = this.of(variant);
+    const { app } = this;
+    const at = app.record.variants.indexOf(variant);
+    if (!text.trim()) return;
+    try {
+      const { result } = await app.ask({ do: "paste", variant: at, text });
+      if (this.of(variant).text === text) this.reset(variant); // else more is being written
+      if (result && app.view.variant === at) goTo(app, result.variant);
+    } catch (error) {
+      if (error === OFFLINE) say(app, NEEDS_PYTHON);
+      else this.set(variant, { isAnswered: true, error: /** @type {ErrorWords} */ (error) });
+    }
+  }
+
+  /** Show another list at once, and ask about it.
+   * @param {VariantRow} variant
+   * @param {OptVerdict[]} opts
+   * @param {number | null} open */
+  change(variant, opts, open) {
+    this.set(variant, { opts, open, text: texts(opts).join(", ") });
+    this.ask(variant, { opts: texts(opts), place: open });
+  }
+
+  /**
+   * @param {VariantRow} variant
+   * @param {number} place */
+  remove(variant, place) {
+    this.change(variant, this.of(variant).opts.filter((_, i) => i !== place), null);
+  }
+
+  /**
+   * @param {VariantRow} variant
+   * @param {number} place
+   * @param {number} by */
+  move(variant, place, by) {
+    if (this.of(variant).opts[place + by]) this.moveTo(variant, place, place + by);
+  }
+
+  /** Let an opt be applied at another place of the list.
+   * @param {VariantRow} variant
+   * @param {number} from
+   * @param {number} to */
+  moveTo(variant, from, to) {
+    if (from === to) return;
+    const opts = [...this.of(variant).opts];
+    opts.splice(to, 0, ...opts.splice(from, 1));
+    this.change(variant, opts, to);
+  }
+
+  /** Give an opt another amount.
+   * @param {VariantRow} variant
+   * @param {number} place
+   * @param {number} amount */
+  setAmount(variant, place, amount) {
+    this.ask(variant, { opts: texts(this.of(variant).opts), place, amount });
+  }
+
+  /** Open an opt, or close it.
+   * @param {VariantRow} variant
+   * @param {number} place */
+  toggle(variant, place) {
+    const { open, opts } = this.of(variant);
+    this.set(variant, { open: open === place ? null : place, amounts: [] });
+    if (open !== place) this.ask(variant, { opts: texts(opts), place });
+  }
+
+  /** Whether a draft has another list than its variant, all of it legal.
+   * @param {VariantRow} variant */
+  canApply(variant) {
+    const { isAnswered, error, opts } = this.of(variant);
+    return this.isChanged(variant) && isAnswered && !error && !opts.some((opt) => opt.because);
+  }
+
+  /** Whether a draft has another list than its variant.
+   * @param {VariantRow} variant */
+  isChanged(variant) {
+    return texts(this.of(variant).opts).join() !== variant.opts.join();
+  }
+}
+
+/**
+ * @param {VariantRow} variant
+ * @returns {Draft} */
+const newDraft = ({ opts, opt_rows: rows }) => ({
+  opts: rows.map((row, i) => ({ text: opts[i], row, because: "", try: "" })),
+  text: opts.join(", "),
+  open: null,
+  amounts: [],
+  asked: 0,
+  isAnswered: true,
+  error: null,
+});
+
+/** @param {OptVerdict[]} opts */
+const texts = (opts) => opts.map(({ text }) => text);

@@ -1,0 +1,116 @@
+// A question of the record: what of it is hidden until somebody guessed, its answer, and how far off
+// a guess is. All of it is data of the record (workbench/viz/exploration/questions.py has the table), and
+// panels see a record without what is hidden, so none of them knows that something is asked.
+
+/** @import { HiddenPart, PageRecord, QuestionRow } from "../record.d.ts" */
+
+/** A guess and an answer that differ by less are the same to a reader. */
+const LEAST_RATIO = 1.1;
+
+/** Whether a guess is right, and in words how far off it is.
+ * @typedef {{isRight: boolean, text: string}} Verdict */
+
+/** The record as it is shown: while a question waits for a guess, without the answer and its hints.
+ * @param {PageRecord} record
+ * @param {string | null} guess
+ * @returns {PageRecord} */
+export function shownRecord(record, guess) {
+  if (!record.ask || guess !== null) return record;
+  /** @type {(shown: PageRecord, part: HiddenPart) => PageRecord} */
+  const put = (shown, { path, value, only }) =>
+    replaced(shown, path, (old) => (only ? rowsWith(old, only) : value));
+  return record.ask.hides.reduce(put, record);
+}
+
+/** A copy of what is along a path, with another value at its end; the rest is shared.
+ * @param {any} holder
+ * @param {string[]} path
+ * @param {(old: any) => unknown} change
+ * @returns {any} */
+function replaced(holder, path, change) {
+  if (!path.length) return change(holder);
+  const [step, ...rest] = path;
+  if (step === "*") return holder.map((/** @type {any} */ row) => replaced(row, rest, change));
+  return { ...holder, [step]: replaced(holder[step], rest, change) };
+}
+
+/** @type {(rows: any[], fields: Record<string, unknown>) => any[]} */
+const rowsWith = (rows, fields) => rows.filter((row) => fits(row, fields));
+
+/** @type {(row: any, fields: Record<string, unknown>) => boolean} */
+const fits = (row, fields) => Object.entries(fields).every(([name, value]) => row[name] === value);
+
+/** The answer that a record has; null where it has none yet.
+ * @param {PageRecord} record
+ * @returns {any} */
+export function answerOf(record) {
+  const values = record.ask?.answers.map((path) => valueAt(record, path)) ?? [];
+  return values.find((value) => value !== null) ?? null;
+}
+
+/**
+ * @param {any} value
+ * @param {any[]} path
+ * @returns {any} */
+function valueAt(value, path) {
+  for (const [place, step] of path.entries()) {
+    if (value === null || value === undefined) return null;
+    if (step === "*") {
+      return value.map((/** @type {any} */ row) => valueAt(row, path.slice(place + 1)));
+    }
+    value = typeof step === "object"
+      ? value.find((/** @type {any} */ row) => fits(row, step))
+      : value[step];
+  }
+  return Array.isArray(value) ? value.length : value ?? null;
+}
+
+/** What a guess, as text, is beside the answer.
+ * @param {QuestionRow} question
+ * @param {string} guess
+ * @param {any} answer
+ * @returns {Verdict} */
+export function verdictOf(question, guess, answer) {
+  const { judgement, scale, unit, factor } = question;
+  if (judgement === "choice") {
+    return { isRight: guess === answer, text: `You said ${guess}: it is ${answer}.` };
+  }
+  if (judgement === "set") return setVerdict(partsOf(guess), [...new Set(answer)]);
+  const [mine, theirs] = [Number(guess), answer / scale];
+  const both = `You said ${figure(mine, unit)}: it is ${figure(theirs, unit)}`;
+  if (judgement === "number") {
+    const off = Math.abs(mine - theirs);
+    const by = off ? `, ${off.toLocaleString("en")} too ${mine > theirs ? "many" : "few"}.` : ".";
+    return { isRight: !off, text: both + by };
+  }
+  const ratio = Number(Math.max(mine / theirs, theirs / mine).toPrecision(2));
+  const [more, less] = mine > theirs ? ["Your guess", "the answer"] : ["The answer", "your guess"];
+  const off = ratio < LEAST_RATIO ? "" : ` ${more} is ${ratio} times ${less}.`;
+  return { isRight: ratio <= factor, text: `${both}.${off}` };
+}
+
+/** @param {string} guess */
+const partsOf = (guess) => guess.split(/[\s,]+/).filter((part) => part && part !== "none");
+
+/** @type {(value: number, unit: string) => string} */
+const figure = (value, unit) =>
+  `${Number(value.toPrecision(3)).toLocaleString("en")}${unit && ` ${unit}`}`;
+
+/** Which parts of a guess are right, which are not, and which are missing.
+ * @param {string[]} guess
+ * @param {string[]} answer
+ * @returns {Verdict} */
+function setVerdict(guess, answer) {
+  const wrong = guess.filter((part) => !answer.includes(part));
+  const missing = answer.filter((part) => !guess.includes(part));
+  const named = (/** @type {string[]} */ parts) => parts.join(", ") || "none";
+  const off = [
+    wrong.length && `not ${named(wrong)}`,
+    missing.length && `you left out ${named(missing)}`,
+  ].filter(Boolean);
+  const isRight = !off.length;
+  const text = `You said ${named(guess)}: it is ${named(answer)}${
+    isRight ? "" : `; ${off.join("; ")}`
+  }.`;
+  return { isRight, text };
+}

@@ -1,0 +1,73 @@
+// Scheduling as a film: one step for each decision about a value that a kernel computes. What is
+// decided, and after how many decisions a drawn value is known to be in its kernels, stands in the
+// record; a step only leaves out what was not decided yet.
+
+/** @import { DecisionRow, PageRecord, PlanNode, PlanPicture } from "../record.d.ts" */
+/** @import { App } from "../app/store.js" */
+
+/** A step: its decision, that decision's place among all, and the rewrite that recorded it.
+ * @typedef {{decision: DecisionRow, place: number, pass: number, step: number}} FilmStep */
+
+/** The steps of the film, in the order in which the scheduler decided.
+ * @param {Pick<PageRecord, "plan" | "passes">} record
+ * @returns {FilmStep[]} */
+export function filmOf({ plan, passes }) {
+  /** @type {FilmStep[]} */
+  const film = [];
+  let first = 0;
+  passes.forEach(({ unit, rewrites, matches }, pass) => {
+    if (unit !== "decision") return;
+    rewrites.forEach((_, i) => {
+      const decision = plan.decisions[first + i];
+      if (decision && decision.kernel !== null) {
+        film.push({ decision, place: first + i, pass, step: i + 1 });
+      }
+    });
+    first += matches;
+  });
+  return film;
+}
+
+/** The step that is shown, from 1; 0: the whole plan.
+ * @param {App} app
+ * @param {FilmStep[]} film */
+export function filmAt({ view }, film) {
+  if (!view.step) return 0;
+  return film.findLastIndex(({ pass, step }) => pass === view.pass && step <= view.step) + 1;
+}
+
+/** After how many decisions the plan is shown at a step; after all of them at step 0.
+ * @param {FilmStep[]} film
+ * @param {number} at */
+export const decidedAt = (film, at) => (at ? film[at - 1].place + 1 : Infinity);
+
+/** Whether it is decided in which kernels a drawn value is.
+ * @param {PlanNode} node
+ * @param {number} decided */
+export const isDecided = (node, decided) => node.step <= decided;
+
+/** The ground of a kernel, as far as it is decided, as an SVG path.
+ * @param {PlanPicture} plan
+ * @param {number} kernel
+ * @param {number} decided */
+export function groundPath({ nodes, edges }, kernel, decided) {
+  const isOn = (/** @type {PlanNode} */ node) =>
+    node.kernels[0] === kernel && isDecided(node, decided);
+  return [
+    ...nodes.filter(isOn).map(({ patch }) => patch),
+    ...edges.filter(({ a, b }) => isOn(nodes[a]) && isOn(nodes[b])).map(({ band }) => band),
+  ].join("");
+}
+
+/** The places of the drawn values that read the one at a place: what moves it only is passed
+ * through.
+ * @param {PlanPicture} plan
+ * @param {number} place */
+export function readersOf({ nodes, edges }, place) {
+  const seen = new Set([place]);
+  for (const at of seen) { // a Set goes on to what is added while it is walked
+    if (at !== place && nodes[at].role !== "movement") continue;
+    for (const { a, b } of edges) if (a === at) seen.add(b);
+  }
+  return [...seen].filter((at) => at !== place && nodes[at].role !== "movement");
+}

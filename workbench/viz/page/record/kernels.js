@@ -1,0 +1,90 @@
+// The kernels of a plan in figures: time, share and bytes of each, and of several together.
+
+import { bytesText, hasWords, secondsText } from "../base/text.js";
+
+/** @import { PageRecord, PlanPicture } from "../record.d.ts" */
+
+/** What a kernel takes: seconds, null where no time is known; whether they were measured; its share
+ * of the seconds of all; bytes.
+ * @typedef {{seconds: number | null, isMeasured: boolean, share: number | null, bytes: number}} Work */
+
+/** What each kernel of a record takes.
+ * @param {PageRecord} record
+ * @returns {Work[]} */
+export function kernelWork({ kernels, plan: { runs } }) {
+  const rows = kernels.map(({ bytes }, k) => {
+    const { measured_s, predicted_s } = runs[runs[k].like];
+    return { seconds: measured_s ?? predicted_s, isMeasured: measured_s !== null, bytes };
+  });
+  const all = rows.reduce((sum, { seconds }) => sum + (seconds ?? 0), 0);
+  return rows.map((row) => ({
+    ...row,
+    share: all && row.seconds !== null ? row.seconds / all : null,
+  }));
+}
+
+/** What several kernels take together; without seconds where those of one are unknown.
+ * @param {Work[]} rows
+ * @returns {Work} */
+export function togetherWork(rows) {
+  /** @type {(value: (row: Work) => number | null) => number | null} */
+  const sum = (value) =>
+    rows.reduce(
+      (/** @type {number | null} */ all, row) => {
+        const own = value(row);
+        return all === null || own === null ? null : all + own;
+      },
+      0,
+    );
+  return {
+    seconds: rows.length ? sum((row) => row.seconds) : null,
+    isMeasured: rows.every((row) => row.isMeasured),
+    share: rows.length ? sum((row) => row.share) : null,
+    bytes: sum((row) => row.bytes) ?? 0,
+  };
+}
+
+/** "1.20 ms", or "~1.20 ms" where it is predicted; "" where it is unknown.
+ * @param {Work} work */
+export const workTime = ({ seconds, isMeasured }) =>
+  seconds === null ? "" : `${isMeasured ? "" : "~"}${secondsText(seconds)}`;
+
+/** "12%", of the time of all kernels; "" where it is unknown.
+ * @param {Work} work */
+export const workShare = ({ share }) =>
+  share === null ? "" : share < 0.01 ? "<1%" : `${Math.round(share * 100)}%`;
+
+/** "1.20 ms, 40 MiB": of several kernels together.
+ * @param {Work[]} rows */
+export function workTotal(rows) {
+  const all = togetherWork(rows);
+  return [workTime(all), bytesText(all.bytes)].filter(Boolean).join(", ");
+}
+
+/** The places of the kernels that are equal to one, and its own.
+ * @param {PlanPicture} plan
+ * @param {number} kernel */
+export function equalKernels({ runs }, kernel) {
+  const { like } = runs[kernel];
+  return runs.flatMap((run, k) => (run.like === like ? [k] : []));
+}
+
+/** By what kernels are sorted: their place in the plan, or a figure, the greatest first.
+ * @typedef {"place" | "time" | "bytes"} KernelOrder */
+
+/** The places of the kernels that a query finds, in an order.
+ * @param {PageRecord} record
+ * @param {KernelOrder} order
+ * @param {string} query */
+export function kernelPlaces(record, order, query) {
+  const { kernels, lines } = record;
+  const rows = kernelWork(record);
+  const places = kernels.map((_, k) => k).filter((k) => {
+    const { title, name, line } = kernels[k];
+    const where = line === null ? "" : lines[line].where;
+    return hasWords(`${k + 1} ${title} ${name} ${where}`, query);
+  });
+  /** @type {(k: number) => number} */
+  const figure = (k) => (order === "bytes" ? rows[k].bytes : rows[k].seconds ?? -1);
+  return order === "place" ? places : places.sort((a, b) => figure(b) - figure(a) || a - b);
+}

@@ -1,0 +1,212 @@
+"""The code of variants in the record: compiled for their device and for others, rendered in other
+languages, linked to statements, nodes and passes, and the passes that made it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from workbench.backends.device import Device, DeviceInfo
+from workbench.backends.program.language import Language
+from workbench.base.trace import PassRecord
+from workbench.kernel.kernel import Compiled, Kernel
+from workbench.pipeline import Recorded
+from workbench.viz.exploration.exploration import Exploration
+from workbench.viz.listing.statements import Statements, statements_of
+from workbench.viz.model.provenance import links_of
+from workbench.viz.model.recipes import compiled_passes
+from workbench.viz.record import variants as rows
+from workbench.viz.record.changes import Changes
+from workbench.viz.record.links import Linker, loaded, readable, to_read
+from workbench.viz.record.nodes import Lines, Nodes
+from workbench.viz.record.passes import Owner, PassRows
+from workbench.viz.schema.record import PageRecord
+from workbench.viz.schema.variant import CodeRow
+
+
+class VariantCode:
+    """Adds the code of variants, and its passes; `kernels` has the Kernel per variant, as it is
+    now. Errors reach the caller."""
+
+    def __init__(
+        self,
+        exploration: Exploration,
+        record: PageRecord,
+        changes: Changes,
+        kernels: Sequence[Kernel],
+        passes: PassRows,
+        nodes: Nodes,
+        lines: Lines,
+    ):
+        self._exploration, self._kernels = exploration, kernels
+        self._record, self._changes = record, changes
+        self._passes, self._nodes, self._lines = passes, nodes, lines
+        self._compilations = Compilations(kernels)
+
+    def add_c(self, variant: int) -> None:
+        """Add the C of a variant."""
+        code = rows.readable_code(self._compilations.source(variant)[0])
+        self._changes.put(("variants", variant, "code"), [code])
+
+    def compile(self, variant: int) -> None:
+        """Compile a variant for its device; add its passes and its counts."""
+        compiled = self._compiled(variant)
+        self._add_passes(variant, compiled.passes)
+        self._changes.put(("variants", variant, "counts"), rows.counts_row(compiled))
+
+    def add_compiled(self, variant: int) -> None:
+        """Add what a variant was compiled to: its code in each language of its device, and its
+        loops with their links."""
+        own = Device[self._kernels[variant].device]
+        linker, c_linker, code = self._linked(variant, self._compiled(variant))
+        self._changes.put(("variants", variant, "code"), code)
+        nest = rows.nest_row(self._kernels[variant], self._nodes, linker)
+        self._changes.put(("variants", variant, "loops"), nest)
+        for language in own.languages:
+            if language is not own.language:
+                self.add_readable_or_error(variant, own, language)
+        self._add_causes(linker)
+        if c_linker.links.ancestry is not linker.links.ancestry:
+            self._add_causes(c_linker)
+
+    def add_elsewhere(self, variant: int, device: DeviceInfo) -> None:
+        """Add what another device makes of a variant; its errors reach the caller."""
+        compiled = self._compilations.program(variant, device.name)
+        linker, _, code = self._linked(variant, compiled)
+        self._add_causes(linker)
+        others = rows.without_device(
+            self._record.variants[variant].code_elsewhere, device.name
+        )
+        both = [*others, *(row for row in code if rows.is_of_one_device(row))]
+        self._changes.put(("variants", variant, "code_elsewhere"), both)
+
+    def add_readable(
+        self, variant: int, device: DeviceInfo, language: Language
+    ) -> None:
+        """Add the code of a variant in a language of a device, which may be missing here. An error
+        of a user's renderer reaches the caller."""
+        number = self._record.variants[variant].kernel
+        source = readable(self._kernels[variant], device.name, language)
+        compiled = to_read(self._compiled(variant), source, device.name)
+        in_c = to_read(self._compiled(variant), self._compilations.source(variant))
+        linker = self._linker(compiled, number, statements_of(in_c))
+        lines = compiled.source.split("\n")
+        row = rows.code_row(device, lines, linker.source(), language)
+        self._put_code(variant, row)
+
+    def add_readable_or_error(
+        self, variant: int, device: DeviceInfo, language: Language
+    ) -> None:
+        """Add the code of a variant in a language of a device; where its renderer raises, the error
+        stands there instead."""
+        try:
+            self.add_readable(variant, device, language)
+        except Exception as error:
+            row = rows.code_row(device, [], (), language, rows.error_row(error))
+            self._put_code(variant, row)
+
+    def add_texts(self, places: Sequence[int], records: Sequence[PassRecord]) -> None:
+        """Add what passes made, as text."""
+        for place, record in zip(places, records, strict=True):
+            for name, text in self._passes.texts(record).items():
+                self._changes.put(("passes", place, name), text)
+
+    def _put_code(self, variant: int, row: CodeRow) -> None:
+        """Add code to that of a variant; what there was in its language goes."""
+        code = self._record.variants[variant].code
+        others = [other for other in code if other.language != row.language]
+        self._changes.put(("variants", variant, "code"), [*others, row])
+
+    def _compiled(self, variant: int) -> Compiled:
+        """Compile a variant, once for each device. Where that fails, the passes up to the error are
+        added."""
+        try:
+            return self._compilations.program(variant)
+        except Exception as error:
+            passes = self._compilations.passes_before(variant, error)
+            self._add_passes(variant, passes, failed=True)
+            raise
+
+    def _add_passes(
+        self, variant: int, records: Sequence[PassRecord], failed: bool = False
+    ) -> None:
+        """Add the passes of compiling a variant for its device."""
+        number = self._record.variants[variant].kernel
+        owner = self._compilations.owner(variant)
+        python = compiled_passes(self._kernels[variant].device, failed)
+        places = self._passes.add(records, number, owner, python)
+        self._changes.put(("variants", variant, "passes"), places)
+        self.add_texts(places, records)
+
+    def _linked(
+        self, variant: int, compiled: Compiled
+    ) -> tuple[Linker, Linker, list[CodeRow]]:
+        """Return the links of a program, those of the same in C, and the code of both."""
+        number = self._record.variants[variant].kernel
+        in_c = to_read(compiled, self._compilations.source(variant))
+        statements = statements_of(in_c)
+        linker = self._linker(compiled, number, statements)
+        c_linker = linker.elsewhere(in_c) or self._linker(in_c, number, statements)
+        return linker, c_linker, rows.compiled_code(compiled, linker, in_c, c_linker)
+
+    def _linker(
+        self, compiled: Compiled, number: int, statements: Statements
+    ) -> Linker:
+        ex = self._exploration
+        items = [item for item in ex.items if item.kernel is not None]
+        passes = (*ex.passes, *compiled.passes)
+        links = links_of(compiled, ex.passes, ex.lines, items[number].nodes[0])
+        places = tuple(map(self._passes.place, passes))
+        return Linker(links, self._nodes, self._lines, places, statements)
+
+    def _add_causes(self, linker: Linker) -> None:
+        """Add the causes of nodes to those known before: kernels may share nodes."""
+        for node, causes in linker.causes():
+            current = self._nodes.columns.causes[node]
+            both = [*current, *(row for row in causes if row not in current)]
+            if both != current:
+                self._changes.put(("nodes", "causes", node), both)
+
+
+class Compilations:
+    """The compilations of variants, by variant and device; `kernels` has the Kernel per variant,
+    as it is now."""
+
+    def __init__(self, kernels: Sequence[Kernel]):
+        self._kernels = kernels
+        self._programs: dict[Owner, Compiled] = {}
+        self._sources: dict[int, Recorded] = {}
+        self._failures: dict[tuple[Owner, str], tuple[PassRecord, ...]] = {}
+
+    def source(self, variant: int) -> Recorded:
+        """Return a variant up to its readable source, lowered and rendered once."""
+        cached = self._sources.get(variant)
+        if cached is None:
+            cached = self._sources[variant] = readable(self._kernels[variant])
+        return cached
+
+    def program(self, variant: int, device: str = "") -> Compiled:
+        """Return a variant compiled for a device ("": its own)."""
+        kernel = self._kernels[variant]
+        owner = Owner(variant, device or kernel.device)
+        cached = self._programs.get(owner)
+        if cached is None:
+            is_read = owner.device == Device.reader.name
+            cached = self._programs[owner] = (
+                loaded(kernel, self.source(variant))
+                if is_read
+                else kernel.compile(owner.device)
+            )
+        return cached
+
+    def passes_before(self, variant: int, error: Exception) -> tuple[PassRecord, ...]:
+        """Return the passes of a variant up to the error that compiling it ends with. Compiled
+        again, it would mostly fail again."""
+        failure = self.owner(variant), str(error)
+        if failure not in self._failures:
+            kernel = self._kernels[variant]
+            self._failures[failure] = kernel.observed(kernel.device)
+        return self._failures[failure]
+
+    def owner(self, variant: int) -> Owner:
+        """Return the owner of the passes that compile a variant for its device."""
+        return Owner(variant, self._kernels[variant].device)

@@ -1,0 +1,121 @@
+"""Source edited by hand: compiled while somebody types, and run as a variant of its own. All of it
+happens in the worker process."""
+
+from __future__ import annotations
+
+from workbench.backends.device import Device
+from workbench.backends.native.assembly import AsmLine
+from workbench.base.errors import DeviceError, WorkbenchError
+from workbench.viz.record.about import language_rows
+from workbench.viz.record.variants import error_row
+from workbench.viz.schema.replies import EditedCode, VariantReply
+from workbench.viz.schema.variant import CodeRow
+from workbench.viz.session.edited_rows import edited_code
+from workbench.viz.session.handlers import measurement
+from workbench.viz.session.handlers import variants as tuning
+from workbench.viz.session.live_record import Edited, LiveRecord
+from workbench.worker.client import TaskStopped, Worker
+
+
+def compile_source(
+    session: LiveRecord, variant: int, language: str, text: str | None
+) -> EditedCode:
+    """Compile source that is being edited, without running it. Without `text` it is that of the
+    variant, whose machine code becomes part of the record.
+
+    Errors: DeviceError for a language that no device here runs; TaskStopped; WorkbenchError where
+    there is no text, or one that somebody else edited.
+    """
+    own = session.edited.get(variant)
+    if text is None and own is None:
+        what = "there is no source to compile"
+        raise WorkbenchError(what, "the variant was not edited", "with a text")
+    if text is None:
+        measurement.refuse_foreign(session, variant)
+    source = own if text is None else Edited(_runs(language), text)
+    assert source is not None
+    try:
+        with session.jobs.use_worker(source.device) as worker:
+            code = _compiled(session, worker, variant, source)
+    except TaskStopped:
+        raise
+    except WorkbenchError as error:
+        return EditedCode([], error_row(error))
+    if text is None:
+        session.set(variant, "code", code)
+    return EditedCode(code, None)
+
+
+def edit(session: LiveRecord, variant: int, language: str, text: str) -> VariantReply:
+    """Run source that was edited by hand as a new variant: checked, then timed beside the original.
+    An error of its run is shown with the new variant.
+
+    Errors: DeviceError for a language that no device here runs; WorkbenchError with the line, for
+    source that its compiler refuses, which becomes no variant, and where there are too many.
+    """
+    source = Edited(_runs(language), text)
+    tuning.leave_room(session)
+    is_alone = Device[source.device].can_abort
+    with session.jobs.use_worker(source.device, alone=is_alone) as worker:
+        code = _compiled(session, worker, variant, source)
+        with session.lock:
+            child = tuning.edited_variant(session, source, variant)
+            session.set(child, "code", code)
+            session.tell_changes()
+        try:
+            if session.kernels[child].has_data:
+                measurement.check_variant(session, worker, child)
+            number = session.row(variant).kernel
+            group = [variant, child, measurement.reference(session, variant)]
+            group = list(dict.fromkeys(group + measurement.headline(session, number)))
+            limits = measurement.BUDGET_S, measurement.SAMPLES
+            measurement.time_group(session, worker, group, False, *limits)
+        except TaskStopped:
+            raise
+        except WorkbenchError as error:
+            with session.lock:
+                session.set(child, "error", error_row(error))
+    return VariantReply(child)
+
+
+def _compiled(
+    session: LiveRecord, worker: Worker, variant: int, source: Edited
+) -> list[CodeRow]:
+    """Return the rows of edited source and its machine code, compiled by the worker.
+
+    Errors: WorkbenchError, with the line where the compiler names one.
+    """
+    with session.lock:
+        candidate = measurement.kernel_row(session.kernels[variant])
+        original = _original(session, variant, source.device)
+    candidate |= {"device": source.device, "source": source.text}
+    worker.start()
+    task = {"do": "compile", "kernel": candidate}
+    answer = measurement.ask(session, worker, task, "compile")
+    assembly = [AsmLine(*line) for line in answer["assembly"]]
+    return edited_code(source.device, source.text, original, assembly)
+
+
+def _original(session: LiveRecord, variant: int, device: str) -> CodeRow | None:
+    """Return the program of a variant, or of what it was edited from, in a device's language."""
+    language = Device[device].language
+    place: int | None = variant
+    while place in session.edited:
+        place = session.row(place).parent
+    rows = [] if place is None else session.row(place).code
+    name = None if language is None else language.name
+    return next((row for row in rows if row.language == name and row.lines), None)
+
+
+def _runs(language: str) -> str:
+    """Return the device that runs a language."""
+    device = Device.for_language(language)
+    if device is None:
+        what = f"{language[:20]} cannot be edited"
+        names = " or ".join(row.name for row in language_rows() if row.device)
+        raise DeviceError(what, "no device here takes it as text", names)
+    if not device.is_available:
+        raise DeviceError(
+            f"nothing here runs {language}", device.about, device.how_to_get
+        )
+    return device.name
