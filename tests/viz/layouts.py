@@ -29,6 +29,7 @@ from workbench.ir.opt.apply import apply_opt
 from workbench.ir.opt.opt import Opt, OptOps
 from workbench.tensor.tensor import Tensor
 from workbench.viz import explore
+from workbench.viz.glossary.glossary import glossary_rows
 from workbench.viz.javascript import JavaScript
 from workbench.viz.model.families import family_rows
 from workbench.viz.model.lines import UserLines
@@ -241,6 +242,7 @@ def moves(page: Any) -> list[Move]:
         "readings": nodes.readings.listed,
         "families": family_rows(),
         "passes": passes.listed,
+        "glossary": list(glossary_rows()),
     }
     return [Move(*row) for row in page.evaluate(_MOVES, plain(columns))]
 
