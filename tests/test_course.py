@@ -127,7 +127,10 @@ i = var("x", "integer")
             lambda: check_columns(kernel(64, 64), [Opt(OptOps.STAGE, "g0", 1)]),
             ": a copy of the input is read back from scratch",
         ),
-        (lambda: check_tile(kernel(64, 64, 64), Opt(OptOps.UPCAST, "g1", 8)), "loads"),
+        (
+            lambda: check_tile(kernel(64, 64, 64), Opt(OptOps.UPCAST, "g1", lanes())),
+            "loads",
+        ),
         (lambda: check_best_tile(0, 0), "computes nothing"),
         (lambda: check_best_tile(-1, 5), "computes nothing"),
         (lambda: check_best_tile(registers(), 1), "registers, and there are"),

@@ -12,7 +12,7 @@ from tests.kernel.samples import DEVICES, UPCAST, text_kernel
 from tests.tools.kernels import EXAMPLES, matmul_bias_relu
 from workbench import Kernel, Tensor, explore
 from workbench.base.dtypes import dtypes
-from workbench.check.answer import FULL_STEPS, SAMPLES, lane_steps
+from workbench.check.answer import FULL_STEPS, SAMPLES, check, lane_steps
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp, gated
 from workbench.ir.text.printer import to_text
@@ -106,6 +106,22 @@ def test_nan_and_infinity_are_right_where_they_should_be() -> None:
     (subject,) = explore(Tensor(x) * 10).kernels
     for device in DEVICES:
         assert subject.check(device).ok
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_a_result_that_cancels_is_not_wrong(seed: int) -> None:
+    """Only rounding errors are left, and the reference may have none by chance; a result that is
+    off by one element of the sum is found."""
+    values = np.random.default_rng(seed).standard_normal((1, 64)).astype(np.float32)
+    subject = explore(Tensor(values).softmax(1).sum(1) - 1).kernels[-1]
+    for version in (subject, subject.optimized()):
+        result = version.check("LLVM")
+        assert result, result
+        assert result.tolerance < 1e-4
+    short = explore(Tensor(values[:, :63]).softmax(1).sum(1) - 1 + 1e-3).kernels[-1]
+    actual = short.run("LLVM")
+    inputs = [b.to_numpy() for b in subject.data.buffers(subject.original, "LLVM")]
+    assert not check(subject.original, subject.original.outputs, inputs, actual)
 
 
 def test_an_overflow_in_float32_does_not_hide_a_wrong_answer() -> None:

@@ -54,7 +54,7 @@ class Reference(NamedTuple):
             error, limit = compare(actual, want, self.steps)
             if error > limit:
                 narrow = self.narrow[slot].reshape(want.shape)
-                error, limit = as_narrow(actual, want, narrow, limit)
+                error, limit = as_narrow(actual, want, narrow, self.steps)
             if error > limit:
                 return f"the greatest error is {error:.3g} (tolerance {limit:.3g})"
         return ""

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from workbench import Opt, OptOps, Tensor
+from workbench import Device, Opt, OptOps, Tensor
 
 RANDOM = np.random.default_rng(0)
 
@@ -74,8 +74,9 @@ class Case:
     asm: dict[str, str]
 
 
+# two vectors of this machine side by side, so that an element of `a` is a variable of its own
 TILE = (
-    Opt(OptOps.UPCAST, "g1", 16),
+    Opt(OptOps.UPCAST, "g1", 2 * Device["LLVM"].target.vector_width(4)),
     Opt(OptOps.UPCAST, "g0", 4),
     Opt(OptOps.SPLIT, "r0", 8),
     Opt(OptOps.STAGE, "r0", 2),

@@ -22,11 +22,16 @@ def tolerance(dtype: DType, steps: int = STEPS) -> float:
     An operation loses some units in the last place; a reduction of `steps` values, in float32 at
     least, loses the square root of `steps` times as many.
     """
+    return units(dtype, steps) * 2.0**-dtype.fraction_bits if dtype.is_float else 0.0
+
+
+def units(dtype: DType, steps: int = STEPS) -> float:
+    """Return the tolerance of a float dtype in its units in the last place: at least 16, which
+    stands for whole numbers too."""
     if not dtype.is_float:
-        return 0.0
-    unit = 2.0**-dtype.fraction_bits
-    summed = min(unit, 2.0**-dtypes.float32.fraction_bits) * 4 * math.sqrt(steps)
-    return 16 * unit + summed
+        return 16.0
+    unit, float32_unit = 2.0**-dtype.fraction_bits, 2.0**-dtypes.float32.fraction_bits
+    return 16 + 4 * math.sqrt(steps) * min(1.0, float32_unit / unit)
 
 
 def errors(actual: Array, expected: Array) -> Array:
