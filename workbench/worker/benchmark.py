@@ -175,8 +175,9 @@ def _are_settled(times: dict[str, Samples]) -> bool:
     return all(is_settled(samples) for samples in times.values())
 
 
-def is_settled(samples: Samples) -> bool:
-    """Whether the error of each median is so small that more samples are needless."""
+def is_settled(samples: Samples, share: float = SETTLED) -> bool:
+    """Whether the error of the median, as a share of it, is so small that more samples are
+    needless."""
     count = len(samples.samples_s)
     error = samples.spread_s / count**0.5
-    return count >= LEAST_ROUNDS and error <= SETTLED * samples.median_s
+    return count >= LEAST_ROUNDS and error <= share * samples.median_s

@@ -22,7 +22,12 @@ from workbench.check import answer as checking
 from workbench.kernel.inputs import arrays
 from workbench.measure.cold_cache import ROUNDS, cold_rounds
 from workbench.measure.timing import no_garbage_collection, timed_rounds
-from workbench.worker.benchmark import BenchmarkSettings, is_settled, run_benchmark
+from workbench.worker.benchmark import (
+    SETTLED,
+    BenchmarkSettings,
+    is_settled,
+    run_benchmark,
+)
 from workbench.worker.candidate import Row, Run, bind, compiled, error_row, parsed
 from workbench.worker.kernel_data import KernelData
 from workbench.worker.sandboxed import SandboxedBuffer
@@ -72,7 +77,8 @@ class WorkerServer:
 
         A kernel runs on its own "data", if it names some, else on those of the task. A kernel that
         fails has an error instead. A stopped task returns the samples so far. "silent_s", which may
-        be left out, is the limit of a first run.
+        be left out, is the limit of a first run; so may "settled", the share of each median that
+        its error is below when timing ends early.
         """
         runs: dict[str, Run] = {}
         rows: list[Row] = [{} for _ in task["kernels"]]
@@ -104,12 +110,13 @@ class WorkerServer:
         if not runs:
             return
         stop = time.perf_counter() + task["budget_s"]
+        share = task.get("settled", SETTLED)
         for number, times in enumerate(timed_rounds(runs, self._go_on), 1):
             for name, samples in times.items():
                 rows[int(name)]["samples"] = samples.samples_s
             self._continue(number, task["samples"], "timing, warm")
             is_over = time.perf_counter() > stop or number >= task["samples"]
-            if is_over or all(is_settled(s) for s in times.values()):
+            if is_over or all(is_settled(s, share) for s in times.values()):
                 break
 
     def _cold(self, runs: Mapping[str, Run], rows: list[Row]) -> None:

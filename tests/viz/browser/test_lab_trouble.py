@@ -27,8 +27,10 @@ a = Tensor(np.random.rand(144, 144).astype(np.float32))
 with Context(LIVE=1): display(explore(a @ a))"""
 ENDLESS = """from workbench.viz.session.handlers import measurement
 ordinary = measurement.BUDGET_S, measurement.SAMPLES
-measurement.BUDGET_S, measurement.SAMPLES = 3600.0, 10**9"""
-ORDINARY = "measurement.BUDGET_S, measurement.SAMPLES = ordinary"
+measurement.BUDGET_S, measurement.SAMPLES = 3600.0, 10**9
+measurement.SETTLED_SHARE = -1.0  # else a quiet machine is done soon"""
+ORDINARY = """measurement.BUDGET_S, measurement.SAMPLES = ordinary
+measurement.SETTLED_SHARE = measurement.SETTLED"""
 """What is timed between the two cells ends when it is stopped, and not before."""
 PATIENT = """import time
 from unittest import mock

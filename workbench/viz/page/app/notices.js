@@ -53,8 +53,9 @@ function progress(app, { task, done, total, text }) {
     "div",
     { class: "wb-notice" },
     h("b", {}, words(task ?? "")),
+    // before what changes its width, so that it stays in its place
+    button(app, "Stop", () => stop(app), { python: true }),
     h("progress", { max: total || 1, value: total ? done : null, "aria-label": task }),
     words(text || (total ? `${done} of ${total}` : "")),
-    button(app, "Stop", () => stop(app), { python: true }),
   );
 }

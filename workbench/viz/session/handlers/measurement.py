@@ -25,6 +25,7 @@ from workbench.viz.session.handlers.variant_names import free_name
 from workbench.viz.session.live_record import LiveRecord
 from workbench.viz.session.search_rows import search_row
 from workbench.viz.session.timing_rows import run_name, timing_row
+from workbench.worker.benchmark import SETTLED
 from workbench.worker.candidate import Row, row_of
 from workbench.worker.client import TaskStopped, Worker
 
@@ -32,6 +33,8 @@ BUDGET_S = 1.0
 """Seconds for timing one variant."""
 SAMPLES = 25
 """Most samples of one variant."""
+SETTLED_SHARE = SETTLED
+"""Share of each median that its error is below when timing ends before that."""
 HEADLINE = ("plain", "auto")
 EDITED_S = 5.0
 """Seconds after which edited source counts as hanging, and at least the time of 20 runs of the
@@ -191,6 +194,7 @@ def times(
         "cold": cold,
         "budget_s": budget_s,
         "samples": samples,
+        "settled": SETTLED_SHARE,
         "silent_s": _patience(session, [variant]),
     }
     return measured(session, worker, task, "measure")
