@@ -19,6 +19,17 @@ TERMS: Mapping[str, Mapping[str, str]] = {
         "Rules": "Every rule, with its pattern and example: where it fired, and a switch.",
         "export": "What can be taken away: the page as one file, pictures, Markdown, Python, a"
             " link.",
+        "whole page": "One file with all that stands here: it opens without Python and without a"
+            " network.",
+        "picture": "What is in sight, as a picture: SVG is sharp at any size, PNG can be pasted"
+            " everywhere.",
+        "Markdown": "This variant beside the pinned one, as a text for a report: opts, times,"
+            " counts and code.",
+        "as Python": "A program that makes the same again, to be run in a notebook or elsewhere.",
+        "link": "An address that opens an exported page at what is shown now.",
+        "progress": "What Python is doing. Stop ends it; what is known by then stays.",
+        "error": "What went wrong, because of what, and what to try.",
+        "guess": "Your guess beside the answer: ✓ is right, ✗ is not.",
         "device": "What runs the kernels. A missing one says how to get it.",
     },
     "kernels": {
@@ -57,6 +68,7 @@ TERMS: Mapping[str, Mapping[str, str]] = {
             " been slower or faster then.",
         "≈": "No measurable difference: the samples overlap.",
         "x": "How many times as fast: x2 takes half the time.",
+        "µs": "A millionth of a second; ms: a thousandth, ns: a thousandth of a µs.",
         "warm": "The caches are as the run before left them; cold: they are flushed before each"
             " run.",
         "read": "Bytes read a second, by all threads together.",
@@ -85,6 +97,8 @@ TERMS: Mapping[str, Mapping[str, str]] = {
             " stored; up: operations a second. A slope is a level of memory, the ceiling the"
             " arithmetic; a dot is a measured variant, a filled one is shown, ◆ is the pinned"
             " one.",
+        "measured, and operations per byte": "The dots of the roofline in figures: operations a"
+            " second, and operations for each byte loaded or stored.",
         "roof": "What a level of memory, or the arithmetic, lets a variant do at most.",
         "arithmetic": "The ceiling of the roofline: the peak for as many threads.",
         "GFLOP/s": "A thousand million floating-point operations a second.",
@@ -171,6 +185,8 @@ TERMS: Mapping[str, Mapping[str, str]] = {
         "forced": "You decided this, not the scheduler.",
         "cut": "A line that goes through memory, from one kernel to another, with its bytes. A"
             " click says why.",
+        "before, now": "The plan before your last change beside this one: kernels, their time with"
+            " the default opts, and other values that are stored or fused otherwise now.",
         "film": "The decisions of the scheduler one after the other, from the result to the"
             " inputs: what is not decided yet is faint.",
         "copies": "Values that are only copied to the device.",
@@ -187,6 +203,10 @@ TERMS: Mapping[str, Mapping[str, str]] = {
         "opts of a pass": "The opts that were applied.",
         "rule": "A pattern, and what takes its place. It fires wherever the pattern fits.",
         "rules": "All rules, those of every pass: how often each fired here, and where.",
+        "passes of a rule": "The passes that have this rule in their table.",
+        "fired": "The passes in which the rule fired, with how often, and the kernel and variant.",
+        "examples": "What the rule makes of a graph, before and after; the tests check them.",
+        "without": "Rules that are switched off here, what that changed, and the way back.",
         "unchanged": "Also show the passes that changed nothing.",
         "differences": "+ is new, − is gone, ⋯ stands for lines that are the same on both sides.",
         "v0": "A value that is used again: v and a number where you gave it no name.",
@@ -213,6 +233,7 @@ TERMS: Mapping[str, Mapping[str, str]] = {
             " from, and your line. p0, p1 are the kernel's memory, acc0 is an accumulator, v0 a"
             " value, _14 a value without a name, As a copy of a tile of the first input.",
         "statement number": "The line of C that computes the same: equal numbers, equal colours.",
+        "made by": "What made the value that this line computes; a click shows that rewrite.",
         "heat": "How much of a run an instruction is: an estimate, not a measurement.",
     },
 }

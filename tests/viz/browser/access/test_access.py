@@ -2,20 +2,21 @@
 WCAG 2, reports nothing serious of any scene, in light and in dark.
 
 What axe cannot see has its tests elsewhere: that keys lead everywhere (page/test_keys.py), and the
-contrast of text in pictures (page/test_looks.py).
+contrast of text in pictures (page/test_looks.py). More scenes are in scans/.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from axe_playwright_python.base import AXE_FILE_PATH
 
-from tests.viz.browser.browser import drawn, leave, opened, session_page
-from tests.viz.browser.page.support import keys
+from tests.viz.browser.browser import leave, opened, session_page
+from tests.viz.browser.scans.acts import click, press, unfold_everything
+from tests.viz.browser.scans.scan import barriers
+from tests.viz.browser.scans.scenes import Scenes
 from tests.viz.record import models
 from tests.viz.record.support import exported, plain
 from tests.viz.support import matmul, softmax
@@ -23,42 +24,8 @@ from workbench.viz import explore
 from workbench.viz.record.record import build
 
 Record = dict[str, Any]
-Scene = Callable[[Any], object]
 
-SCAN = """async (rules) => {
-  const runOnly = rules.length ? rules : undefined;
-  const { violations } = await axe.run(document, { runOnly, resultTypes: ["violations"] });
-  return violations.filter(({ impact }) => ["serious", "critical"].includes(impact))
-    .flatMap(({ id, impact, nodes }) => nodes.map(({ html, any, all, none }) =>
-      `${id}: ${html.slice(0, 200)}: ${[...any, ...all, ...none].map((c) => c.message).join("; ")}`));
-}"""
-"""Returns what axe calls serious or critical, by some of its rules or by all: the rule, the element,
-what is wrong."""
-OF_COLOURS = ["color-contrast", "link-in-text-block"]
-"""All that another theme can change."""
-
-
-def press(text: str) -> Scene:
-    """Return the scene that some keys lead to, pressed where nothing in the page has the focus."""
-
-    def act(page: Any) -> None:
-        page.focus(".wb")
-        keys(page, text)
-
-    return act
-
-
-def click(selector: str) -> Scene:
-    return lambda page: page.click(selector)
-
-
-def unfold_everything(page: Any) -> None:
-    page.evaluate(
-        "document.querySelectorAll('details').forEach((e) => { e.open = true; })"
-    )
-
-
-SCENES: dict[str, tuple[Scene, ...]] = {
+SCENES: Scenes = {
     "Tune, a loop and a line": (
         press("1"), click(".wb-loops [data-item]"), click(".wb-code-body [data-line]"),
     ),
@@ -78,7 +45,7 @@ SCENES: dict[str, tuple[Scene, ...]] = {
 """What is done from one scene to the next."""
 FEW = ("Rewrites, a step", "Plan", "Plan, unfolded", "Side by side")
 """Those in which many kernels look unlike few."""
-LIVE: dict[str, tuple[Scene, ...]] = {
+LIVE: Scenes = {
     "an opt of a variant": (
         press("1"), click("[role=treeitem]:has-text('auto')"),
         click("[aria-label='opts of this variant'] [data-item]"),
@@ -103,23 +70,18 @@ def scan(browser: Any, tmp_path: Path) -> Iterator[Any]:
     """Show some HTML as wide as that; return what axe says of the scenes that follow, by scene."""
     pages = []
 
-    def scan_scenes(
-        html: str, width: int, scenes: dict[str, tuple[Scene, ...]]
-    ) -> dict[str, list[str]]:
+    def scan_scenes(html: str, width: int, scenes: Scenes) -> dict[str, list[str]]:
         path = tmp_path / f"{len(pages)}.html"
         path.write_text(html, encoding="utf-8")
         page = opened(browser, path, width=width)
         pages.append(page)
-        page.evaluate(Path(AXE_FILE_PATH).read_text(encoding="utf-8") + "; null")
         findings = {}
         for name, acts in scenes.items():
             for act in acts:
                 act(page)
-            for theme, rules in ({"dark": OF_COLOURS, "light": []}).items():
-                page.emulate_media(color_scheme=theme)
-                drawn(page)
-                findings[f"{name}, {theme}"] = page.evaluate(SCAN, rules)
-        return {scene: texts for scene, texts in findings.items() if texts}
+            for theme, texts in barriers(page).items():
+                findings[f"{name}, {theme}"] = texts
+        return findings
 
     yield scan_scenes
     for page in pages:

@@ -1,5 +1,5 @@
 """Every short text, letter and sign of the page is a plain word, or says on hover what it is; `?`
-lists all words and keys."""
+lists all words and keys. More states are in scans/."""
 
 from __future__ import annotations
 
@@ -9,54 +9,15 @@ from typing import Any
 import pytest
 
 from tests.viz.browser.browser import drawn, shown
-from tests.viz.browser.page.support import MACHINE, Record, keys, texts, timing
+from tests.viz.browser.page.support import Record, keys, texts
+from tests.viz.browser.scans.records import timed as timed_record
+from tests.viz.browser.scans.scan import unexplained
 from tests.viz.record.support import exported, plain
 from tests.viz.support import array, matmul, softmax
 from workbench.viz import Exploration, explore
 from workbench.viz.record.record import build
 
-PLAIN = frozenset("""
-    add copied dismiss done element estimated find fits fold forced from full hide input it its
-    kernel line loop measured memory name needs not nothing one or path predicted python read run
-    running save search session shape show step the then time timed timing to value which
-    x y e a b c
-""".split())  # fmt: skip
-"""Words of everyday language, and of the names in the expressions of this file."""
-
 UNFOLD = "() => document.querySelectorAll('.wb-fold').forEach((e) => e.open = true)"
-UNEXPLAINED = r"""(plain) => {
-  const own = (e) =>
-    [...e.childNodes].filter((n) => n.nodeType === 3).map((n) => n.data).join(" ").trim();
-  const says = (e) =>
-    e.getAttribute("title") ?? [...e.children].find((c) => c.localName === "title")?.textContent;
-  const isExplained = (e) => {
-    const text = e.textContent.trim();
-    for (let at = e; at && !at.matches(".wb"); at = at.parentElement) {
-      const title = says(at)?.trim();
-      if (title && title !== text) return true;
-    }
-    return false;
-  };
-  const isCode = (e) => e.closest(".wb-code-body, .wb-source, .wb-expr, .wb-rw-pattern");
-  const isFigure = (text) =>
-    /^[\d.,]+ ?(%|ns|µs|ms|s|[KMGT]?i?B|[kMG]|GFLOP\/s)?( [\d.,]+ ?(ns|µs|ms|s))?$/.test(text);
-  const isPlain = (text) => text.toLowerCase().split(/[\s.,:;()?]+/).every((w) =>
-    !w || plain.includes(w) || /^\d+$/.test(w));
-  const where = (e) => `${e.parentElement.getAttribute("class")} > ${e.getAttribute("class")}`;
-  const missing = new Set();
-  for (const e of document.querySelectorAll(".wb *")) {
-    if (!e.getClientRects().length || e.closest(".wb-g-svg, .wb-words-sheet, option")) continue;
-    if (e.localName === "title" || isCode(e)) continue;
-    const text = own(e);
-    const isMark = !text && e.matches("i, canvas, path, circle, rect, line");
-    const isLabel = text && text.length <= 32 && text.split(/\s+/).length <= 4 && !isFigure(text);
-    if (!isMark && !(isLabel && !isPlain(text))) continue;
-    if (!isExplained(e)) missing.add(`${text || e.localName} in ${where(e)}`);
-  }
-  return [...missing];
-}"""
-"""Returns the short texts and the marks that one can see and that nothing explains."""
-
 
 MUTE_BOXES = """() => {
   const mute = [];
@@ -93,14 +54,7 @@ def record() -> Record:
 def timed(request: pytest.FixtureRequest) -> Record:
     """A record whose variants are timed on a known machine, by a search among others; an offer of
     each is measured."""
-    record: Record = plain(build(request.param()))
-    record["machine"] |= MACHINE
-    for i, variant in enumerate(record["variants"]):
-        variant["timing"] = timing(2e-3 / (i + 1), spread=0.05) | {"run": "ab"[i % 2]}
-        for offer in variant["offers"][:2]:
-            offer |= {"measured": 2.0, "spread": 0.1, "seconds": 1e-3}
-            offer["differs"] = offer is variant["offers"][0]
-    return record
+    return timed_record(request.param())
 
 
 @pytest.mark.parametrize("width", [953, 1400])
@@ -114,7 +68,7 @@ def test_every_label_is_plain_or_explained(
             drawn(page)
             page.evaluate(UNFOLD)
             drawn(page)
-            assert page.evaluate(UNEXPLAINED, sorted(PLAIN)) == [], steps
+            assert unexplained(page) == [], steps
             assert page.evaluate(MUTE_BOXES) == [], steps
 
 
@@ -127,7 +81,7 @@ def test_the_scan_sees_what_nothing_explains(page: Any) -> None:
       mark.style.cssText = "display: inline-block; width: 9px; height: 9px";
       document.querySelector(".wb-left").append(mark, label);
     }""")
-    reported = page.evaluate(UNEXPLAINED, sorted(PLAIN))
+    reported = unexplained(page)
     assert [text.split(" in ")[0] for text in reported] == ["i", "qzx"]
 
 

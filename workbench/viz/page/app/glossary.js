@@ -28,6 +28,14 @@ function termOf({ glossary }, word) {
  * @param {string} word */
 export const meaningOf = (record, word) => termOf(record, word)?.meaning ?? "";
 
+/** What a kind of opts does, here and on a GPU; "" for what is none.
+ * @param {Pick<PageRecord, "opt_kinds">} record
+ * @param {string} op */
+export function optMeaning({ opt_kinds }, op) {
+  const kind = opt_kinds[op];
+  return kind ? `${kind.here}\non a GPU: ${kind.on_gpu}` : "";
+}
+
 /** What a node of a graph is: its op, with what that does, and its family.
  * @param {Pick<PageRecord, "glossary" | "families">} record
  * @param {string} op

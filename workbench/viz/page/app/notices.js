@@ -51,7 +51,7 @@ function askAgain(app) {
 function progress(app, { task, done, total, text }) {
   return h(
     "div",
-    { class: "wb-notice" },
+    { class: "wb-notice", "data-term": "progress" },
     h("b", {}, words(task ?? "")),
     // before what changes its width, so that it stays in its place
     button(app, "Stop", () => stop(app), { python: true }),

@@ -50,7 +50,7 @@ export function errorBox(error, close = null) {
   if (!error) return null;
   return h(
     "div",
-    { class: "wb-error", role: "alert" },
+    { class: "wb-error", role: "alert", "data-term": "error" },
     h("b", {}, words(error.what || "it failed", "", 1000)),
     error.because &&
       h(

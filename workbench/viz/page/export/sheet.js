@@ -56,12 +56,13 @@ function exportSheet(app, modes, middle) {
   );
 }
 
-/**
+/** What is taken away, by its word in the glossary and its name, and the ways to do it.
+ * @param {string} term
  * @param {string} name
  * @param {...Child} ways */
-const row = (name, ...ways) => [
-  h("dt", {}, words(name, "", 60)),
-  h("dd", { class: "wb-buttons" }, ...ways),
+const row = (term, name, ...ways) => [
+  h("dt", { "data-term": term }, words(name, "", 60)),
+  h("dd", { class: "wb-buttons", "data-term": term }, ...ways),
 ];
 
 /** @param {App} app */
@@ -70,6 +71,7 @@ function pageRow(app) {
   if (!file) return [];
   const save = () => saved(app, "html", async () => asBlob(await pageHtml(app, file())));
   return row(
+    "whole page",
     "the whole page",
     button(app, "HTML", save, { name: "export-html", title: "one file, which opens offline" }),
   );
@@ -135,6 +137,7 @@ const styleOf = (app) =>
 function pictureRow(app, { name, make }) {
   const svg = () => new Blob([make().text], { type: "image/svg+xml" });
   return row(
+    "picture",
     name,
     button(app, "SVG", () => saved(app, "svg", svg, name), { name: `svg-${name}` }),
     button(app, "PNG", () => saved(app, "png", () => png(make()), name), { name: `png-${name}` }),
@@ -151,6 +154,7 @@ function comparisonRow(app) {
     ? "select another variant to compare it with the pinned one"
     : "opts, times, counts and code of both";
   return row(
+    "Markdown",
     variant === other ? variant.name : `${variant.name} beside ${other.name}`,
     button(app, "Markdown", () => saved(app, "md", blob), { name: "export-markdown", title }),
     button(app, "copy", () => copy(app, text(), "the comparison as Markdown"), {
@@ -168,6 +172,7 @@ function pythonRow(app, middle) {
   const { expr } = app.record;
   const ofMode = middle.current()?.keys.y; // a plan, a pass or a step; else it is the kernel
   return row(
+    "as Python",
     "as Python",
     variant &&
       button(app, "kernel alone", () => copy(app, variant.python, "the kernel as Python"), {
@@ -189,6 +194,7 @@ function pythonRow(app, middle) {
 /** @param {App} app */
 const linkRow = (app) =>
   row(
+    "link",
     "link to this view",
     canLink(app)
       ? button(app, "copy link", () => copyLink(app), {

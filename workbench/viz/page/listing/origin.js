@@ -40,7 +40,14 @@ export function originLinks(app) {
     makerLink(app, name, doc, place)
   );
   return links.length
-    ? [h("span", { class: "wb-quiet" }, isRule ? "made by rule" : "made by pass"), ...links]
+    ? [
+      h(
+        "span",
+        { class: "wb-quiet", "data-term": "made by" },
+        isRule ? "made by rule" : "made by pass",
+      ),
+      ...links,
+    ]
     : null;
 }
 

@@ -22,7 +22,7 @@ export function rulesOffBanner(app) {
   if (!variant || !parent || !off.length) return null;
   return h(
     "div",
-    { class: "wb-banner", role: "status" },
+    { class: "wb-banner", role: "status", "data-term": "without" },
     h("b", {}, "without ", words(off.join(", "))),
     h("span", {}, whatDiffers(variant, parent)),
     ...off.map((name) =>

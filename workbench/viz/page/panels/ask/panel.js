@@ -1,6 +1,7 @@
 // Over all modes: the question that waits for a guess; then the guess, the answer, and how far off
 // it was.
 
+import { meaningOf, optMeaning } from "../../app/glossary.js";
 import { button, hasAny } from "../../app/pieces.js";
 import { h, refill } from "../../base/elements.js";
 import { answerOf, verdictOf } from "../../record/asking.js";
@@ -40,7 +41,9 @@ function guessParts(app, question) {
   if (judgement === "choice") {
     return [
       ask,
-      ...choices.map((one) => button(app, one, () => guess(one))),
+      ...choices.map((one) =>
+        button(app, one, () => guess(one), { title: meaningOf(app.record, one) })
+      ),
     ];
   }
   if (judgement === "set") return [ask, ...setFields(app, choices, guess)];
@@ -55,7 +58,7 @@ function guessParts(app, question) {
   const submit = (/** @type {string} */ value) => Number(value) > 0 && guess(value);
   return [
     ask,
-    h("label", {}, field, unit && ` ${unit}`),
+    h("label", {}, field, unit && h("span", { "data-term": unit }, ` ${unit}`)),
     button(app, "guess", () => submit(field.value)),
   ];
 }
@@ -66,7 +69,9 @@ function guessParts(app, question) {
  * @param {(value: string) => unknown} guess */
 function setFields(app, choices, guess) {
   const boxes = choices.map((one) => h("input", { type: "checkbox", value: one }));
-  const labels = boxes.map((box) => h("label", {}, box, box.value));
+  const labels = boxes.map((box) =>
+    h("label", { title: optMeaning(app.record, box.value) }, box, box.value)
+  );
   const choice = () => boxes.filter((box) => box.checked).map((box) => box.value).join(", ");
   return [...labels, button(app, "guess", () => guess(choice() || "none"))];
 }
@@ -90,7 +95,11 @@ function verdictParts(app, question) {
     h(
       "span",
       { role: "status" },
-      h("b", { class: isRight ? "wb-good" : "wb-bad" }, isRight ? "✓ " : "✗ "),
+      h(
+        "b",
+        { "data-term": "guess", class: isRight ? "wb-good" : "wb-bad" },
+        isRight ? "✓ " : "✗ ",
+      ),
       text,
     ),
     again,

@@ -28,7 +28,7 @@ export function planBefore(app) {
     "with the default opts: the sum of the kernels' times, each warm; both plans in turns, in one run";
   return h(
     "div",
-    { class: "wb-plan-before", role: "status" },
+    { class: "wb-plan-before", role: "status", "data-term": "before, now" },
     h("div", { class: "wb-plan-pair", title: hint }, ...row("before", 0), ...row("now", 1)),
     h(
       "div",

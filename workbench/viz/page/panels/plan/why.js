@@ -226,13 +226,13 @@ function kernelParts(app, kernel, tellOf) {
     alikeLine(app, kernel, tellOf),
     h(
       "p",
-      { class: "wb-quiet" },
+      { class: "wb-quiet", "data-term": "stored" },
       before.length ? "It reads, through memory:" : "It reads inputs only.",
     ),
     ...cutList(app, before),
     h(
       "p",
-      { class: "wb-quiet" },
+      { class: "wb-quiet", "data-term": "stored" },
       after.length
         ? "It ends here:"
         : result
@@ -254,10 +254,14 @@ function fusedInside(fused) {
   for (const { reason } of fused) byReason.set(reason, (byReason.get(reason) || 0) + 1);
   const rows = [...byReason].sort((a, b) => a[1] - b[1]);
   return [
-    h("p", { class: "wb-quiet" }, `${plural(fused.length, "value")} fused inside:`),
+    h(
+      "p",
+      { class: "wb-quiet", "data-term": "fused" },
+      `${plural(fused.length, "value")} fused inside:`,
+    ),
     h(
       "ul",
-      { class: "wb-plan-fused" },
+      { class: "wb-plan-fused", "data-term": "fused" },
       ...rows.map(([reason, n]) => h("li", {}, `${n} × `, words(reason, "", 300))),
     ),
   ];

@@ -92,7 +92,7 @@ export function figureTable(title, heads, rows) {
     );
   return h(
     "table",
-    { class: "wb-figures" },
+    { class: "wb-figures", "data-term": title },
     h("caption", {}, title),
     heads.length > 0 &&
       h(

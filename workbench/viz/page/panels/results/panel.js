@@ -67,10 +67,10 @@ function emulated(app) {
   if (!rows.length) return null;
   return h(
     "div",
-    { class: "wb-list" },
+    { class: "wb-list", "data-term": "EMULATOR" },
     h(
       "div",
-      { class: "wb-quiet wb-small", "data-term": "EMULATOR" },
+      { class: "wb-quiet wb-small" },
       `EMULATOR (${rows[0].timing.device}): not the speed of the kernel`,
     ),
     ...rows.map((v) =>

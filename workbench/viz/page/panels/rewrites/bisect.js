@@ -24,7 +24,11 @@ export async function bisectRewrites(app) {
  * @param {App} app */
 export function bisectAnswer(app) {
   if (app.pending("bisect")) {
-    return h("div", { class: "wb-banner", role: "status" }, "bisect: computing states …");
+    return h(
+      "div",
+      { class: "wb-banner", role: "status", "data-term": "bisect" },
+      "bisect: computing states …",
+    );
   }
   const { variant, text, of } = app.bisected ?? {};
   const row = app.variant();
@@ -33,7 +37,7 @@ export function bisectAnswer(app) {
   const forget = () => ((app.bisected = null), app.changed("bisected"));
   return h(
     "div",
-    { class: "wb-banner", role: "status" },
+    { class: "wb-banner", role: "status", "data-term": "bisect" },
     h("b", {}, "bisect of ", name),
     words(text, "", 1000),
     button(app, "dismiss", forget, { name: "bisect-done" }),

@@ -31,8 +31,8 @@ export function ruleCard(app, row) {
     failed,
     ruleHead(app, row),
     row.doc && h("p", { class: "wb-rules-doc" }, words(row.doc, "", 1500)),
-    h("pre", {}, words(row.text, "", 1000)),
-    h("p", { class: "wb-quiet" }, `in ${row.passes.join(", ")}`),
+    h("pre", { "data-term": "rule" }, words(row.text, "", 1000)),
+    h("p", { class: "wb-quiet", "data-term": "passes of a rule" }, `in ${row.passes.join(", ")}`),
     ...usesTable(app, row.name),
     ...exampleRows(row),
   ];
@@ -44,9 +44,14 @@ export function ruleCard(app, row) {
 function exampleRows({ examples }) {
   if (!examples.length) return [];
   const rows = examples.map(({ before, after }) =>
-    h("pre", {}, words(before, "wb-rules-before", 500), words(after, "wb-rules-after", 500))
+    h(
+      "pre",
+      { "data-term": "examples" },
+      words(before, "wb-rules-before", 500),
+      words(after, "wb-rules-after", 500),
+    )
   );
-  return [h("h4", { title: "the tests check them" }, "EXAMPLES"), ...rows];
+  return [h("h4", { "data-term": "examples" }, "EXAMPLES"), ...rows];
 }
 
 /** Where a rule fired, what leads to what is shown first; pressing a row shows the first use there.
@@ -64,7 +69,7 @@ function usesTable(app, name) {
   const sorted = [...uses.filter(isHere), ...uses.filter((use) => !isHere(use))];
   const more = sorted.length - MOST_PASSES;
   return [
-    h("h4", {}, "FIRED"),
+    h("h4", { "data-term": "fired" }, "FIRED"),
     h(
       "div",
       { class: "wb-rules-uses" },

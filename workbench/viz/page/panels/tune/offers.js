@@ -1,6 +1,7 @@
 // OPTS TO TRY: the opts that are possible, best first; why the others are not.
 
 import { applyOpt, canAsk, NEEDS_PYTHON } from "../../app/actions.js";
+import { optMeaning } from "../../app/glossary.js";
 import { linked } from "../../app/links.js";
 import { button, failure } from "../../app/pieces.js";
 import { axisLink } from "../../app/store.js";
@@ -54,7 +55,8 @@ export function offersPane(app, state) {
     fillOfferList(app, list, shown);
     refill(
       rest,
-      variant && !variant.offers.length && h("p", { class: "wb-quiet" }, nothingNext(app, variant)),
+      variant && !variant.offers.length &&
+        h("p", { class: "wb-quiet", "data-term": "opts to try" }, nothingNext(app, variant)),
       variant && variant.offers.length > 0 && !shown.length && noMatches(),
       left > 0 && button(app, `${left} more`, again({ all: true }), {
         name: "more",
@@ -82,7 +84,6 @@ const focusQuietly = (element) => element.focus({ preventScroll: true });
  * @param {OffersState} state
  * @param {Again} again */
 function filterButtons(app, ops, state, again) {
-  const { opt_kinds } = app.record;
   return [
     button(app, "all", again({ op: null }), {
       pressed: state.op === null,
@@ -93,7 +94,7 @@ function filterButtons(app, ops, state, again) {
       button(app, op, again({ op }), {
         pressed: state.op === op,
         name: `op-${op}`,
-        title: opt_kinds[op] && `${opt_kinds[op].here}\non a GPU: ${opt_kinds[op].on_gpu}`,
+        title: optMeaning(app.record, op),
       })
     ),
   ];

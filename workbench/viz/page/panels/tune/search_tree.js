@@ -48,7 +48,10 @@ function triedTree(search) {
   const below = new Map(candidates.map((candidate) => [candidate.number, []]));
   for (const candidate of candidates) below.get(candidate.parent)?.push(candidate);
   const open = new Set(wayTo(candidates, search.best));
-  const tree = walkable("tree", "candidates of the search", { class: "wb-list wb-tried" });
+  const tree = walkable("tree", "candidates of the search", {
+    class: "wb-list wb-tried",
+    "data-term": "tried",
+  });
 
   /** @type {(candidate: Candidate, level: number) => HTMLElement[]} */
   const rows = (candidate, level) => {

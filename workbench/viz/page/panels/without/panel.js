@@ -14,7 +14,7 @@ export const panel = { place: "top", order: 1, make: withoutPane };
 /** Over all modes: the rules that scheduling does without, what that changed, and the way back.
  * @param {App} app */
 function withoutPane(app) {
-  const el = h("div", { class: "wb-without", hidden: true });
+  const el = h("div", { class: "wb-without", hidden: true, "data-term": "without" });
   const update = (/** @type {Changes} */ changes) => {
     if (!hasAny(changes, "record", "kernel", "variant", "live", "pending")) return;
     const { rules, differs } = app.record.without;

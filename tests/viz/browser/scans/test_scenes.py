@@ -1,0 +1,104 @@
+"""No scene of the page has a serious finding of axe-core, in light or in dark, or a short text that
+nothing explains: the scenes that a reader comes to beyond those of access/ and words/."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.viz.browser.browser import drawn, leave, opened, session_page
+from tests.viz.browser.page.support import Record
+from tests.viz.browser.scans import scenes
+from tests.viz.browser.scans.acts import press
+from tests.viz.browser.scans.records import asked, many_kernels, timed, unpriced
+from tests.viz.browser.scans.scan import barriers, unexplained
+from tests.viz.record.support import exported
+from tests.viz.support import softmax
+
+EXPORTED = {"rules": scenes.RULES, "code": scenes.CODE, "export": scenes.EXPORT}
+LIVE = {"live": scenes.LIVE, "editor": scenes.EDITOR, "silent": scenes.SILENT}
+INJECTED = """() => {
+  const label = Object.assign(document.createElement("p"), { textContent: "qzx" });
+  label.style.cssText = "position: fixed; top: 0; left: 0; color: #bbb; background: #fff; z-index: 9";
+  document.querySelector(".wb").append(label);
+}"""
+"""Puts a word there that is faint, and that nothing explains."""
+
+
+@pytest.fixture(scope="module")
+def record() -> Record:
+    return timed(softmax())
+
+
+@pytest.fixture
+def findings(browser: Any, tmp_path: Path) -> Iterator[Any]:
+    """Return what both scans find in the scenes of some HTML, by scene."""
+    pages = []
+
+    def scan(
+        html: str, visited: scenes.Scenes, width: int = 953
+    ) -> dict[str, dict[str, list[str]]]:
+        path = tmp_path / f"{len(pages)}.html"
+        path.write_text(html, encoding="utf-8")
+        page = opened(browser, path, width=width)
+        pages.append(page)
+        by_scene = {}
+        for name, acts in visited.items():
+            for act in acts:
+                act(page)
+            drawn(page)
+            by_scene[name] = barriers(page)
+            if words := unexplained(page):
+                by_scene[name]["words"] = words
+        return {name: texts for name, texts in by_scene.items() if texts}
+
+    yield scan
+    for page in pages:
+        leave(browser, page)
+
+
+@pytest.mark.parametrize("name", EXPORTED)
+def test_an_exported_page(findings: Any, record: Record, name: str) -> None:
+    assert findings(exported(record), EXPORTED[name]) == {}
+
+
+@pytest.mark.parametrize("width", [800, 1400])
+def test_at_other_widths(findings: Any, record: Record, width: int) -> None:
+    assert findings(exported(record), scenes.RULES, width) == {}
+    assert findings(session_page(record), scenes.EDITOR, width) == {}
+
+
+def test_heat_where_no_tool_knows_what_instructions_cost(
+    findings: Any, record: Record
+) -> None:
+    assert findings(exported(unpriced(record)), scenes.HEAT) == {}
+
+
+@pytest.mark.parametrize("name", LIVE)
+def test_a_page_of_a_session(findings: Any, record: Record, name: str) -> None:
+    assert findings(session_page(record), LIVE[name]) == {}
+
+
+def test_many_kernels(findings: Any) -> None:
+    assert findings(exported(many_kernels()), scenes.MANY) == {}
+
+
+@pytest.mark.parametrize("question", scenes.QUESTIONS)
+def test_a_question(findings: Any, question: str) -> None:
+    assert findings(exported(asked(question)), scenes.QUESTIONS[question]) == {}
+
+
+def test_what_is_wrong_is_reported(findings: Any, record: Record) -> None:
+    """Scans of nothing would find nothing; after what was wrong is gone, it is no more reported."""
+    spoilt = (press("5"), lambda page: page.evaluate(INJECTED))
+    mended = (lambda page: page.evaluate("document.querySelector('.wb > p').remove()"),)
+    html = exported(record)
+    reported = findings(html, {"spoilt": spoilt, "mended": mended})
+    assert reported.keys() == {"spoilt"}
+    assert all(
+        "color-contrast" in str(reported["spoilt"][t]) for t in ("dark", "light")
+    )
+    assert [text.split(" in ")[0] for text in reported["spoilt"]["words"]] == ["qzx"]
