@@ -38,6 +38,16 @@ def plan_page(browser: Any, folder: Path, html: str) -> Iterator[Any]:
         yield page
 
 
+OVERLAPPING = """() => {
+  const words = [...document.querySelectorAll(".wb-plan .wb-g-words")]
+    .map((e) => [e.textContent, e.getBoundingClientRect()]);
+  return words.flatMap(([text, a], i) => words.slice(i + 1)
+    .filter(([, b]) => a.left < b.right && b.left < a.right && a.top < b.bottom && b.top < a.bottom)
+    .map(([other]) => `${text} and ${other}`));
+}"""
+"""Returns the words on the graph that cover each other."""
+
+
 def labels(page: Any) -> list[str]:
     drawn(page)
     texts: list[str] = page.locator(LABELS).all_text_contents()
@@ -85,6 +95,18 @@ def test_the_keys_unfold_the_selected_kernel_by_steps(
     folded, kernels = 2, len(record["kernels"])
     assert counts[2] > kernels
     assert counts == [folded, kernels, counts[2], kernels, folded]
+
+
+def test_no_word_covers_another(page: Any) -> None:
+    """The title of an unfolded kernel stands beside the bytes that it reads."""
+    page.click("[data-key=fold-left]")
+    page.click(".wb-kernels [data-key=kernel-3]")
+    for _ in range(2):
+        page.focus(".wb")
+        page.keyboard.press("o")
+        drawn(page)
+        assert page.locator(".wb-plan .wb-g-words-title").count() > 0
+        assert page.evaluate(OVERLAPPING) == []
 
 
 def test_values_are_a_button_away(page: Any, record: Record) -> None:

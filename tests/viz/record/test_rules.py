@@ -36,6 +36,7 @@ def test_every_rule_is_listed_with_a_sentence_its_passes_and_its_place(
     assert set(rows) == set(package_rules())
     for name, row in rows.items():
         assert row["doc"], f"{name} has no sentence"
+        assert "\n" not in row["doc"].replace("\n\n", ""), "a paragraph is a line"
         assert row["passes"] and row["file"] and row["line"], name
         assert row["text"] == str(package_rules()[name]).removeprefix(f"{name}: ")
     assert rows["add-zero"]["passes"] == [

@@ -19,6 +19,11 @@ def short(text: str) -> str:
     return cut(" ".join(text.split()), LABEL)
 
 
+def paragraphs(text: str) -> str:
+    """Return a text whose paragraphs are one line each, however its source breaks them."""
+    return "\n\n".join(" ".join(part.split()) for part in text.split("\n\n"))
+
+
 def figure_text(value: float) -> str:
     """Return a number with separated thousands, without decimals where it is whole."""
     return f"{value:,.0f}" if value == round(value) else f"{value:,.3g}"

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from workbench.base.trace import PassStep
 from workbench.ir.opt.opt import Opt
 from workbench.ir.rewriting.rewrite import Rule, RuleSet, added_rules
+from workbench.viz.model.words import paragraphs
 from workbench.viz.schema.record import RuleRow
 
 ROOT = Path(__file__).parents[3]
@@ -55,7 +56,8 @@ def rule_row(rule: Any) -> RuleRow:
     if isinstance(rule, Rule):
         place = place_of(rule)
         text = str(rule).removeprefix(f"{rule.name}: ")
-        return RuleRow(rule.name, text, rule.doc, place.file, place.line, place.table)
+        doc = paragraphs(rule.doc)
+        return RuleRow(rule.name, text, doc, place.file, place.line, place.table)
     if isinstance(rule, PassStep):
         return RuleRow(rule.name, "", rule.why, "", 0, "")
     doc = rule.op.caption if isinstance(rule, Opt) else str(rule.why)

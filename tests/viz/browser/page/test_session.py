@@ -117,6 +117,27 @@ def test_a_device_that_cannot_be_is_not_shown_as_chosen(session: Any) -> None:
     assert session.input_value(field) == was
 
 
+def test_what_is_narrow_is_not_cut(
+    browser: Any, record: Record, tmp_path: Path
+) -> None:
+    """A heading is one line, and an error beside the passes can be dismissed."""
+    error = {"what": "no", "because": "a reason that is told " * 9, "try": "this"}
+    for page in shown(browser, tmp_path, session_page(record), width=953):
+        page.wait_for_selector("[data-key=time-kernels]")
+        heading = page.locator(".wb-kernels h3").bounding_box()
+        assert heading["height"] < 20
+        page.focus(".wb")
+        keys(page, "c 5")
+        send_reply(page, "check", error=error)
+        shown_error = page.locator(".wb-notices .wb-error")
+        box, close = (
+            e.bounding_box() for e in (shown_error, shown_error.locator("button"))
+        )
+        assert close["y"] + close["height"] <= box["y"] + box["height"]
+        shown_error.locator("button").click()
+        shown_error.wait_for(state="detached")
+
+
 def test_progress_can_be_stopped(session: Any) -> None:
     status = {"task": "search", "done": 3, "total": 10, "text": "3 of 10"}
     session.evaluate("m => hear(m)", {"status": status})

@@ -14,8 +14,8 @@ const WORDS_GROW = 2.2; // and how much larger than the picture they become at m
  * @param {number} scale */
 export const wordsScale = (scale) => Math.min(WORDS_GROW, Math.max(1, WORDS_FROM / scale));
 
-/** Return the words that have a place, the first of their spots that is free; bytes are never
- * left out, a title is.
+/** Return the words that have a place, the first of their spots that is free; a title may be left
+ * out, but neither bytes nor a title that folds what it stands over.
  * @param {GraphNode[]} nodes
  * @param {WantedWord[]} wanted */
 export function placedWords(nodes, wanted) {
@@ -27,7 +27,7 @@ export function placedWords(nodes, wanted) {
     const size = { w: textWidth(word.text, 11, "bold") + 12, h: WORD_HEIGHT };
     const free = word.spots.find(([x, y]) => boxes.isFree({ x, y, ...size }));
     const [x, y] = free || word.spots[0];
-    if (!free && word.kind !== "bytes") continue;
+    if (!free && word.kind !== "bytes" && !word.region?.fold) continue;
     const box = { ...word, ...size, x, y };
     placed.push(box);
     boxes.add(box);

@@ -105,7 +105,7 @@ export function foldedDrawing(record, unfolded, shape, pane) {
       : []
   );
   const titles = regions.map((region) => foldTitle(region, nodes));
-  return { nodes, edges, regions, words: placedWords(nodes, [...titles, ...bytes]) };
+  return { nodes, edges, regions, words: placedWords(nodes, [...bytes, ...titles]) };
 }
 
 /** @param {UnitLine} line */

@@ -17,6 +17,7 @@ from workbench.ir.text.readable import to_expr
 from workbench.kernel.kernel import Kernel
 from workbench.pipeline import COMPILE_PASSES, SCHEDULE_PASSES
 from workbench.viz.exploration.scheduled_tensors import ScheduledTensors
+from workbench.viz.model.words import paragraphs
 from workbench.viz.page.panel import Panel
 from workbench.viz.record.nodes import Nodes
 from workbench.viz.record.rules import rule_row
@@ -116,7 +117,7 @@ def rules_text(ex: ScheduledTensors, kernels: Sequence[tuple[int, Kernel]]) -> s
 
 
 def _sentence(rule: Rule) -> str:
-    first = rule.doc.split("\n\n")[0].replace("\n", " ")
+    first, *_ = paragraphs(rule.doc).split("\n\n")
     return first or str(rule).removeprefix(f"{rule.name}: ")
 
 
