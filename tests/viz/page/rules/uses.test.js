@@ -47,6 +47,16 @@ Deno.test("a patch of the record is counted, and so is a variant that is deleted
   assert.equal(countUses(usesByRule(now).get("add-zero")), 2);
 });
 
+Deno.test("figures that arrive are no reason to count again, passes are", () => {
+  const app = new App(record());
+  const before = usesByRule(app.record);
+  app.patch({ append: {}, set: [[["variants", 0, "timing"], null], [["n"], 2]] });
+  assert.equal(usesByRule(app.record), before);
+  const added = { passes: [pass(0, 0, ADD_ZERO)] };
+  app.patch({ append: added, set: [[["variants", 0, "passes"], [1, 5]], [["n"], 3]] });
+  assert.equal(countUses(usesByRule(app.record).get("add-zero")), 4);
+});
+
 Deno.test("stepping leads through all passes, kernels and variants, and round", () => {
   const app = new App(record());
   const seen = [1, 1, 1, 1, 1].map((by) => {

@@ -284,6 +284,10 @@ function sane(record, view) {
   return now;
 }
 
+/** The view of a record's page that opens.
+ * @param {PageRecord} record */
+export const openingView = (record) => sane(record, START);
+
 /** What stands side by side: at first the language that all kernels are read in, and the first one
  * that no device runs, machine code.
  * @param {PageRecord} record

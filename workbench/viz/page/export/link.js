@@ -2,7 +2,7 @@
 // asks for it. An address comes from anywhere, so what is not a view is left out.
 
 import { copy, say } from "../app/actions.js";
-import { START } from "../app/store.js";
+import { openingView } from "../app/store.js";
 import { OPENED } from "../base/fold.js";
 
 /** @import { PaneRoom, View } from "../types.d.ts" */
@@ -58,10 +58,13 @@ const FIELDS = /** @type {(keyof View)[]} */ (Object.keys(FITS));
  * @typedef {{folds: string[], room: Record<string, PaneRoom>}} Looks */
 
 /** Return the fragment of a view: what of it is not as in a page that opens, and how it looks.
- * @param {View} view
+ * @param {Pick<App, "record" | "view">} app
  * @param {Looks} [looks] */
-export function linkOf(view, looks) {
-  const fields = FIELDS.filter((name) => view[name] !== START[name]);
+export function linkOf({ record, view }, looks) {
+  const opening = openingView(record);
+  const isOther = (/** @type {keyof View} */ name) =>
+    JSON.stringify(view[name]) !== JSON.stringify(opening[name]);
+  const fields = FIELDS.filter(isOther);
   const rows = Object.fromEntries(fields.map((name) => [name, view[name]]));
   const { folds = [], room = {} } = looks ?? {};
   const changed = { ...(folds.length && { folds }), ...(Object.keys(room).length && { room }) };
@@ -111,7 +114,7 @@ export const canLink = (app) => app.live === "offline" && location.protocol !== 
  * @param {App} app */
 export function copyLink(app) {
   if (!canLink(app)) return say(app, "links are for exported pages: Export, HTML");
-  location.hash = linkOf(app.view, { folds: [...OPENED], room: app.room.here });
+  location.hash = linkOf(app, { folds: [...OPENED], room: app.room.here });
   copy(app, location.href, "a link to this view");
 }
 

@@ -6,18 +6,20 @@
  * steps, from 1.
  * @typedef {{pass: number, variant: number | null, steps: number[]}} Use */
 
-/** By record the uses of its rules, by name, and the number of the patch that they are of.
- * @type {WeakMap<PageRecord, {n: number | undefined, uses: Map<string, Use[]>}>} */
+/** By table of rules their uses, by name, and what was counted: the rewrites of passes, with variants.
+ * @type {WeakMap<object, {counted: unknown[], uses: Map<string, Use[]>}>} */
 const USES = new WeakMap();
 
 /** The uses of every rule that fired, by its name.
  * @param {PageRecord} record */
 export function usesByRule(record) {
-  const known = USES.get(record);
-  if (known && known.n === record.n) return known.uses;
+  const owned = ownedPasses(record);
+  const counted = owned.flatMap(([pass, variant]) => [record.passes[pass].rewrites, variant]);
+  const known = USES.get(record.rules);
+  if (known && isSame(known.counted, counted)) return known.uses;
   /** @type {Map<string, Use[]>} */
   const uses = new Map();
-  for (const [pass, variant] of ownedPasses(record)) {
+  for (const [pass, variant] of owned) {
     for (const [rule, steps] of stepsByRule(record.passes[pass].rewrites)) {
       const name = record.rules[rule]?.name;
       if (name === undefined) continue; // a decision
@@ -25,9 +27,15 @@ export function usesByRule(record) {
       uses.get(name)?.push({ pass, variant, steps });
     }
   }
-  USES.set(record, { n: record.n, uses });
+  USES.set(record.rules, { counted, uses });
   return uses;
 }
+
+/**
+ * @param {unknown[]} before
+ * @param {unknown[]} now */
+const isSame = (before, now) =>
+  before.length === now.length && before.every((part, i) => part === now[i]);
 
 /** @param {PageRecord["passes"][number]["rewrites"]} rewrites */
 function stepsByRule(rewrites) {

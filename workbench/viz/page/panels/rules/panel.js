@@ -26,9 +26,9 @@ export const panel = {
 class Rules {
   query = "";
   firedOnly = false;
-  /** How often each rule fired when the list was filled.
-   * @type {unknown} */
-  #counted = null;
+  /** The rules that the list was filled with, and where they had fired.
+   * @type {unknown[]} */
+  #filledWith = [];
   head = h("div", {});
   list = h("div", { class: "wb-rules-list" });
   card = h("div", { class: "wb-rules-card" });
@@ -69,9 +69,10 @@ class Rules {
   /** @param {Changes} changes */
   update(changes) {
     const { app } = this;
-    const uses = usesByRule(app.record);
+    const [rows, uses] = this.#filledWith;
+    const isOther = rows !== this.rows() || uses !== usesByRule(app.record);
     const isNews = hasAny(changes, "record", "variant", "kernel", "live", "pending", "failure");
-    if (this.#counted !== uses || changes.has("variant")) this.#fill();
+    if (isOther || changes.has("variant")) this.#fill();
     if (changes.has("rule")) this.#mark();
     if (isNews || changes.has("rule")) refill(this.card, ...ruleCard(app, this.#chosen()));
   }
@@ -95,7 +96,7 @@ class Rules {
     const { app, query, firedOnly } = this;
     const rows = this.rows();
     const uses = usesByRule(app.record);
-    this.#counted = uses;
+    this.#filledWith = [rows, uses];
     const isUsed = (/** @type {ListedRule} */ { name }) => Number(uses.has(name));
     const shown = rows.filter((row) =>
       hasWords(`${row.name} ${row.doc} ${row.passes.join(" ")} ${row.file} ${row.set}`, query) &&
