@@ -3,6 +3,7 @@ and signs that nothing explains."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from axe_playwright_python.base import AXE_FILE_PATH
 from tests.viz.browser.browser import drawn
 
 Finding = str
+THEMES = ("dark", "light")
 
 _AXE = """async (rules) => {
   const runOnly = rules.length ? rules : undefined;
@@ -74,14 +76,16 @@ def _axe() -> str:
     return Path(AXE_FILE_PATH).read_text(encoding="utf-8") + "; null"
 
 
-def barriers(page: Any) -> dict[str, list[Finding]]:
-    """Return by theme what axe calls serious or critical; the page is left in light."""
+def barriers(page: Any, themes: Sequence[str] = THEMES) -> dict[str, list[Finding]]:
+    """Return by theme what axe calls serious or critical; the page is left in the last one, in which
+    all rules are tried."""
     if not page.evaluate("'axe' in window"):
         page.evaluate(_axe())
     findings = {}
-    for theme, rules in ({"dark": _OF_COLOURS, "light": []}).items():
+    for theme in themes:
         page.emulate_media(color_scheme=theme)
         drawn(page)
+        rules = [] if theme == themes[-1] else _OF_COLOURS
         findings[theme] = page.evaluate(_AXE, rules)
     return {theme: texts for theme, texts in findings.items() if texts}
 

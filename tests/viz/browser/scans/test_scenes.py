@@ -1,9 +1,10 @@
-"""No scene of the page has a serious finding of axe-core, in light or in dark, or a short text that
-nothing explains: the scenes that a reader comes to beyond those of access/ and words/."""
+"""No scene of the page has a serious finding of axe-core, or a short text that nothing explains: the
+scenes that a reader comes to beyond those of access/ and words/. Each is visited in one theme, a few in
+both and at every width."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from tests.viz.browser.page.support import Record
 from tests.viz.browser.scans import scenes
 from tests.viz.browser.scans.acts import press
 from tests.viz.browser.scans.records import asked, many_kernels, timed, unpriced
-from tests.viz.browser.scans.scan import barriers, unexplained
+from tests.viz.browser.scans.scan import THEMES, barriers, unexplained
 from tests.viz.record.support import exported
 from tests.viz.support import softmax
 
@@ -39,7 +40,10 @@ def findings(browser: Any, tmp_path: Path) -> Iterator[Any]:
     pages = []
 
     def scan(
-        html: str, visited: scenes.Scenes, width: int = 953
+        html: str,
+        visited: scenes.Scenes,
+        width: int = 953,
+        themes: Sequence[str] = ("light",),
     ) -> dict[str, dict[str, list[str]]]:
         path = tmp_path / f"{len(pages)}.html"
         path.write_text(html, encoding="utf-8")
@@ -50,7 +54,7 @@ def findings(browser: Any, tmp_path: Path) -> Iterator[Any]:
             for act in acts:
                 act(page)
             drawn(page)
-            by_scene[name] = barriers(page)
+            by_scene[name] = barriers(page, themes)
             if words := unexplained(page):
                 by_scene[name]["words"] = words
         return {name: texts for name, texts in by_scene.items() if texts}
@@ -62,24 +66,25 @@ def findings(browser: Any, tmp_path: Path) -> Iterator[Any]:
 
 @pytest.mark.parametrize("name", EXPORTED)
 def test_an_exported_page(findings: Any, record: Record, name: str) -> None:
-    assert findings(exported(record), EXPORTED[name]) == {}
+    theme = "dark" if name == "code" else "light"
+    assert findings(exported(record), EXPORTED[name], themes=[theme]) == {}
 
 
 @pytest.mark.parametrize("width", [800, 1400])
 def test_at_other_widths(findings: Any, record: Record, width: int) -> None:
-    assert findings(exported(record), scenes.RULES, width) == {}
-    assert findings(session_page(record), scenes.EDITOR, width) == {}
+    assert findings(exported(record), scenes.RULES, width, THEMES) == {}
+    assert findings(session_page(record), scenes.EDITOR, width, THEMES) == {}
 
 
 def test_heat_where_no_tool_knows_what_instructions_cost(
     findings: Any, record: Record
 ) -> None:
-    assert findings(exported(unpriced(record)), scenes.HEAT) == {}
+    assert findings(exported(unpriced(record)), scenes.HEAT, themes=THEMES) == {}
 
 
 @pytest.mark.parametrize("name", LIVE)
 def test_a_page_of_a_session(findings: Any, record: Record, name: str) -> None:
-    assert findings(session_page(record), LIVE[name]) == {}
+    assert findings(session_page(record), LIVE[name], themes=["dark"]) == {}
 
 
 def test_many_kernels(findings: Any) -> None:
@@ -96,7 +101,7 @@ def test_what_is_wrong_is_reported(findings: Any, record: Record) -> None:
     spoilt = (press("5"), lambda page: page.evaluate(INJECTED))
     mended = (lambda page: page.evaluate("document.querySelector('.wb > p').remove()"),)
     html = exported(record)
-    reported = findings(html, {"spoilt": spoilt, "mended": mended})
+    reported = findings(html, {"spoilt": spoilt, "mended": mended}, themes=THEMES)
     assert reported.keys() == {"spoilt"}
     assert all(
         "color-contrast" in str(reported["spoilt"][t]) for t in ("dark", "light")
