@@ -22,10 +22,33 @@ Deno.test("all of a drawing is in sight when it is fitted, also in another size"
   assert.ok(!camera.isOutOfSight(camera.bounds));
 });
 
+Deno.test("a title above the boxes is in sight when all of a drawing is", () => {
+  const words = [{ x: 0, y: -60, w: 80, h: 20 }];
+  assert.ok(graphBounds({ nodes, words }).top <= -70);
+});
+
 Deno.test("what does not fit gives way to what counts", () => {
   const camera = cameraOn(nodes, { keys: [0, 1, 2], first: [1] });
   assert.ok(!camera.isOutOfSight(graphBounds({ nodes: [nodes[1]] })));
   assert.ok(camera.placement.scale >= 0.75);
+});
+
+Deno.test("what is brought into sight leaves no room empty beside a large drawing", () => {
+  for (const at of [0, 1, 2]) {
+    const { bounds, placement: { scale, x, y }, size } = cameraOn(nodes, { keys: [at] });
+    assert.ok(bounds.left * scale + x < 1e-6 && bounds.top * scale + y < 1e-6);
+    assert.ok(bounds.right * scale + x > size.width - 1e-6);
+    assert.ok(bounds.bottom * scale + y > size.height - 1e-6);
+  }
+  const camera = cameraOn([{ ...nodes[0], x: 40, y: 20 }], { keys: [0] });
+  camera.bounds = graphBounds({ nodes }); // it is unfolded
+  camera.wish = { keys: [0, 1, 2], first: [0], whole: true };
+  camera.look(nodesOf);
+  const { placement: at } = camera;
+  assert.ok(camera.bounds.left * at.scale + at.x < 1e-6);
+  const row = nodes.map((node) => ({ ...node, y: 0 }));
+  const { bounds, placement: { scale, y }, size } = cameraOn(row, { keys: [0, 2], first: [0] });
+  assert.ok(Math.abs((bounds.top + bounds.bottom) * scale / 2 + y - size.height / 2) < 1e-6);
 });
 
 Deno.test("what is in sight and can be read is left alone", () => {

@@ -34,6 +34,16 @@ def test_equal_layers_are_one_layer_that_repeats() -> None:
     assert [(r.source, r.reader, r.bytes) for r in of.reads] == chain
 
 
+def test_kernels_that_differ_in_a_constant_repeat_but_are_timed_apart() -> None:
+    x = models.weights(8, 8)
+    for step in range(6):
+        x = (x * float(step + 2)).contiguous()
+    of = plan(x[1:5].contiguous(), x[2:5].contiguous())
+    assert repeats(of) == [(0, 1, 6)]
+    assert of.repeats[0].title == "elementwise mul"
+    assert [run.like for run in of.runs] == list(range(8))
+
+
 def test_a_block_repeats_and_so_does_a_part_of_it() -> None:
     """Ten kernels: of the three products for a head two stand side by side."""
     of = plan(models.transformer(12))

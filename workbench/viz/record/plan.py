@@ -24,7 +24,7 @@ from workbench.viz.model.graph import (
 from workbench.viz.model.recipes import decision_recipe
 from workbench.viz.model.words import short
 from workbench.viz.record.nodes import Lines, Nodes, bounded
-from workbench.viz.record.runs import structure_of
+from workbench.viz.record.runs import likeness_of
 from workbench.viz.schema.plan import (
     DecisionRow,
     PlanEdge,
@@ -200,11 +200,12 @@ def kernels_of(ex: ScheduledTensors) -> Mapping[UOp, int]:
 
 
 def repeat_rows(kernels: Sequence[Kernel]) -> list[PlanRepeat]:
-    """Return the sequences of equal kernels that come several times one after the other."""
+    """Return the sequences of kernels that come several times one after the other, alike but for
+    the constants among their values."""
     titles = [bounded(kernel.title or kernel.name) for kernel in kernels]
     return [
         PlanRepeat(first, size, times, repeat_title(titles[first : first + size]))
-        for first, size, times in repeats([structure_of(kernel) for kernel in kernels])
+        for first, size, times in repeats([likeness_of(kernel) for kernel in kernels])
     ]
 
 

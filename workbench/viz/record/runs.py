@@ -7,6 +7,8 @@ from collections.abc import Hashable, Iterator, Sequence
 from contextlib import suppress
 
 from workbench.backends.device import Device
+from workbench.base.dtypes import dtypes
+from workbench.ir.node.ops import Ops
 from workbench.kernel.kernel import Kernel
 from workbench.measure.speeds import Speeds
 from workbench.viz.record.changes import Changes
@@ -80,3 +82,14 @@ def run_rows(kernels: Sequence[Kernel]) -> list[PlanRun]:
 def structure_of(kernel: Kernel) -> Hashable:
     """Return what two kernels must share to run alike."""
     return kernel.original, kernel.device, kernel.rules_off
+
+
+def likeness_of(kernel: Kernel) -> Hashable:
+    """Return what two kernels share that compute alike: all but constants among their values."""
+    original, *others = kernel.original, kernel.device, kernel.rules_off
+    zeros = {
+        node: node.like(0)
+        for node in original.toposort()
+        if node.op is Ops.CONST and node.dtype != dtypes.index
+    }
+    return original.substitute(zeros), *others

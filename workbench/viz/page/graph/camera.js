@@ -20,10 +20,12 @@ export function graphBounds({ nodes, regions = [], words = [] }) {
     box.top = Math.min(box.top, y - height / 2 - margin);
     box.bottom = Math.max(box.bottom, y + height / 2 + margin);
   }
-  for (const { x, w } of words) {
+  for (const { x, y, w, h: height } of words) {
     // words grow a little as the picture shrinks
     box.left = Math.min(box.left, x - 0.65 * w);
     box.right = Math.max(box.right, x + 0.65 * w);
+    box.top = Math.min(box.top, y - 0.65 * height);
+    box.bottom = Math.max(box.bottom, y + 0.65 * height);
   }
   return box;
 }
@@ -57,6 +59,7 @@ export class Camera {
       const [all, first] = [nodesOf(wish.keys), nodesOf(wish.first ?? [])];
       const fits = all.length && this.scaleToFit(graphBounds({ nodes: all })) >= LEGIBLE;
       this.bringIntoSight(fits || !first.length ? all : first);
+      if (wish.whole) this.#fill(this.placement);
     }
     this.aim = wish || this.aim;
     this.wish = null;
@@ -147,10 +150,27 @@ export class Camera {
   /** @type {(box: Bounds, wanted: number) => void} */
   #centre(box, wanted) {
     const scale = within(SCALES, wanted);
+    const { width, height } = this.size;
+    this.#fill({
+      scale,
+      x: width / 2 - ((box.left + box.right) / 2) * scale,
+      y: height / 2 - ((box.top + box.bottom) / 2) * scale,
+    });
+  }
+
+  /** Move there, or as near as leaves no room empty beside the drawing.
+   * @param {Placement} placement */
+  #fill({ scale, x, y }) {
+    const { bounds, size } = this;
+    /** @type {(room: number, first: number, last: number, start: number) => number} */
+    const filled = (room, first, last, start) =>
+      (last - first) * scale < room
+        ? (room - (first + last) * scale) / 2
+        : within([room - last * scale, -first * scale], start);
     this.#move({
       scale,
-      x: this.size.width / 2 - ((box.left + box.right) / 2) * scale,
-      y: this.size.height / 2 - ((box.top + box.bottom) / 2) * scale,
+      x: filled(size.width, bounds.left, bounds.right, x),
+      y: filled(size.height, bounds.top, bounds.bottom, y),
     });
   }
 
