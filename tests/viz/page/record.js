@@ -13,6 +13,7 @@ export function recordOf() {
     nodes: { op: ["PARAM", "ADD"], lines: [[], [[0]]], causes: [[], []] },
     lines: [{ where: "In [1], line 1", text: "x + y" }],
     passes: [],
+    plan: { compared: null },
     rules: [],
     texts: [],
   };

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { pin, pinned, redo, undo } from "../../../workbench/viz/page/app/actions.js";
+import { lostVariant } from "../../../workbench/viz/page/app/decisions/next_plan.js";
 import { App } from "../../../workbench/viz/page/app/store.js";
 import { recordOf } from "./record.js";
 
@@ -81,4 +82,26 @@ Deno.test("undo leads to the parent, redo back to where one came from", () => {
   assert.equal(app.view.variant, 0);
   redo(app);
   assert.equal(app.view.variant, 1);
+});
+
+Deno.test("what was chosen stays in the next plan, where it is there", () => {
+  const app = new App(recordOf(), { view: { kernel: 0, variant: 1 } });
+  const next = recordOf();
+  const row = { ...next.variants[1], name: "mine" };
+  next.kernels = [{ root: 0 }];
+  next.variants = [next.variants[0], { ...row, name: "another" }, row];
+  next.plan.compared = { number: 7, kernels_now: [0], variants_now: [0, 2] };
+  const columns = [{ variant: 1, language: "C" }, { variant: null, language: "C" }];
+  app.select({ columns });
+  app.replace(next);
+  assert.deepEqual([app.view.kernel, app.view.variant], [0, 2]);
+  assert.deepEqual(app.view.columns.map(({ variant }) => variant), [2, null]);
+  app.replace({ ...next }); // of the same plan: places are the same
+  assert.equal(app.view.variant, 2);
+  const last = recordOf();
+  last.plan.compared = { number: 8, kernels_now: [null], variants_now: [null, null, null] };
+  assert.equal(lostVariant(next, last, 2).includes("does not apply"), true);
+  assert.equal(lostVariant(next, last, 0), "");
+  app.replace(last);
+  assert.equal(app.view.variant, 0);
 });

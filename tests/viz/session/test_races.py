@@ -264,6 +264,7 @@ def test_nothing_ahead_is_done_for_a_plan_that_is_gone() -> None:
         busy = Busy(session.jobs)
         done(session, "offers", variant=number)
         rows = plain(session.record)["plan"]["decisions"]
+        done(session, "delete", variants=[number], back=False)  # else it comes along
         done(session, "replan", node=rows[-1]["node"], store=None)
         assert len(session.kernels) <= number
         busy.let_go()

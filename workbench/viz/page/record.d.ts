@@ -395,7 +395,9 @@ export interface DecisionRow {
 /**
  * This plan beside the one before it: kernels and seconds are those of both. `change` and
  * `moved` are places in the list of decisions, `speed` says which is the faster, and
- * `verdict` says it as a sentence.
+ * `verdict` says it as a sentence. `number` is this plan's own; `kernels_now` and
+ * `variants_now` have the places here of the kernels and variants of the plan before, null
+ * where there is none.
  */
 export interface ComparedPlans {
   kernels: [number, number];
@@ -404,6 +406,9 @@ export interface ComparedPlans {
   seconds: [number, number] | null;
   speed: string;
   verdict: string;
+  number?: number;
+  kernels_now?: Array<number | null>;
+  variants_now?: Array<number | null>;
 }
 
 /**

@@ -94,7 +94,8 @@ class DecisionRow(Struct, forbid_unknown_fields=True):
 class ComparedPlans(Struct, forbid_unknown_fields=True):
     """This plan beside the one before it: kernels and seconds are those of both. `change` and
     `moved` are places in the list of decisions, `speed` says which is the faster, and `verdict`
-    says it as a sentence."""
+    says it as a sentence. `number` is this plan's own; `kernels_now` and `variants_now` have the
+    places here of the kernels and variants of the plan before, null where there is none."""
 
     kernels: tuple[int, int]
     change: int | None
@@ -102,6 +103,9 @@ class ComparedPlans(Struct, forbid_unknown_fields=True):
     seconds: tuple[float, float] | None
     speed: str
     verdict: str
+    number: int = -1
+    kernels_now: list[int | None] = []
+    variants_now: list[int | None] = []
 
 
 class PlanRepeat(Struct, forbid_unknown_fields=True):

@@ -40,6 +40,7 @@ from workbench.viz.session.handlers import (
     rule_toggles,
     saved_variants,
     variant_names,
+    variant_transfer,
 )
 from workbench.viz.session.handlers import variants as tuning
 from workbench.viz.session.jobs import PREFETCH, Jobs
@@ -159,6 +160,7 @@ class Session(LiveRecord):
         with self.lock:
             self._patches += 1
             was, ex, device = self.record, self.recorder.exploration, self.device
+            last = variant_transfer.LastPlan(self.recorder, self.edited, self.timings)
             planned.display.baselines = ex.display.baselines
             plan = plan_comparison.before(self)
             self._open(planned, self.recorder.speeds)
@@ -166,6 +168,7 @@ class Session(LiveRecord):
                 tuning.device(self, device)
             plan_comparison.compare(self, plan, target)
             rule_toggles.compare(self, was)
+            variant_transfer.transfer(self, last)
             self.recorder.patch()  # it is in the record, here as well
             # now, because patches of the new record come before the reply
             whole = WholeRecord(self._patches, self.packed())

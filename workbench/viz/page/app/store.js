@@ -5,6 +5,7 @@
 // an element with `linked(element, link)` (links.js); lighting is the same for all of them.
 
 import { Channel } from "./channel.js";
+import { viewInPlan } from "./decisions/next_plan.js";
 import { Room } from "./room/room.js";
 import { shownRecord } from "../record/asking.js";
 
@@ -186,6 +187,7 @@ export class App {
   /** Show another record.
    * @param {PageRecord} record */
   replace(record) {
+    this.view = viewInPlan(this.whole, record, this.view);
     this.whole = record;
     this.#show();
   }

@@ -1,11 +1,12 @@
 // A decision of the scheduler: its reason, its figures, and the other way to try.
 
-import { act, canAsk, NEEDS_PYTHON } from "../actions.js";
+import { act, canAsk, NEEDS_PYTHON, say } from "../actions.js";
 import { button } from "../pieces.js";
 import { NOTHING, rowAt } from "../store.js";
 import { h, words } from "../../base/elements.js";
 import { planFigure } from "../../base/text.js";
 import { choiceBars } from "./choices.js";
+import { lostVariant } from "./next_plan.js";
 
 /** @import { DecisionRow, RecordedPass } from "../../record.d.ts" */
 /** @import { App } from "../store.js" */
@@ -16,8 +17,11 @@ import { choiceBars } from "./choices.js";
  * @param {boolean | null} store */
 async function replan(app, node, store) {
   const mode = app.view.mode === "rewrites" ? "rewrites" : "plan";
+  const { record: was, view: { variant } } = app;
   if (!(await act(app, mode, { do: "replan", node, store }))) return;
   const { plan, passes } = app.record;
+  const lost = lostVariant(was, app.record, variant);
+  if (lost) say(app, lost, 6000);
   const place = plan.compared?.change;
   if (place === null) return app.select(NOTHING); // nothing is to be decided about it now
   const now = rowAt(plan.decisions, place)?.node;

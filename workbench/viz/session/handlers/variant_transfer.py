@@ -1,0 +1,129 @@
+"""The variants of a plan in the next one: opts that a reader chose stay, where they still apply."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+
+from msgspec.structs import replace
+
+from workbench.base.errors import WorkbenchError
+from workbench.ir.node.uop import UOp
+from workbench.viz.exploration.exploration import Exploration
+from workbench.viz.record.record import Recorder
+from workbench.viz.record.runs import structure_of
+from workbench.viz.schema.variant import TimingRow
+from workbench.viz.session.handlers.variants import (
+    edited_variant,
+    show_elsewhere,
+    variant_of,
+)
+from workbench.viz.session.live_record import Edited, LiveRecord
+
+TRANSFER_LIMIT = 24
+"""Most variants that come along, the latest: each is optimised again."""
+COMPARED = ("plan", "compared")
+"""The path of the comparison of plans in the record."""
+
+
+@dataclass(frozen=True)
+class LastPlan:
+    """The record of the plan before, its source that was edited by hand, and its timings."""
+
+    recorder: Recorder
+    edited: Mapping[int, Edited]
+    timings: Mapping[tuple[int, str], TimingRow]
+
+
+def transfer(session: LiveRecord, was: LastPlan) -> None:
+    """Add the variants of the plan before to the record of this one, where their opts apply, and
+    write to the comparison of both which place each kernel and each variant has now."""
+    before = was.recorder
+    kernels = places_now(before.exploration, session.recorder.exploration)
+    variants = _variants_now(session, was, kernels)
+    for old, new in enumerate(variants):
+        if new is not None:
+            session.set(new, "note", before.record.variants[old].note)
+            if session.kernels[new].ast is before.kernels[old].ast:
+                _transfer_timings(session, was, old, new)
+            if old == before.record.pinned:
+                session.put(("pinned",), new)
+    row = session.record.plan.compared
+    assert row is not None
+    places = {"kernels_now": kernels, "variants_now": variants}
+    session.put(COMPARED, replace(row, number=session.number, **places))
+
+
+def _transfer_timings(session: LiveRecord, was: LastPlan, old: int, new: int) -> None:
+    """Let a kernel that is the same have the times that it has had."""
+    for (variant, device), timing in was.timings.items():
+        if variant == old:
+            session.timings.setdefault((new, device), timing)
+    session.set(new, "timing", session.timings.get((new, session.device)))
+    show_elsewhere(session, new)
+
+
+def places_now(before: Exploration, now: Exploration) -> list[int | None]:
+    """Return for each kernel of a plan its place in the next: of the n-th of equal ones the n-th,
+    else the one that stores the same values."""
+    rest: dict[Hashable, list[int]] = {}
+    for place, kernel in enumerate(now.kernels):
+        rest.setdefault(structure_of(kernel), []).append(place)
+    stored = {nodes: place for place, nodes in enumerate(_stored(now))}
+    places: list[int | None] = []
+    for kernel, nodes in zip(before.kernels, _stored(before), strict=True):
+        equal = rest.get(structure_of(kernel))
+        places.append(equal.pop(0) if equal else stored.get(nodes))
+    return places
+
+
+def _stored(ex: Exploration) -> list[tuple[UOp, ...]]:
+    """Return the values that each kernel stores."""
+    return [item.nodes for item in ex.items if item.kernel is not None]
+
+
+def _variants_now(
+    session: LiveRecord, was: LastPlan, kernels: Sequence[int | None]
+) -> list[int | None]:
+    """Return the place of each variant of the plan before; None where it has none."""
+    record = was.recorder.record
+    roots = {kernel.root for kernel in record.kernels}
+    others = [
+        variant
+        for variant, row in enumerate(record.variants)
+        if variant not in roots and not row.deleted
+    ]
+    latest = set(others[-TRANSFER_LIMIT:])
+    now: list[int | None] = []
+    for variant, row in enumerate(record.variants):
+        kernel = kernels[row.kernel]
+        root = None if kernel is None else session.record.kernels[kernel].root
+        if root is not None and variant in latest:
+            parent = None if row.parent is None else now[row.parent]
+            now.append(_variant_now(session, was, variant, root, parent))
+        else:
+            now.append(root if variant in roots else None)
+    return now
+
+
+def _variant_now(
+    session: LiveRecord, was: LastPlan, variant: int, root: int, parent: int | None
+) -> int | None:
+    """Return a variant of a kernel of this plan, whose plain one is `root`; None where it does not
+    apply."""
+    row, before = was.recorder.record.variants[variant], was.recorder.kernels[variant]
+    plain = session.kernels[root]
+    source = was.edited.get(variant)
+    if source is not None and (parent is None or before.original is not plain.original):
+        return None
+    try:
+        if source is not None and parent is not None:
+            return edited_variant(session, source, parent, row.name)
+        rules_off = [name for name in row.rules_off if name not in plain.rules_off]
+        kernel = plain.without(*rules_off).apply(*before.applied_opts)
+        parent = root if parent is None else parent
+        place = variant_of(session, kernel, parent, row.name)
+    except WorkbenchError:
+        return None
+    session.set(place, "steps", row.steps)
+    return place
