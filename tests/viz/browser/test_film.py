@@ -119,6 +119,46 @@ def test_a_step_says_what_was_looked_at_and_what_it_would_cost(
     expect(page.locator(STEPS)).to_have_attribute("aria-valuetext", said(cuts[-1]))
 
 
+ROW = """() => {
+  const list = document.querySelector(".wb-plan-list");
+  const rows = [...list.querySelectorAll('[aria-selected="true"]')];
+  const [row, around] = [rows[0], list].map((e) => e.getBoundingClientRect());
+  return {
+    keys: rows.map((e) => e.dataset.key),
+    isInSight: row.top >= around.top - 1 && row.bottom <= around.bottom + 1,
+    heading: document.querySelector(".wb-plan-side .wb-heading").getBoundingClientRect().top,
+    isFocused: document.activeElement === rows[0],
+    scrolled: window.scrollY,
+  };
+}"""
+"""Returns which row of the decisions is selected, and where it is."""
+
+
+@pytest.mark.parametrize("width", [800, 953, 1400])
+def test_the_list_of_decisions_goes_with_the_film(
+    page: Any, record: Record, width: int
+) -> None:
+    """One step a key, the row in sight, the list where it was: from the page, and from a row."""
+    page.set_viewport_size({"width": width, "height": 700})
+    drawn(page)
+    rows = [d for d in record["plan"]["decisions"] if d["kernel"] is not None]
+    page.focus(".wb")
+    page.keyboard.press("s")
+    first = page.evaluate(ROW)
+    for at, decision in enumerate(rows[:8]):
+        row = page.evaluate(ROW)
+        assert row["keys"] == [f"decision-{decision['node']}"] and row["isInSight"], at
+        assert (row["heading"], row["scrolled"]) == (first["heading"], 0)
+        page.keyboard.press("j")
+    page.click(f'.wb-plan-list [data-key="decision-{rows[6]["node"]}"]')
+    for at in (7, 8, 9):
+        page.keyboard.press("j")
+        row = page.evaluate(ROW)
+        assert row["keys"] == [f"decision-{rows[at]['node']}"], at
+        assert row["isInSight"] and row["isFocused"]
+        expect(page.locator(WORDS)).to_have_text(f"{at + 1} of {len(rows)}")
+
+
 def test_it_plays_pauses_and_is_scrubbed(
     page: Any, recorder: Recorder, record: Record
 ) -> None:

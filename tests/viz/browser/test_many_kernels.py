@@ -109,6 +109,27 @@ def test_no_word_covers_another(page: Any) -> None:
         assert page.evaluate(OVERLAPPING) == []
 
 
+def test_alike_decisions_are_one_row_that_unfolds(page: Any, record: Record) -> None:
+    """By click and by Enter; a value that is selected elsewhere marks the row that it is in."""
+    decisions = record["plan"]["decisions"]
+    stored = [d for d in decisions if d["stored"] and not d["is_copy"]]
+    group = page.locator(".wb-plan-list [data-key^=alike-]")
+    inside, items = ".wb-plan-list .wb-plan-inside", ".wb-plan-list [data-item]"
+    alike = len(stored) - page.locator(items).count() + 1
+    assert group.count() == 1 and f"{alike} ×" in group.inner_text() and alike > 9
+    group.click()
+    assert page.locator(inside).count() == alike
+    assert page.locator(items).count() == len(stored) + 1
+    page.keyboard.press("Enter")
+    assert page.locator(inside).count() == 0
+    page.click(".wb-plan-cuts [data-item] >> nth=0")
+    assert group.get_attribute("aria-selected") == "true"
+    assert "Kernel 1 (" in page.inner_text(".wb-plan-detail")
+    group.click()
+    page.click(f"{inside} >> nth=3")
+    assert page.locator(f"{inside}[aria-selected=true]").count() == 1
+
+
 def test_values_are_a_button_away(page: Any, record: Record) -> None:
     page.click("[data-key=level-values]")
     page.wait_for_function(

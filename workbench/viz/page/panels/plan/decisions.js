@@ -1,10 +1,11 @@
-// All decisions as a list: the same as the picture, for those who do not see it.
+// All decisions as a list: the same as the picture, for those who do not see it. Those that are
+// alike are one row, which a click unfolds; the film walks each.
 
 import { linked } from "../../app/links.js";
 import { button, heading, kernelNumber } from "../../app/pieces.js";
 import { nodeLink } from "../../app/store.js";
-import { h, words } from "../../base/elements.js";
-import { longList } from "../../base/lists.js";
+import { elementsOf, h, noteScroll, refill, words } from "../../base/elements.js";
+import { longList, rove, rowWith } from "../../base/lists.js";
 import { plural } from "../../base/text.js";
 import { copyPlan } from "./copy.js";
 
@@ -12,46 +13,153 @@ import { copyPlan } from "./copy.js";
 /** @import { PlanState } from "./panel.js" */
 /** @import { App } from "../../app/store.js" */
 
-/** All decisions as a list: the same as the picture, for those who do not see it.
+/** A row of the list: a decision, or several that are alike, which a click unfolds.
+ * @typedef {{decision: DecisionRow, alike: number, isOpen: boolean, isInside: boolean}} Row */
+
+/** All decisions as a list: the same as the picture, for those who do not see it. In the film it has
+ * each of its steps. While its rows are the same ones, only another one is marked.
  * @param {App} app
+ * @param {HTMLElement} side
  * @param {PlanState} state
+ * @param {DecisionRow[] | null} film the steps, while one is shown
  * @param {() => void} changed */
-export function planList(app, state, changed) {
+export function fillDecisions(app, side, state, film, changed) {
   const { decisions } = app.record.plan;
-  const copies = decisions.filter((d) => d.is_copy).length;
-  const isWanted = (/** @type {DecisionRow} */ d) =>
-    d.is_copy ? state.copies : !state.storedOnly || d.stored || d.forced;
-  const shown = decisions.filter((d) => isWanted(d) || d.node === app.view.node);
-  return [
-    heading(
-      "DECISIONS",
-      h(
-        "span",
-        { class: "wb-quiet", title: "listed, of all decisions" },
-        `${shown.length} of ${decisions.length}`,
-      ),
-      listSwitch("stored-only", "stored only", "hide the values that are fused", {
-        checked: state.storedOnly,
-        set: (checked) => ((state.storedOnly = checked), changed()),
-      }),
-      copies > 0 &&
-        listSwitch("copies", plural(copies, "copy"), "show what is only copied to the device", {
-          checked: state.copies,
-          set: (checked) => ((state.copies = checked), changed()),
-        }),
-      button(app, "copy", () => copyPlan(app), {
-        key: "y",
-        name: "copy-plan",
-        title: "as Python: code that selects this plan",
-      }),
-    ),
+  const shown = film ?? wantedDecisions(app, state);
+  const rows = film ? film.map(alone) : rowsOf(shown, state.unfolded);
+  const of = JSON.stringify([
+    Boolean(film),
+    ...rows.map(({ decision, alike, isOpen }) => [decision.node, alike, isOpen]),
+  ]);
+  const selected = rows.findIndex((row) => has(app, row, shown));
+  const list = elementsOf(side, "[data-walk]")[0];
+  if (list && state.listed === decisions && state.listedAs === of) {
+    return markRow(list, rows[selected] ? rowKey(rows[selected]) : "");
+  }
+  Object.assign(state, { listed: decisions, listedAs: of });
+  const top = list?.scrollTop ?? 0;
+  refill(
+    side,
+    listHeading(app, state, shown.length, !film, changed),
     longList("listbox", "decisions", { class: "wb-plan-list" }, {
-      count: shown.length,
-      row: (place) => decisionItem(app, shown[place]),
-      least: shown.findIndex((d) => d.node === app.view.node),
+      count: rows.length,
+      row: (place) => listItem(app, state, rows[place], has(app, rows[place], shown), changed),
+      least: selected,
       grown: () => app.changed("rows"),
     }),
-  ];
+  );
+  if (top) elementsOf(side, "[data-walk]")[0].scrollTop = top;
+}
+
+/** Bring the row that is picked into sight, in its list alone; it has the focus if one of the list had
+ * it.
+ * @param {HTMLElement} side */
+export function showPicked(side) {
+  const list = elementsOf(side, "[data-walk]")[0];
+  const row = list && elementsOf(list, '[aria-selected="true"]')[0];
+  if (!row) return;
+  if (list.contains(document.activeElement)) rove(list, row), row.focus({ preventScroll: true });
+  const [inside, around] = [row, list].map((el) => el.getBoundingClientRect());
+  const [above, below] = [around.top - inside.top, inside.bottom - around.bottom];
+  list.scrollTop += below > 0 ? below : above > 0 ? -above : 0;
+  noteScroll(row);
+}
+
+/** What the reader wants to see of all decisions; that of the value that is selected anyway.
+ * @param {App} app
+ * @param {PlanState} state */
+const wantedDecisions = ({ record: { plan }, view }, { copies, storedOnly }) =>
+  plan.decisions.filter((d) =>
+    d.node === view.node || (d.is_copy ? copies : !storedOnly || d.stored || d.forced)
+  );
+
+const LEAST_ALIKE = 3; // fewer stand one by one
+
+/** What alike decisions share.
+ * @param {DecisionRow} decision */
+const likeness = ({ name, stored, forced, reason }) =>
+  JSON.stringify([name, stored, forced, reason]);
+
+/** @type {(decision: DecisionRow) => Row} */
+const alone = (decision) => ({ decision, alike: 1, isOpen: false, isInside: false });
+
+/** The rows of decisions: where several are alike, one where the first of them is.
+ * @param {DecisionRow[]} decisions
+ * @param {ReadonlySet<string>} unfolded
+ * @returns {Row[]} */
+export function rowsOf(decisions, unfolded) {
+  /** @type {Map<string, DecisionRow[]>} */
+  const groups = new Map();
+  for (const decision of decisions) {
+    const key = likeness(decision);
+    groups.get(key)?.push(decision) ?? groups.set(key, [decision]);
+  }
+  return decisions.flatMap((decision) => {
+    const key = likeness(decision);
+    const group = groups.get(key) ?? [];
+    if (group.length < LEAST_ALIKE) return [alone(decision)];
+    if (decision !== group[0]) return [];
+    const isOpen = unfolded.has(key);
+    const inside = isOpen ? group.map((d) => ({ ...alone(d), isInside: true })) : [];
+    return [{ decision, alike: group.length, isOpen, isInside: false }, ...inside];
+  });
+}
+
+/** Whether a row has the value that is selected: a folded one has those of all its decisions.
+ * @param {App} app
+ * @param {Row} row
+ * @param {DecisionRow[]} shown */
+function has({ view: { node } }, { decision, alike, isOpen }, shown) {
+  if (node === null || isOpen) return false;
+  if (alike === 1) return decision.node === node;
+  const picked = shown.find((d) => d.node === node);
+  return picked !== undefined && likeness(picked) === likeness(decision);
+}
+
+/** @param {Row} row */
+const rowKey = ({ decision, alike }) => `${alike > 1 ? "alike" : "decision"}-${decision.node}`;
+
+/** Mark the row with a key.
+ * @param {HTMLElement} list
+ * @param {string} key */
+function markRow(list, key) {
+  const row = key ? rowWith(list, key) : undefined;
+  for (const item of elementsOf(list, '[aria-selected="true"]')) item.ariaSelected = "false";
+  if (row) row.ariaSelected = "true";
+  if (!list.contains(document.activeElement)) rove(list);
+}
+
+/**
+ * @param {App} app
+ * @param {PlanState} state
+ * @param {number} shown how many decisions are
+ * @param {boolean} isChosen whether the reader chooses which
+ * @param {() => void} changed */
+function listHeading(app, state, shown, isChosen, changed) {
+  const { decisions } = app.record.plan;
+  const copies = decisions.filter((d) => d.is_copy).length;
+  return heading(
+    "DECISIONS",
+    h(
+      "span",
+      { class: "wb-quiet", title: "listed, of all decisions" },
+      `${shown} of ${decisions.length}`,
+    ),
+    isChosen && listSwitch("stored-only", "stored only", "hide the values that are fused", {
+      checked: state.storedOnly,
+      set: (checked) => ((state.storedOnly = checked), changed()),
+    }),
+    isChosen && copies > 0 &&
+      listSwitch("copies", plural(copies, "copy"), "show what is only copied to the device", {
+        checked: state.copies,
+        set: (checked) => ((state.copies = checked), changed()),
+      }),
+    button(app, "copy", () => copyPlan(app), {
+      key: "y",
+      name: "copy-plan",
+      title: "as Python: code that selects this plan",
+    }),
+  );
 }
 
 /** A box to tick.
@@ -74,26 +182,39 @@ const listSwitch = (key, text, title, { checked, set }) =>
 
 /**
  * @param {App} app
- * @param {DecisionRow} decision */
-function decisionItem(app, decision) {
+ * @param {PlanState} state
+ * @param {Row} row
+ * @param {boolean} isSelected
+ * @param {() => void} changed */
+function listItem(app, state, row, isSelected, changed) {
+  const { decision, alike, isOpen, isInside } = row;
   const { node, name, stored, forced, reason, kernel } = decision;
-  return linked(
-    h(
-      "div",
-      {
-        role: "option",
-        "data-item": "",
-        "data-key": `decision-${node}`,
-        "aria-selected": String(app.view.node === node),
-        title: `${name}: ${reason}`,
-        onclick: () => app.select({ node }),
-      },
-      kernelNumber(app, kernel),
-      h("b", { "data-term": stored ? "stored" : "fused" }, stored ? "stored" : "fused"),
-      words(name, "", 40),
-      forced && h("b", { "data-term": "forced" }, "forced"),
-      h("span", { class: "wb-quiet wb-plan-why" }, reason),
-    ),
-    nodeLink(node),
+  const unfold = () => {
+    const key = likeness(decision);
+    isOpen ? state.unfolded.delete(key) : state.unfolded.add(key);
+    changed();
+  };
+  const isGroup = alike > 1;
+  const item = h(
+    "div",
+    {
+      role: "option",
+      class: isInside ? "wb-plan-inside" : "",
+      "data-item": "",
+      "data-key": rowKey(row),
+      "aria-selected": String(isSelected),
+      title: `${name}: ${reason}${
+        isGroup ? `\n${alike} alike: click to ${isOpen ? "fold" : "unfold"}` : ""
+      }`,
+      onclick: isGroup ? unfold : () => app.select({ node }),
+    },
+    isGroup
+      ? h("b", { class: "wb-figure" }, `${isOpen ? "▾" : "▸"} ${alike} ×`)
+      : kernelNumber(app, kernel),
+    h("b", { "data-term": stored ? "stored" : "fused" }, stored ? "stored" : "fused"),
+    words(name, "", 40),
+    forced && h("b", { "data-term": "forced" }, "forced"),
+    h("span", { class: "wb-quiet wb-plan-why" }, reason),
   );
+  return isGroup ? item : linked(item, nodeLink(node));
 }

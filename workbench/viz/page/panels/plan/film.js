@@ -140,7 +140,7 @@ export class Film {
     const [next, back] = [inFilm(() => this.stepBy(1)), inFilm(() => this.stepBy(-1))];
     return {
       s: () => this.#byHand(this.at ? 0 : 1),
-      " ": ({ target }) => isInList(target) || isButton(target) ? false : this.playOrPause(),
+      " ": ({ target }) => isItem(target) || isButton(target) ? false : this.playOrPause(),
       j: next,
       ArrowRight: next,
       ArrowDown: next,
@@ -153,8 +153,13 @@ export class Film {
   }
 }
 
+/** Whether keys walk a list; that of the decisions goes with the film.
+ * @param {EventTarget | null} target */
+const isInList = (target) =>
+  target instanceof Element && target.closest("[data-walk]:not(.wb-plan-list)") !== null;
+
 /** @param {EventTarget | null} target */
-const isInList = (target) => target instanceof Element && target.closest("[data-walk]") !== null;
+const isItem = (target) => target instanceof Element && target.closest("[data-item]") !== null;
 
 /** @param {EventTarget | null} target */
 const isButton = (target) =>

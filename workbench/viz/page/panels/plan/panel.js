@@ -8,7 +8,7 @@ import { elementsOf, h, refill, scrollBack } from "../../base/elements.js";
 import { focusItem } from "../../base/lists.js";
 import { GraphView } from "../../graph/view.js";
 import { planBefore } from "./compared.js";
-import { planList } from "./decisions.js";
+import { fillDecisions, showPicked } from "./decisions.js";
 import { decidedAt, readersOf } from "../../record/film.js";
 import { planDrawing, planFirst, planLit } from "./drawing.js";
 import { copyPlan } from "./copy.js";
@@ -16,7 +16,7 @@ import { Film } from "./film.js";
 import { Levels } from "./levels.js";
 import { planDetail } from "./why.js";
 
-/** @import { PlanNode } from "../../record.d.ts" */
+/** @import { DecisionRow, PlanNode } from "../../record.d.ts" */
 /** @import { Drawing } from "../../graph/graph.d.ts" */
 /** @import { Changes, PanelRow } from "../../types.d.ts" */
 /** @import { App } from "../../app/store.js" */
@@ -33,16 +33,20 @@ export const panel = {
 };
 
 /** What is shown: stored values only, copies, the nodes that are drawn and after how many decisions,
- * the kernel whose reasons are said, the folded plan that is drawn.
+ * the kernel whose reasons are said, the folded plan that is drawn, which rows of alike decisions are
+ * unfolded, and what the list of decisions has.
  * @typedef {{
- *   storedOnly: boolean, copies: boolean, drawn: PlanNode[] | null, decided: number, kernel: number | null,
+ *   storedOnly: boolean, copies: boolean, unfolded: Set<string>, listed: DecisionRow[] | null,
+ *   listedAs: string, drawn: PlanNode[] | null, decided: number, kernel: number | null,
  *   isOpen: boolean, folded: Drawing | null
  * }} PlanState */
 
-/** @type {PlanState} */
+/** @type {Omit<PlanState, "unfolded">} */
 const START = {
   storedOnly: true,
   copies: false,
+  listed: null,
+  listedAs: "",
   drawn: null,
   decided: Infinity,
   kernel: null,
@@ -55,20 +59,15 @@ function modePlan(app) {
   const detail = h("div", { class: "wb-pane wb-plan-detail" });
   const side = h("div", { class: "wb-pane wb-plan-side" });
   const [failed, before] = [h("div", {}), h("div", { class: "wb-plan-was" })];
-  const state = { ...START };
-  /** Say why a kernel begins and ends where it does; null: why there are several. */
-  const tellOf = (/** @type {number | null} */ kernel) => {
-    state.kernel = kernel;
-    app.select({ ...NOTHING, ...(kernel === null ? {} : { kernel }) });
-    app.changed("reason");
-  };
+  /** @type {PlanState} */
+  const state = { ...START, unfolded: new Set() };
+  const tellOf = (/** @type {number | null} */ kernel) => tellOfKernel(app, state, kernel);
   const levels = new Levels(app);
   const graph = planGraph(app, levels, tellOf);
   const film = new Film(app);
   const aside = h("div", { class: "wb-plan-aside" }, failed, before, detail, side);
   const main = h("div", { class: "wb-plan-main" }, graph.el, film.el);
-  const line = divider(app, "aside", "reasons and decisions", "after");
-  const el = h("div", { class: "wb-plan" }, main, line, aside);
+  const el = h("div", { class: "wb-plan" }, main, asideLine(app), aside);
 
   const update = (/** @type {Changes} */ changes) => {
     if (changes.has("kernel") && state.isOpen) state.kernel = app.view.kernel;
@@ -82,8 +81,13 @@ function modePlan(app) {
       refill(detail, ...planDetail(app, state.kernel, tellOf));
     }
     if (hasAny(changes, "node", "kernel", "reason")) scrollBack(detail);
-    if (hasAny(changes, "record", "node", "kernel", "stored")) {
-      refill(side, ...planList(app, state, () => update(new Set(["stored"]))));
+    if (hasAny(changes, "record", "node", "kernel", "stored", "step")) {
+      if (changes.has("record")) state.listed = null;
+      const { film: steps, at } = film;
+      aside.classList.toggle("wb-plan-steps", at > 0);
+      const shown = at ? steps.map((step) => step.decision) : null;
+      fillDecisions(app, side, state, shown, () => update(new Set(["stored"])));
+      if (hasAny(changes, "node", "step")) showPicked(side);
     }
   };
   const focus = () => {
@@ -99,6 +103,19 @@ function modePlan(app) {
     ...levels.keys,
   };
   return { el, update, focus, keys };
+}
+
+/** @param {App} app */
+const asideLine = (app) => divider(app, "aside", "reasons and decisions", "after");
+
+/** Say why a kernel begins and ends where it does; null: why there are several.
+ * @param {App} app
+ * @param {PlanState} state
+ * @param {number | null} kernel */
+function tellOfKernel(app, state, kernel) {
+  state.kernel = kernel;
+  app.select({ ...NOTHING, ...(kernel === null ? {} : { kernel }) });
+  app.changed("reason");
 }
 
 /**
