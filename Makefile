@@ -9,15 +9,18 @@ INSTALLED := $(VENV)/.installed-$(VERSION)
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install -qq --disable-pip-version-check -c constraints.txt
 
-.PHONY: help lab test test-long tour notebooks bench lint
+.PHONY: help install lab test test-long tour notebooks bench lint
 
 help:
+	@echo "make install    install into $(VENV)"
 	@echo "make lab        open JupyterLab on the tour"
 	@echo "make test       lint, check types and run every test"
 	@echo "make test-long  the same with ten times the examples"
 	@echo "make tour       run the tour and write build/tour.html"
 	@echo "make notebooks  run the notebooks and strip what changes from run to run"
 	@echo "make bench      measure, beside the libraries that are installed"
+
+install: $(INSTALLED)
 
 lab: $(INSTALLED)
 	$(BIN)/workbench lab
