@@ -1,0 +1,42 @@
+"""All rows of all tables, and the comparisons that a run makes of them."""
+
+from __future__ import annotations
+
+import pkgutil
+from collections.abc import Iterator
+from importlib import import_module
+from typing import NamedTuple
+
+from tests.support import LONG
+from tests.tensor.cases import tables
+from tests.tensor.cases.case import Case
+
+
+class Comparison(NamedTuple):
+    """A row in one dtype on one device; `key` names it."""
+
+    key: str
+    case: Case
+    dtype: str
+    device: str
+
+
+def cases() -> Iterator[tuple[str, Case]]:
+    """Yield each row with its key: table, method, and number among those of the method."""
+    for module in sorted(pkgutil.iter_modules(tables.__path__), key=lambda m: m.name):
+        counts: dict[str, int] = {}
+        for case in import_module(f"{tables.__name__}.{module.name}").CASES:
+            counts[case.name] = counts.get(case.name, 0) + 1
+            yield f"{module.name}-{case.name}-{counts[case.name]}", case
+
+
+def comparisons() -> Iterator[Comparison]:
+    """Yield what a run compares: on LLVM each row in its first dtype, in the long profile in all of
+    its dtypes; a tenth of that on C and PYTHON too."""
+    number = 0
+    for key, case in cases():
+        for dtype in case.dtypes if LONG else case.dtypes[:1]:
+            devices = ("LLVM", "C", "PYTHON") if number % 10 == 0 else ("LLVM",)
+            for device in devices:
+                yield Comparison(f"{key}-{dtype}-{device}", case, dtype, device)
+            number += 1
