@@ -112,13 +112,24 @@ class Buffer(Unpicklable):
                 f"cannot look at elements {start} to {start + size} of {self!r}",
                 f"a part begins at a multiple of {self.memory.offset_bytes} bytes there",
             )
+        return self.part(start * self.dtype.itemsize, self.dtype, size)
+
+    def part(self, offset: int, dtype: DType, size: int) -> Buffer:
+        """Return `size` elements of any dtype from byte `offset` on as a Buffer over the same
+        memory, which is freed when both are dead. Errors: DeviceError where it ends before them."""
+        nbytes = size * dtype.itemsize
+        if not 0 <= offset <= offset + nbytes <= self.nbytes:
+            raise DeviceError(
+                f"cannot use bytes {offset} to {offset + nbytes} of {self!r}",
+                f"it has {self.nbytes:,}",
+            )
         part = object.__new__(Buffer)
-        part.device, part.dtype, part.size = self.device, self.dtype, size
-        part.nbytes = size * self.dtype.itemsize
+        part.device, part.dtype, part.size, part.nbytes = (
+            self.device, dtype, size, nbytes
+        )  # fmt: skip
         part._lease, part.handle = self._lease, self.handle
-        skipped = start * self.dtype.itemsize
-        part.offset = self.offset + skipped
-        part.address = self.address + skipped if self.address else 0
+        part.offset = self.offset + offset
+        part.address = self.address + offset if self.address else 0
         return part
 
     def has_window(self, start: int) -> bool:
