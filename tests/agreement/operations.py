@@ -325,7 +325,7 @@ ELEMENTS = (
     Row("shl by", "{0} << {n}", ("whole",), m.shifted_by(np.left_shift), shift_of, weight=4),
     Row("shr by", "{0} >> {n}", ("whole",), m.shifted_by(np.right_shift), shift_of, weight=8),
     Row("clip", "{0}.clip({low}, {high})", ONE, m.clipped, bounds_of, weight=10),
-    Row("where", "{0}.where({1}, {2})", ("any", "any", "any"), m.chosen, weight=3),
+    Row("where", "{0}.where({1}, {2})", ("bool", "any", "any"), m.chosen, weight=3),
     Row("where plain", "{0}.where({yes}, {no})", ("bool",), _plain_branches, branches_of,
         weight=15),
     Row("not", "~{0}", ("whole",), lambda a: known(np.invert(a.low)), weight=2),

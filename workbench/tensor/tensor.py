@@ -28,6 +28,8 @@ from workbench.tensor.elementwise.arithmetic import Arithmetic
 from workbench.tensor.elementwise.casts import Casts
 from workbench.tensor.elementwise.comparison import ComparisonMixin
 from workbench.tensor.elementwise.functions import Functions
+from workbench.tensor.elementwise.pairs import Pairs
+from workbench.tensor.elementwise.rectifiers import Rectifiers
 from workbench.tensor.movement.gather import Gather
 from workbench.tensor.movement.joining import Joining
 from workbench.tensor.movement.movement import Movement
@@ -37,14 +39,16 @@ from workbench.tensor.operands.refuse import dtype_error, shape_error, where
 from workbench.tensor.reductions.convolution import Convolution
 from workbench.tensor.reductions.cumulative import Cumulative
 from workbench.tensor.reductions.matmul import Matmul
+from workbench.tensor.reductions.normalization import Normalization
 from workbench.tensor.reductions.pooling import Pooling
 from workbench.tensor.reductions.reduce import Reduce
 from workbench.tensor.reductions.statistics import Statistics
 
 
 class Tensor(
-    Random, Creation, Convolution, Pooling, Matmul, Gather, Cumulative, Statistics, Reduce,
-    Activations, Functions, Casts, ComparisonMixin, Arithmetic, Joining, Movement,
+    Random, Creation, Convolution, Pooling, Matmul, Gather, Cumulative, Normalization,
+    Statistics, Reduce, Activations, Rectifiers, Pairs, Functions, Casts, ComparisonMixin,
+    Arithmetic, Joining, Movement,
 ):  # fmt: skip
     """An n-dimensional array that is computed when it is needed.
 

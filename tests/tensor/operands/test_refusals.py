@@ -31,7 +31,7 @@ Action = Callable[[], object]
 # fmt: off
 SHAPES: list[tuple[Action, str]] = [
     (lambda: M + V, "cannot add tensors of shapes (3, 4) and (5,)"),
-    (lambda: M.where(V, 0), "cannot choose between tensors of shapes"),
+    (lambda: (M > 0).where(V, 0), "cannot choose between tensors of shapes"),
     (lambda: M < V, "cannot compare tensors of shapes (3, 4) and (5,)"),
     (lambda: M @ V, "cannot multiply matrices of shapes (3, 4) and (5,)"),
     (lambda: M @ M, "try      transpose the right one"),
@@ -95,6 +95,12 @@ SHAPES: list[tuple[Action, str]] = [
     (lambda: Tensor([[]] * 3).reshape(3, 0, *(1,) * 63), "numpy has at most 64"),
     (lambda: M.expand(-1, 3, 4), "-1 is not a size"),
     (lambda: M.softplus(0), "it is divided by"),
+    (lambda: M.celu(0), "celu: alpha = 0"),
+    (lambda: M.hardtanh(2, 1), "no number lies between them"),
+    (lambda: M.batchnorm(None, None, V, V), "mean of shape (5,) does not fit shape (3, 4)"),
+    (lambda: M.fmod(V), "cannot take the remainder of tensors of shapes (3, 4) and (5,)"),
+    (lambda: M.lerp(V, 0.5), "tensors of shapes (5,) and (3, 4)"),
+    (lambda: M.logaddexp(V), "cannot add the exponentials of tensors of shapes"),
     (lambda: Tensor.arange(2**30).split(1), "into 1073741824 pieces"),
     (lambda: M.max_pool2d(4), "no window fits axis 0"),
     (lambda: M.conv2d(M), "and they have 2 and 2 axes"),
@@ -117,6 +123,11 @@ AXES: list[tuple[Action, str]] = [
     (lambda: M.stack(M, dim=4), "stack: axis=4 is out of range"),
     (lambda: M.cumsum(2), "cumsum: axis=2 is out of range"),
     (lambda: M.cummax(-3), "cummax: axis=-3 is out of range"),
+    (lambda: M.cummin(2), "cummin: axis=2 is out of range"),
+    (lambda: M.logcumsumexp(2), "logcumsumexp: axis=2 is out of range"),
+    (lambda: M.var_mean(2), "axis=2 is out of range"),
+    (lambda: M.normalize(dim=2), "axis=2 is out of range"),
+    (lambda: I.normalize(), "axis=1 is out of range"),
     (lambda: M.gather(2, I), "gather: axis=2 is out of range"),
     (lambda: M[I, I, I], "too many indices"),
     (lambda: E[[0]], "it has no elements"),
@@ -148,6 +159,20 @@ DTYPES: list[tuple[Action, str]] = [
     (lambda: I.bitcast("int64"), "32 bits and the other 64"),
     (lambda: B.bitcast("int8"), "1 bits and the other 8"),
     (lambda: B - B, "cannot subtract bool from bool"),
+    (lambda: M.where(1, 2), "where: a condition of float32"),
+    (lambda: I.where(I, 2), "or (t != 0).where(x, y)"),
+    (lambda: M.gelu("erf"), "there is no approximation 'erf'"),
+    (lambda: M.gelu(None), "gelu: approximate: None does not fit"),
+    (lambda: M.celu("a"), "celu: alpha: 'a' does not fit"),
+    (lambda: M.selu(None), "selu: alpha: None does not fit"),
+    (lambda: M.hardsigmoid(beta="a"), "hardsigmoid: beta: 'a' does not fit"),
+    (lambda: M.isinf("yes"), "isinf: detect_positive: 'yes' does not fit"),
+    (lambda: M.copysign(None), "cannot take the sign of a tensor and NoneType"),
+    (lambda: M.lerp("a", 0.5), "cannot interpolate a tensor and str 'a'"),
+    (lambda: M.lerp(M, "a"), "cannot interpolate a tensor and str 'a'"),
+    (lambda: M.normalize("a"), "normalize: p: 'a' does not fit"),
+    (lambda: M.layernorm(eps=None), "layernorm: eps: None does not fit"),
+    (lambda: M.batchnorm(None, None, None, M), "cannot normalise a tensor and NoneType"),
     (lambda: M & M, "cannot apply & to float32"),
     (lambda: I | 1.5, "cannot apply | to float32"),
     (lambda: ~M, "cannot apply ~ to float32"),
@@ -234,7 +259,8 @@ def test_the_builtin_classes_catch_them_too() -> None:
 
 
 AXIS_NAMES = {"axis", "dim", "dim0", "dim1", "start_dim", "end_dim", "order"}
-OTHERS = {"chunks": 1, "sizes": 1, "repeats": 2, "index": I}
+OTHERS = {"chunks": 1, "sizes": 1, "repeats": 2, "index": I,
+          "weight": None, "bias": None, "mean": 0.0, "invstd": 1.0}  # fmt: skip
 
 
 def _takes_an_axis() -> Iterator[tuple[str, str]]:

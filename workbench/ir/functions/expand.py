@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from workbench.ir.functions import trigonometry
 from workbench.ir.functions.erf import erf
-from workbench.ir.functions.formulas import exp, log, sigmoid, tanh
+from workbench.ir.functions.formulas import exp, log, sigmoid, softplus, tanh
 from workbench.ir.functions.power import power
 from workbench.ir.node.ops import Ops
 from workbench.ir.rewriting.passes import Pass
@@ -22,21 +22,22 @@ x, y = var("x", "float"), var("y", "float")
 
 # fmt: off
 FUNCTION_RULES = RuleSet("expand-functions", [
-    Rule("exp-formula",     op(Ops.EXP, x),     exp),
-    Rule("log-formula",     op(Ops.LOG, x),     log),
-    Rule("sigmoid-formula", op(Ops.SIGMOID, x), sigmoid),
-    Rule("tanh-formula",    op(Ops.TANH, x),    tanh),
-    Rule("erf-formula",     op(Ops.ERF, x),     erf),
-    Rule("tan-formula",     op(Ops.TAN, x),     trigonometry.tan),
-    Rule("asin-formula",    op(Ops.ASIN, x),    trigonometry.asin),
-    Rule("acos-formula",    op(Ops.ACOS, x),    trigonometry.acos),
-    Rule("atan-formula",    op(Ops.ATAN, x),    trigonometry.atan),
-    Rule("sinh-formula",    op(Ops.SINH, x),    trigonometry.sinh),
-    Rule("cosh-formula",    op(Ops.COSH, x),    trigonometry.cosh),
-    Rule("asinh-formula",   op(Ops.ASINH, x),   trigonometry.asinh),
-    Rule("acosh-formula",   op(Ops.ACOSH, x),   trigonometry.acosh),
-    Rule("atanh-formula",   op(Ops.ATANH, x),   trigonometry.atanh),
-    Rule("pow-formula",     op(Ops.POW, x, y),  power),
+    Rule("exp-formula",      op(Ops.EXP, x),     exp),
+    Rule("log-formula",      op(Ops.LOG, x),     log),
+    Rule("sigmoid-formula",  op(Ops.SIGMOID, x), sigmoid),
+    Rule("softplus-formula", op(Ops.SOFTPLUS, x), softplus),
+    Rule("tanh-formula",     op(Ops.TANH, x),    tanh),
+    Rule("erf-formula",      op(Ops.ERF, x),     erf),
+    Rule("tan-formula",      op(Ops.TAN, x),     trigonometry.tan),
+    Rule("asin-formula",     op(Ops.ASIN, x),    trigonometry.asin),
+    Rule("acos-formula",     op(Ops.ACOS, x),    trigonometry.acos),
+    Rule("atan-formula",     op(Ops.ATAN, x),    trigonometry.atan),
+    Rule("sinh-formula",     op(Ops.SINH, x),    trigonometry.sinh),
+    Rule("cosh-formula",     op(Ops.COSH, x),    trigonometry.cosh),
+    Rule("asinh-formula",    op(Ops.ASINH, x),   trigonometry.asinh),
+    Rule("acosh-formula",    op(Ops.ACOSH, x),   trigonometry.acosh),
+    Rule("atanh-formula",    op(Ops.ATANH, x),   trigonometry.atanh),
+    Rule("pow-formula",      op(Ops.POW, x, y),  power),
 ])
 # fmt: on
 FUNCTIONS = frozenset(o for rule in FUNCTION_RULES.rules for o in rule.match.ops or ())

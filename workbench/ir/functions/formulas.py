@@ -39,6 +39,11 @@ def sigmoid(x: UOp) -> UOp:
     return 1.0 / (exp(-x) + 1.0)
 
 
+def softplus(x: UOp) -> UOp:
+    """Return log(1 + e ** x) as max(x, 0) + log(1 + e ** -|x|), which does not overflow."""
+    return x.max(0.0) + log1p(exp(-magnitude(x)))
+
+
 def tanh(x: UOp) -> UOp:
     """Return tanh(x): a rational function near 0, (1 - u) / (1 + u) with u = e ** -2|x| beyond.
 

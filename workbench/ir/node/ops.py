@@ -80,6 +80,7 @@ class Ops(Enum):
     EXP = "EXP"
     LOG = "LOG"
     SIGMOID = "SIGMOID"
+    SOFTPLUS = "SOFTPLUS"
     TANH = "TANH"
     ERF = "ERF"
     TAN = "TAN"
@@ -219,6 +220,10 @@ def _sigmoid(a: Array) -> Array:
     return np.ones_like(a) / (np.ones_like(a) + np.exp(-a))
 
 
+def _softplus(a: Array) -> Array:
+    return np.logaddexp(a, np.zeros_like(a))
+
+
 def _erf(a: Array) -> Array:
     """numpy has none: Python's, one element after the other."""
     return np.asarray(np.frompyfunc(math.erf, 1, 1)(a)).astype(np.asarray(a).dtype)
@@ -325,6 +330,8 @@ OPS: dict[Ops, OpInfo] = {
         word="log", is_function=True, cost=21.0),
     Ops.SIGMOID: Op(1, "t", "float", _wrap(_sigmoid), "1 / (1 + e ** -a)",
         word="sigmoid", is_function=True, cost=43.0),
+    Ops.SOFTPLUS: Op(1, "t", "float", _wrap(_softplus), "log(1 + e ** a)",
+        word="softplus", is_function=True, cost=72.0),
     Ops.TANH: Op(1, "t", "float", _wrap(np.tanh), "hyperbolic tangent",
         word="tanh", is_function=True, cost=68.0),
     Ops.ERF: Op(1, "t", "float", _erf, "error function: 2 / sqrt(pi) of e ** -t**2, 0 to a",

@@ -158,12 +158,17 @@ class Arithmetic(Base):
     def where(self, x: Operand, y: Operand) -> Self:
         """Return x where this tensor is true, else y.
 
-        Shapes: all three broadcast. Dtypes: x and y promote; this one is taken as bool.
-        Errors: DTypeError if x or y is not a tensor, an array or a number.
+        Shapes: all three broadcast. Dtypes: x and y promote; this one is bool.
+        Errors: DTypeError if this one is not bool, or x or y not a tensor, an array or a number.
         """
+        if not self.dtype.is_bool:
+            raise dtype_error(
+                f"where: a condition of {self.dtype}",
+                "a condition is a bool tensor, and this one has numbers",
+                "a comparison: (t > 0).where(x, y), or (t != 0).where(x, y)",
+            )
         yes, no = self._branches(x, y)
-        condition = cast_to(self.uop, dtypes.bool)
-        nodes = matched("choose between", condition, *promoted(yes.uop, no.uop))
+        nodes = matched("choose between", self.uop, *promoted(yes.uop, no.uop))
         return self._with(UOp(Ops.WHERE, nodes[1].dtype, nodes), yes, no)
 
     def _branches(self, x: Operand, y: Operand) -> tuple[Self, Self]:

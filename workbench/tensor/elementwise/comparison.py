@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Callable
 from typing import Any, Self
@@ -10,7 +11,7 @@ from workbench.base.dtypes import dtypes
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 from workbench.tensor.base import Base, Operand
-from workbench.tensor.operands.arguments import plain
+from workbench.tensor.operands.arguments import flag, plain
 from workbench.tensor.operands.broadcast import expanded
 
 
@@ -52,6 +53,22 @@ class ComparisonMixin(Base):
     def isnan(self) -> Self:
         """Return where self is not a number."""
         return self.ne(self)
+
+    def isinf(self, detect_positive: bool = True, detect_negative: bool = True) -> Self:
+        """Return where self is infinite; an argument that is False leaves out that sign."""
+        is_above = flag(detect_positive, "isinf: detect_positive")
+        is_below = flag(detect_negative, "isinf: detect_negative")
+        if not self.dtype.is_float or not (is_above or is_below):
+            return self._with(expanded(UOp.const(dtypes.bool, False), self.shape))
+        if is_above and is_below:
+            return self.abs().eq(math.inf)
+        return self.eq(math.inf if is_above else -math.inf)
+
+    def isfinite(self) -> Self:
+        """Return where self is a number and not infinite."""
+        if not self.dtype.is_float:
+            return self._with(expanded(UOp.const(dtypes.bool, True), self.shape))
+        return self.abs().lt(math.inf)
 
     def _compare(
         self, op: Ops, x: Operand, python: Callable[[Any, Any], Any], swap: bool = False

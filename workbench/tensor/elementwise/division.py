@@ -41,6 +41,20 @@ def remainder(a: UOp, b: UOp) -> UOp:
     return cast_to(with_sign_of(magnitude(rest), b), kind)
 
 
+def truncated_remainder(a: UOp, b: UOp) -> UOp:
+    """Return a - trunc(a / b) * b, which has the sign of a. No bools.
+
+    Of floats it is exact, whatever their sizes, and rounded once; integers modulo zero are 0.
+    """
+    if a.dtype.is_float:
+        kind, (a, b) = a.dtype, _widened(a, b)
+        return cast_to(a.alu(Ops.FMOD, b), kind)
+    a, b = filled(a, b)
+    rest = a % b
+    is_against = rest.ne(0) & ((a < 0) ^ (b < 0))
+    return is_against.where(rest - b, rest)
+
+
 def _floored(a: UOp, b: UOp) -> UOp:
     """Return floor(a / b) of floats, rounded once; as numpy does at zeros and infinities.
 

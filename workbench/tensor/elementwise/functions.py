@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Self
 
 from workbench.base.dtypes import dtypes
@@ -37,6 +38,10 @@ class Functions(Base):
     def log2(self) -> Self:
         """Return the logarithm to base 2."""
         return self._function(Ops.LOG2)
+
+    def log10(self) -> Self:
+        """Return the logarithm to base 10."""
+        return self._float(lambda x: x.log2() * math.log10(2))
 
     def sqrt(self) -> Self:
         """Return the square root; NaN of negative numbers."""

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Self
+import math
+from collections.abc import Callable
+from typing import NamedTuple, Self
 
-from workbench.base.dtypes import Const
-from workbench.ir.node.constants import identity
+from workbench.base.dtypes import Const, DType
 from workbench.ir.node.ops import REDUCTIONS, Ops
 from workbench.ir.node.shapes import Shape
 from workbench.ir.node.uop import UOp
 from workbench.tensor.base import Base
+from workbench.tensor.elementwise.pairs import added_exponentials
 from workbench.tensor.movement.movement import padded, reshaped, shrunk
 from workbench.tensor.operands.axes import one_axis
 from workbench.tensor.operands.broadcast import cast_to, expanded, wide_dtype
 from workbench.tensor.operands.numbered import numbered
-from workbench.tensor.reductions.reduce import combined, sum_dtype
+from workbench.tensor.reductions.reduce import combined, exponential_total, sum_dtype
 
 _DIRECT = 32
 _BLOCK = 8
@@ -26,7 +28,7 @@ _BLOCK."""
 
 
 class Cumulative(Base):
-    """cumsum, cumprod, cummax."""
+    """cumsum, cumprod, cummax, cummin, logcumsumexp."""
 
     __slots__ = ()
 
@@ -43,9 +45,30 @@ class Cumulative(Base):
 
         NaN is the greatest. Dtypes: positions are int32; of equal values, the last one's.
         """
-        place = one_axis(axis, self.ndim, "cummax")
-        op = Ops.ADD if self.dtype.is_bool else Ops.MAX
-        values = self._with(_on_axis(op, self.uop, place))
+        return self._extremes(Ops.MAX, axis, "cummax")
+
+    def cummin(self, axis: int = 0) -> tuple[Self, Self]:
+        """Return at each place along `axis` the least value up to it, and its position.
+
+        NaN is the least. Dtypes: positions are int32; of equal values, the last one's.
+        """
+        return self._extremes(Ops.MIN, axis, "cummin")
+
+    def logcumsumexp(self, axis: int = 0) -> Self:
+        """Return at each place along `axis` the logarithm of the sum of e ** self up to it, which
+        overflows nowhere.
+
+        Dtypes: integers and bools are taken as float32.
+        """
+        place, value = one_axis(axis, self.ndim, "logcumsumexp"), self._wide()
+        scan = Scan(added_exponentials, exponential_total, -math.inf)
+        return self._with(_on_axis(scan, value.uop, place)).cast(self._fraction())
+
+    def _extremes(self, op: Ops, axis: int, what: str) -> tuple[Self, Self]:
+        place = one_axis(axis, self.ndim, what)
+        if self.dtype.is_bool:
+            op = Ops.ADD if op is Ops.MAX else Ops.MUL
+        values = self._with(_on_axis(scan_of(op, self.dtype), self.uop, place))
         size = self.shape[place] if self.ndim else 1
         column = (size,) + (1,) * (self.ndim - 1 - place) if self.ndim else ()
         numbers = self._with(reshaped(numbered(size), column))
@@ -53,50 +76,71 @@ class Cumulative(Base):
         if self.dtype.is_float:
             is_last = is_last | self.isnan()
         positions = is_last.where(numbers, -1)
-        return values, self._with(_on_axis(Ops.MAX, positions.uop, place))
+        last = scan_of(Ops.MAX, positions.dtype)
+        return values, self._with(_on_axis(last, positions.uop, place))
 
     def _accumulated(self, op: Ops, axis: int, what: str) -> Self:
         place, kind = one_axis(axis, self.ndim, what), sum_dtype(self.dtype)
-        return self._with(_on_axis(op, cast_to(self.uop, kind), place))
+        value = cast_to(self.uop, kind)
+        return self._with(_on_axis(scan_of(op, kind), value, place))
 
 
-def _on_axis(op: Ops, value: UOp, axis: int) -> UOp:
+class Scan(NamedTuple):
+    """An associative combination: of two values, of all along an axis (which keeps size 1), and
+    the value that changes nothing."""
+
+    pair: Callable[[UOp, UOp], UOp]
+    total: Callable[[UOp, int], UOp]
+    neutral: Const
+
+
+def scan_of(op: Ops, dtype: DType) -> Scan:
+    """Return the combination by a reduction's op."""
+    return Scan(
+        lambda a, b: a.alu(op, b),
+        lambda value, axis: combined(op, value, (axis,)),
+        REDUCTIONS[op].identity(dtype),
+    )
+
+
+def _on_axis(scan: Scan, value: UOp, axis: int) -> UOp:
     """Return `value` combined along `axis` up to each element."""
     if not value.size or not value.shape or value.shape[axis] == 1:
         return value
     wide = cast_to(value, wide_dtype(value.dtype))
-    return cast_to(_running(op, wide, axis), value.dtype)
+    return cast_to(_running(scan, wide, axis), value.dtype)
 
 
-def _running(op: Ops, value: UOp, axis: int) -> UOp:
-    """Return the running reduction along `axis`.
+def _running(scan: Scan, value: UOp, axis: int) -> UOp:
+    """Return the running combination along `axis`.
 
-    Rewrite: running(x)[i] -> the reduction over j of x[j] where j <= i, else the op's identity.
+    Rewrite: running(x)[i] -> the total over j of x[j] where j <= i, else the neutral value.
     """
     lead, size, rest = _around(value, axis)
     if size > _DIRECT:
-        return _in_blocks(op, value, axis)
+        return _in_blocks(scan, value, axis)
     ones = (1,) * len(rest)
     row = reshaped(numbered(size), (1, size, *ones))
     column = reshaped(numbered(size), (size, 1, *ones))
     square, cube = (size, size, *ones), (*lead, size, size, *rest)
     before = expanded(row, square) <= expanded(column, square)
     values = expanded(reshaped(value, (*lead, 1, size, *rest)), cube)
-    prefix = expanded(before, cube).where(values, identity(op, value.dtype))
-    return reshaped(combined(op, prefix, (axis + 1,)), value.shape)
+    prefix = expanded(before, cube).where(values, value.like(scan.neutral))
+    return reshaped(scan.total(prefix, axis + 1), value.shape)
 
 
-def _in_blocks(op: Ops, value: UOp, axis: int) -> UOp:
+def _in_blocks(scan: Scan, value: UOp, axis: int) -> UOp:
     lead, size, rest = _around(value, axis)
-    count, neutral = -(-size // _BLOCK), REDUCTIONS[op].identity(value.dtype)
-    value = _padded(value, axis, (0, count * _BLOCK - size), neutral)
+    count = -(-size // _BLOCK)
+    value = _padded(value, axis, (0, count * _BLOCK - size), scan.neutral)
     blocks = reshaped(value, (*lead, count, _BLOCK, *rest))
-    totals = reshaped(combined(op, blocks, (axis + 1,)), (*lead, count, *rest))
-    # A block follows the total up to the block before; the first follows the identity.
-    up_to = _cut(_running(op, totals, axis), axis, count - 1)
-    before = reshaped(_padded(up_to, axis, (1, 0), neutral), (*lead, count, 1, *rest))
-    scan = expanded(before, blocks.shape).alu(op, _running(op, blocks, axis + 1))
-    return _cut(reshaped(scan, value.shape), axis, size)
+    totals = reshaped(scan.total(blocks, axis + 1), (*lead, count, *rest))
+    # A block follows the total up to the block before; the first follows the neutral value.
+    up_to = _cut(_running(scan, totals, axis), axis, count - 1)
+    shifted = _padded(up_to, axis, (1, 0), scan.neutral)
+    before = expanded(reshaped(shifted, (*lead, count, 1, *rest)), blocks.shape)
+    whole = scan.pair(before, _running(scan, blocks, axis + 1))
+    return _cut(reshaped(whole, value.shape), axis, size)
 
 
 def _around(value: UOp, axis: int) -> tuple[Shape, int, Shape]:

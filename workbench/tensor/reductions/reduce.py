@@ -6,6 +6,7 @@ import math
 from typing import Self
 
 from workbench.base.dtypes import Const, DType, dtypes
+from workbench.ir.functions.signs import magnitude
 from workbench.ir.node import construct
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.shapes import Shape
@@ -165,6 +166,19 @@ def combined(op: Ops, value: UOp, axes: tuple[int, ...]) -> UOp:
     float16 and bfloat16 are combined in float32, and the result is cast back."""
     wide = cast_to(value, wide_dtype(value.dtype))
     return cast_to(construct.reduce_axis(wide, axes, op), value.dtype)
+
+
+def exponential_total(value: UOp, axis: int) -> UOp:
+    """Return log(sum(e ** value)) of a float of at least 32 bits along `axis`, which keeps size 1.
+
+    The greatest value is subtracted first and added last; an infinite one as it is.
+    """
+    greatest = combined(Ops.MAX, value, (axis,))
+    # Infinity minus infinity would be NaN.
+    is_finite = magnitude(greatest) < math.inf
+    shift = is_finite.where(greatest, greatest.like(0.0))
+    powers = (value - expanded(shift, value.shape)).alu(Ops.EXP)
+    return combined(Ops.ADD, powers, (axis,)).alu(Ops.LOG) + shift
 
 
 def reduced_shape(shape: Shape, axes: tuple[int, ...], keepdim: bool) -> Shape:

@@ -1,4 +1,4 @@
-"""Reductions built on others: variance, softmax, normalised layers."""
+"""Reductions built on others: variance and softmax."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from workbench.tensor.reductions.reduce import reduced_shape
 
 
 class Statistics(Base):
-    """var, std, softmax, log_softmax, logsumexp, layernorm.
+    """var, std, their pairs with the mean, softmax, softmin, log_softmax, logsumexp.
 
     Dtypes: integers and bools are taken as float32.
     """
@@ -42,6 +42,18 @@ class Statistics(Base):
         """Return the standard deviation over `axis`: the square root of `var`."""
         return self.var(axis, keepdim, correction).sqrt()
 
+    def var_mean(
+        self, axis: Axes = None, keepdim: bool = False, correction: int = 1
+    ) -> tuple[Self, Self]:
+        """Return `var` and `mean` over `axis`."""
+        return self.var(axis, keepdim, correction), self.mean(axis, keepdim)
+
+    def std_mean(
+        self, axis: Axes = None, keepdim: bool = False, correction: int = 1
+    ) -> tuple[Self, Self]:
+        """Return `std` and `mean` over `axis`."""
+        return self.std(axis, keepdim, correction), self.mean(axis, keepdim)
+
     def softmax(self, axis: int = -1, dtype: DType | str | None = None) -> Self:
         """Return e ** self over its sum along `axis`; with `dtype` the values are cast before.
 
@@ -50,6 +62,11 @@ class Statistics(Base):
         value = self if dtype is None else self.cast(dtype)
         powers = value._below_greatest(axis, "softmax").exp()
         return (powers / powers.sum(axis, keepdim=True)).cast(value._fraction())
+
+    def softmin(self, axis: int = -1, dtype: DType | str | None = None) -> Self:
+        """Return `softmax` of -self. Dtypes: unsigned integers are taken as float32 first."""
+        value = self if self.dtype.kind == "int" else self.cast(self._fraction())
+        return value.neg().softmax(axis, dtype)
 
     def log_softmax(self, axis: int = -1, dtype: DType | str | None = None) -> Self:
         """Return the logarithm of `softmax`, without its loss of precision."""
@@ -75,14 +92,6 @@ class Statistics(Base):
         total = (value - shift).exp().sum(axis, keepdim=True).log() + shift
         shape = reduced_shape(self.shape, axes, keepdim)
         return total.reshape(shape).cast(self._fraction())
-
-    def layernorm(self, axis: Axes = -1, eps: float = 1e-5) -> Self:
-        """Return (self - mean) / sqrt(variance + `eps`) over `axis`; the variance is that of
-        all elements (correction 0)."""
-        value = self._wide()
-        apart = value - value.mean(axis, keepdim=True)
-        spread = apart.square().mean(axis, keepdim=True) + eps
-        return (apart * spread.rsqrt()).cast(self._fraction())
 
     def _below_greatest(self, axis: int, what: str) -> Self:
         value = self._wide()
