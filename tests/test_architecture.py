@@ -48,6 +48,7 @@ LAYERS: dict[str, tuple[int, str]] = {
     "workbench.search":             (8, "kernel"),
     "workbench.worker":             (8, "kernel"),
     "workbench.tensor":             (8, "tensor"),
+    "workbench.nn":                 (9, "nn"),
     "workbench.viz":                (9, "viz"),
     "workbench":                    (10, "entry"),
     "workbench.bench":              (10, "entry"),

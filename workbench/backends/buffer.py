@@ -7,7 +7,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from workbench.backends.memory import Lease, Memory, memories, memory_named
+from workbench.backends.memory import (
+    Bytes,
+    HostBytes,
+    Lease,
+    Memory,
+    memories,
+    memory_named,
+)
 from workbench.base.dtypes import DType
 from workbench.base.errors import DeviceError
 from workbench.base.unpicklable import Unpicklable
@@ -36,8 +43,10 @@ class Buffer(Unpicklable):
         memory = memories.get(device) or memory_named(device)
         self.device, self.dtype, self.size = device, dtype, size
         self.nbytes: int = size * dtype.itemsize
-        self._lease = Lease(memory.pool, self.nbytes)
-        block = self._lease.block
+        self._use(Lease(memory.pool, self.nbytes))
+
+    def _use(self, lease: Lease | HostBytes) -> None:
+        self._lease, block = lease, lease.block
         self.handle, self.offset, self.address = block.handle, 0, block.address
 
     def __repr__(self) -> str:
@@ -49,6 +58,26 @@ class Buffer(Unpicklable):
         buffer = Buffer(device, dtype, values.size)
         buffer.copy_in(values)
         return buffer
+
+    @staticmethod
+    def over(device: str, dtype: DType, data: Bytes) -> Buffer | None:
+        """Return a Buffer whose memory is `data`, uint8 of this process, which is not copied: what
+        is written to one is read in the other. None where that cannot be: the memory of the device
+        is elsewhere, or an element would not be aligned."""
+        memory = memories.get(device) or memory_named(device)
+        handle = memory.adopt(data) if data.size else None
+        if handle is None or memory.address(handle) % dtype.itemsize:
+            return None
+        buffer = object.__new__(Buffer)
+        buffer.device, buffer.dtype, buffer.nbytes = device, dtype, data.size
+        buffer.size = data.size // dtype.itemsize
+        buffer._use(HostBytes(memory.pool, handle, data))
+        return buffer
+
+    @property
+    def is_adopted(self) -> bool:
+        """Whether its memory is that of another owner, such as a file."""
+        return isinstance(self._lease, HostBytes)
 
     @property
     def memory(self) -> Memory:

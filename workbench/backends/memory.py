@@ -64,6 +64,11 @@ class Memory(ABC):
     ) -> None:
         """Copy memory to other memory of the same device."""
 
+    def adopt(self, data: Bytes) -> Any:
+        """Return a handle for bytes of this process, to use them in place; None where that cannot
+        be. `free` is not called for it."""
+        return None
+
     def address(self, handle: Any) -> int:
         """Return its address in this process's memory; 0 where it has none."""
         return 0
@@ -198,6 +203,21 @@ class Lease:
     def __del__(self) -> None:
         if hasattr(self, "block"):
             self.pool.release(self.block)
+
+
+class HostBytes:
+    """Bytes of this process that a Buffer uses in place. They are in no pool."""
+
+    __slots__ = ("block", "data", "nbytes", "pool")
+
+    def __init__(self, pool: BufferPool, handle: Any, data: Bytes):
+        self.pool, self.data, self.nbytes = pool, data, data.size
+        self.block = Block(handle, data.size, pool.memory.address(handle))
+
+    @property
+    def __array_interface__(self) -> dict[str, Any]:
+        interface: dict[str, Any] = self.data.__array_interface__
+        return interface
 
 
 memories: dict[str, Memory] = {}

@@ -56,7 +56,10 @@ LIVE = Setting("LIVE", 2)
 """How a notebook shows `explore`: 2 the workbench, with prefetched measurements; 1 the workbench,
 which measures on request; 0 a static picture."""
 
-_SETTINGS = {s.name: s for s in (DEV, DEBUG, LIVE)}
+TRAINING = Setting("TRAINING", 0)
+"""1 while a model is trained: dropout drops, and normalisation uses the statistics of the batch."""
+
+_SETTINGS = {s.name: s for s in (DEV, DEBUG, LIVE, TRAINING)}
 
 
 class Context:

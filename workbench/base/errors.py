@@ -7,6 +7,8 @@
     +-- DTypeError            cast first                               (also a TypeError)
     +-- DeviceError           choose or install another device         (also a RuntimeError)
     +-- KernelOptError        choose another opt or amount             (also a ValueError)
+    +-- FileError             another file: this one is not what it says   (also a ValueError)
+    +-- StateError            other keys, or a model of other shapes   (also a ValueError, KeyError)
     +-- JitError              call the captured function as it was     (also a RuntimeError)
     +-- VerifyError           a graph broke a rule of its level        (also a ValueError)
     +-- RegisterError         register it otherwise                    (also a ValueError)
@@ -58,6 +60,14 @@ class DeviceError(WorkbenchError, RuntimeError):
 
 class KernelOptError(WorkbenchError, ValueError):
     """An opt is not legal on this kernel."""
+
+
+class FileError(WorkbenchError, ValueError):
+    """A file cannot be opened, is damaged, or does not hold what was asked for."""
+
+
+class StateError(WorkbenchError, ValueError, KeyError):
+    """A state dict does not fit a model."""
 
 
 class JitError(WorkbenchError, RuntimeError):

@@ -6,7 +6,7 @@ import contextlib
 import errno
 import os
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from secrets import token_hex
 
@@ -31,6 +31,34 @@ def write_whole(path: str | os.PathLike[str], make: Callable[[], str]) -> Path:
     except (OSError, ValueError) as error:
         raise _refused(target, error) from error
     return target
+
+
+@contextlib.contextmanager
+def part_file(path: str | os.PathLike[str]) -> Iterator[Path]:
+    """Give the block a path to write to; what it wrote is at `path` when the block has ended, and
+    where it raises, what was there stays.
+
+    Errors: WorkbenchError where nothing can be written at `path`.
+    """
+    try:
+        target = Path(path).resolve()  # a link's target
+    except TypeError:
+        because = f"{type(path).__name__} is not a path"
+        raise WorkbenchError("cannot write a file", because, '"file"') from None
+    _look(target)
+    is_there = target.exists()
+    part = target.with_name(f".new-{token_hex(8)}")
+    try:
+        part.touch(0o600 if is_there else 0o666, exist_ok=False)
+        yield part
+        if is_there:
+            shutil.copymode(target, part)
+        os.replace(part, target)
+    except OSError as error:
+        raise _refused(target, error) from error
+    finally:
+        with contextlib.suppress(OSError):
+            part.unlink()
 
 
 def replace_file(

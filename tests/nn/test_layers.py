@@ -1,0 +1,236 @@
+"""Layers against PyTorch's, with the same weights, by the same names."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.peers import torch
+from tests.tensor.agree import numbers
+from workbench import Context, Tensor, dtypes, nn
+from workbench.base.errors import DTypeError, ShapeError
+from workbench.nn.state import get_state_dict, load_state_dict
+
+T = torch.nn
+ROWS: list[tuple[str, Callable[[], Any], Callable[[], Any], tuple[int, ...]]] = [
+    ("Linear", lambda: nn.Linear(5, 3), lambda: T.Linear(5, 3), (2, 4, 5)),
+    (
+        "Linear without bias",
+        lambda: nn.Linear(5, 3, bias=False),
+        lambda: T.Linear(5, 3, bias=False),
+        (5,),
+    ),
+    ("Conv1d", lambda: nn.Conv1d(2, 4, 3), lambda: T.Conv1d(2, 4, 3), (2, 2, 7)),
+    (
+        "Conv1d same",
+        lambda: nn.Conv1d(2, 4, 3, padding="same", dilation=2),
+        lambda: T.Conv1d(2, 4, 3, padding="same", dilation=2),
+        (2, 2, 9),
+    ),
+    ("Conv2d", lambda: nn.Conv2d(2, 4, 3), lambda: T.Conv2d(2, 4, 3), (2, 2, 6, 5)),
+    (
+        "Conv2d strides",
+        lambda: nn.Conv2d(4, 6, (3, 2), (2, 1), (1, 2), (1, 2), groups=2, bias=False),
+        lambda: T.Conv2d(4, 6, (3, 2), (2, 1), (1, 2), (1, 2), groups=2, bias=False),
+        (2, 4, 7, 6),
+    ),
+    (
+        "Conv2d same",
+        lambda: nn.Conv2d(2, 3, (3, 5), padding="same"),
+        lambda: T.Conv2d(2, 3, (3, 5), padding="same"),
+        (1, 2, 6, 7),
+    ),
+    (
+        "Conv3d",
+        lambda: nn.Conv2d(2, 3, (2, 3, 2)),
+        lambda: T.Conv3d(2, 3, (2, 3, 2)),
+        (1, 2, 4, 5, 3),
+    ),
+    ("BatchNorm", lambda: nn.BatchNorm(3), lambda: T.BatchNorm2d(3), (4, 3, 2, 5)),
+    (
+        "BatchNorm 3d",
+        lambda: nn.BatchNorm3d(3, eps=0.1, affine=False),
+        lambda: T.BatchNorm3d(3, eps=0.1, affine=False),
+        (4, 3, 2, 2, 2),
+    ),
+    ("BatchNorm 1d", lambda: nn.BatchNorm(3), lambda: T.BatchNorm1d(3), (4, 3)),
+    (
+        "BatchNorm of batches",
+        lambda: nn.BatchNorm2d(3, track_running_stats=False),
+        lambda: T.BatchNorm2d(3, track_running_stats=False),
+        (4, 3, 2, 5),
+    ),
+    ("LayerNorm", lambda: nn.LayerNorm(5), lambda: T.LayerNorm(5), (2, 3, 5)),
+    (
+        "LayerNorm of two axes",
+        lambda: nn.LayerNorm((3, 5), eps=0.1),
+        lambda: T.LayerNorm((3, 5), eps=0.1),
+        (2, 3, 5),
+    ),
+    (
+        "LayerNorm without weights",
+        lambda: nn.LayerNorm(5, elementwise_affine=False),
+        lambda: T.LayerNorm(5, elementwise_affine=False),
+        (2, 5),
+    ),
+    ("GroupNorm", lambda: nn.GroupNorm(2, 6), lambda: T.GroupNorm(2, 6), (2, 6, 3, 3)),
+    (
+        "GroupNorm without weights",
+        lambda: nn.GroupNorm(3, 6, eps=0.1, affine=False),
+        lambda: T.GroupNorm(3, 6, eps=0.1, affine=False),
+        (2, 6, 3),
+    ),
+    (
+        "InstanceNorm",
+        lambda: nn.InstanceNorm(3),
+        lambda: T.InstanceNorm2d(3, affine=True),
+        (2, 3, 4, 4),
+    ),
+    (
+        "InstanceNorm without weights",
+        lambda: nn.InstanceNorm(3, affine=False),
+        lambda: T.InstanceNorm1d(3),
+        (2, 3, 8),
+    ),
+    ("RMSNorm", lambda: nn.RMSNorm(6), lambda: T.RMSNorm(6, eps=1e-6), (2, 4, 6)),
+    (
+        "RMSNorm without weights",
+        lambda: nn.RMSNorm(6, 0.1, elementwise_affine=False),
+        lambda: T.RMSNorm(6, 0.1, elementwise_affine=False),
+        (2, 6),
+    ),
+]
+"""Name, layer, PyTorch's, shape of the input."""
+
+
+def twins(ours: Any, theirs: Any) -> None:
+    """Give both layers the same random weights, by name. The names must be the same."""
+    rng = np.random.default_rng(1)
+    state = {}
+    for name, value in theirs.state_dict().items():
+        if value.is_floating_point():  # a running variance is above 0
+            value.copy_(torch.from_numpy(rng.uniform(0.5, 1.5, value.shape)))
+        state[name] = Tensor(value.numpy())
+    load_state_dict(ours, state, verbose=False)
+
+
+@pytest.mark.parametrize(
+    ("name", "make", "peer", "shape"), ROWS, ids=[r[0] for r in ROWS]
+)
+def test_a_layer_computes_what_pytorch_does(
+    name: str, make: Any, peer: Any, shape: tuple[int, ...]
+) -> None:
+    ours, theirs = make(), peer().eval()
+    twins(ours, theirs)
+    x = numbers(shape)
+    want = theirs(torch.from_numpy(x)).detach().numpy()
+    np.testing.assert_allclose(ours(Tensor(x)).numpy(), want, rtol=2e-5, atol=2e-5)
+
+
+def test_layer_norm_of_channels_is_that_of_a_permuted_image() -> None:
+    ours, theirs = nn.LayerNorm2d(3), T.LayerNorm(3)
+    twins(ours, theirs)
+    x = numbers((2, 3, 4, 5))
+    image = torch.from_numpy(x).permute(0, 2, 3, 1)
+    want = theirs(image).permute(0, 3, 1, 2).detach().numpy()
+    np.testing.assert_allclose(ours(Tensor(x)).numpy(), want, rtol=2e-5, atol=2e-5)
+
+
+@pytest.mark.parametrize("bias", [True, False])
+def test_a_cell_steps_as_pytorch_s_does(bias: bool) -> None:
+    ours, theirs = nn.LSTMCell(4, 3, bias), T.LSTMCell(4, 3, bias)
+    twins(ours, theirs)
+    steps = numbers((3, 2, 4))
+    state, want = None, None
+    for x in steps:
+        state = ours(Tensor(x), state)
+        want = theirs(torch.from_numpy(x), want)
+    assert state is not None and want is not None
+    for a, b in zip(state, want, strict=True):
+        np.testing.assert_allclose(a.numpy(), b.detach().numpy(), rtol=1e-5, atol=1e-5)
+
+
+def test_an_embedding_looks_rows_up() -> None:
+    ours, theirs = nn.Embedding(7, 3), T.Embedding(7, 3)
+    twins(ours, theirs)
+    index = np.array([[0, 6, 3], [3, 3, 1]])
+    want = theirs(torch.from_numpy(index)).detach().numpy()
+    np.testing.assert_array_equal(ours(Tensor(index)).numpy(), want)
+    second = ours(Tensor(index.T.copy())).schedule()
+    assert [item.kernel is None for item in second].count(False) == 1
+
+
+def test_batch_norm_in_training_uses_its_batch() -> None:
+    ours, theirs = nn.BatchNorm(3), T.BatchNorm2d(3).train()
+    twins(ours, theirs)
+    x = numbers((4, 3, 2, 5))
+    with Context(TRAINING=1):
+        y = ours(Tensor(x))
+    want = theirs(torch.from_numpy(x)).detach().numpy()
+    np.testing.assert_allclose(y.numpy(), want, rtol=2e-5, atol=2e-5)
+
+
+@pytest.mark.parametrize(
+    ("make", "bound"),
+    [
+        (lambda: nn.Linear(64, 50), 1 / 8),
+        (lambda: nn.Conv2d(4, 50, 4), 1 / 8),
+        (lambda: nn.Conv2d(8, 50, 4, groups=2), 1 / 128**0.5),
+        (lambda: nn.Embedding(50, 100), 0.2),
+        (lambda: nn.LSTMCell(50, 64), 1 / 8),
+    ],
+)
+def test_weights_begin_uniform_up_to_a_bound(make: Any, bound: float) -> None:
+    Tensor.manual_seed(3)
+    for name, tensor in get_state_dict(make()).items():
+        values = tensor.numpy()
+        if "bias_" in name:
+            assert not values.any()
+            continue
+        assert np.abs(values).max() <= bound and values.dtype == np.float32
+        if values.size > 1000:
+            assert np.abs(values).max() > 0.99 * bound
+            assert abs(values.std() / (bound / 3**0.5) - 1) < 0.05
+
+
+def test_layers_keep_half_precision() -> None:
+    layer = nn.RMSNorm(4, elementwise_affine=False)
+    x = Tensor(numbers((2, 4))).half() * 10000
+    y = layer(x)
+    assert y.dtype is dtypes.float16 and np.isfinite(y.numpy()).all()
+
+
+def test_a_layer_is_applied_on_the_device_of_its_weights() -> None:
+    x = numbers((2, 3, 5, 5))
+    layer = nn.Conv2d(3, 4, 3)
+    want = layer(Tensor(x)).numpy()
+    with Context(DEV="PYTHON"):
+        emulated = nn.Conv2d(3, 4, 3)
+    load_state_dict(emulated, get_state_dict(layer), verbose=False)
+    assert emulated.weight.device == "PYTHON"
+    y = emulated(Tensor(x, device="PYTHON"))
+    np.testing.assert_allclose(y.numpy(), want, rtol=1e-5, atol=1e-6)
+
+
+REFUSED: list[tuple[Callable[[], Any], type[Exception], str]] = [
+    (lambda: nn.Linear(0, 3), ShapeError, "in_features"),
+    (lambda: nn.Linear(3, 2.5), DTypeError, "out_features"),  # type: ignore[arg-type]
+    (lambda: nn.Linear(3, 4)(Tensor.zeros(2, 5)), ShapeError, r"must be 3"),
+    (lambda: nn.Conv2d(3, 4, 3, groups=2), ShapeError, "divide both 3 and 4"),
+    (lambda: nn.Conv2d(3, 4, 3, padding="valid"), ShapeError, "same"),
+    (lambda: nn.Conv2d(3, 4, 3, padding="same", stride=2), ShapeError, "stride=1"),
+    (lambda: nn.GroupNorm(4, 6), ShapeError, "divide the 6"),
+    (lambda: nn.GroupNorm(2, 6)(Tensor.zeros(2, 8, 3)), ShapeError, r"\(batch, 6"),
+    (lambda: nn.LayerNorm(3)(Tensor.zeros(2, 4)), ShapeError, "last axes"),
+    (lambda: nn.Embedding(3, 4)(Tensor([1.0])), DTypeError, "integer"),
+    (lambda: nn.LSTMCell(3, 4)(Tensor.zeros(3)), ShapeError, r"\(batch, 3\)"),
+]
+
+
+@pytest.mark.parametrize(("call", "error", "words"), REFUSED)
+def test_what_a_layer_cannot_be_is_said(call: Any, error: Any, words: str) -> None:
+    with pytest.raises(error, match=words):
+        call()

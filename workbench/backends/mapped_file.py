@@ -1,0 +1,35 @@
+"""Files as memory of this process: their pages are read when they are first touched."""
+
+from __future__ import annotations
+
+import mmap
+import os
+from pathlib import Path
+
+import numpy as np
+
+from workbench.backends.memory import Bytes
+from workbench.base.errors import FileError
+
+
+def file_bytes(path: str | os.PathLike[str], is_shared: bool = False) -> Bytes:
+    """Return the bytes of a file, mapped into memory. As long as the array lives, the file must
+    not become shorter; replacing it by another file does no harm.
+
+    What is written to the array stays in this process; with `is_shared` it changes the file.
+    Errors: FileError for a path that is not a file, or may not be read (shared: or written).
+    """
+    try:
+        with open(path, "r+b" if is_shared else "rb") as file:
+            if os.fstat(file.fileno()).st_size == 0:
+                return np.empty(0, np.uint8)
+            access = mmap.ACCESS_WRITE if is_shared else mmap.ACCESS_COPY
+            pages = mmap.mmap(file.fileno(), 0, access=access)
+    except (OSError, ValueError, TypeError) as error:
+        because = getattr(error, "strerror", None) or str(error)
+        raise FileError(f"cannot open {_name(path)}", because) from error
+    return np.frombuffer(pages, np.uint8)
+
+
+def _name(path: object) -> str:
+    return str(path) if isinstance(path, str | Path) else repr(path)[:60]

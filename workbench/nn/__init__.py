@@ -1,0 +1,18 @@
+"""Neural networks: layers, optimisers, state dicts, data sets. Names and arguments are tinygrad's,
+and names in state dicts PyTorch's.
+"""
+
+from workbench.nn import state as state
+from workbench.nn.convolution import Conv1d as Conv1d
+from workbench.nn.convolution import Conv2d as Conv2d
+from workbench.nn.linear import Embedding as Embedding
+from workbench.nn.linear import Linear as Linear
+from workbench.nn.linear import LSTMCell as LSTMCell
+from workbench.nn.normalization import BatchNorm as BatchNorm
+from workbench.nn.normalization import BatchNorm2d as BatchNorm2d
+from workbench.nn.normalization import BatchNorm3d as BatchNorm3d
+from workbench.nn.normalization import GroupNorm as GroupNorm
+from workbench.nn.normalization import InstanceNorm as InstanceNorm
+from workbench.nn.normalization import LayerNorm as LayerNorm
+from workbench.nn.normalization import LayerNorm2d as LayerNorm2d
+from workbench.nn.normalization import RMSNorm as RMSNorm

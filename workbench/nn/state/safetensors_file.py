@@ -1,0 +1,146 @@
+"""Safetensors files: a header of JSON, and the tensors' bytes in a row.
+
+The `safetensors` package checks each file, and writes it; it is loaded when it is needed.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import struct
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from workbench.backends.memory import Bytes
+from workbench.base.dtypes import DType, dtypes
+from workbench.base.errors import FileError
+from workbench.base.files import part_file
+from workbench.base.libraries import library
+from workbench.nn.state.adopted_tensor import tensor_over
+from workbench.nn.state.byte_reader import Source, source_bytes
+from workbench.tensor.operands.arguments import MOST_AXES, short
+from workbench.tensor.operands.refuse import where
+from workbench.tensor.tensor import Tensor
+
+_LENGTH = struct.Struct("<Q")
+"""The number of bytes of the header, before it."""
+
+
+def safe_load(fn: Source) -> dict[str, Tensor]:
+    """Return the tensors of a .safetensors file by name, on the default device.
+
+    Where the device shares this process's memory they use the file's pages in place, which are
+    read when they are first needed: what is written to a tensor does not change the file.
+    Errors: FileError for a damaged file, or one with element types that we lack.
+    """
+    data, first, header = _verified(fn)
+    return {
+        name: _tensor(name, row, data[first:])
+        for name, row in header.items()
+        if name != "__metadata__"
+    }
+
+
+def safe_load_metadata(fn: Source) -> tuple[Tensor, int, dict[str, Any]]:
+    """Return the bytes of a .safetensors file, where the tensors begin, and its header.
+
+    Errors: FileError for a damaged file.
+    """
+    data, first, header = _verified(fn)
+    return tensor_over(data, dtypes.uint8, data.shape), first, header
+
+
+def safe_save(
+    tensors: Mapping[str, Tensor],
+    fn: str | os.PathLike[str],
+    metadata: Mapping[str, str] | None = None,
+) -> None:
+    """Write tensors, and texts about them, to a .safetensors file.
+
+    What was at `fn` before stays until all is written; tensors that are mapped from it keep it.
+    Errors: FileError for values that are not tensors, WorkbenchError where nothing can be
+    written.
+    """
+    package = library("safetensors.numpy")
+    arrays: dict[str, np.ndarray[Any, Any]] = {}
+    for name, tensor in tensors.items():
+        if not (isinstance(name, str) and isinstance(tensor, Tensor)):
+            because = f"{short(name)} is {short(tensor)}, and must be a tensor"
+            raise FileError("cannot save a state dict", because, "", where())
+        arrays[name] = _array(tensor)
+    with part_file(fn) as part:
+        package.save_file(arrays, part, dict(metadata) if metadata else None)
+
+
+def _array(tensor: Tensor) -> np.ndarray[Any, Any]:
+    """Return the values, contiguous; bfloat16 stays itself."""
+    if tensor.dtype is dtypes.bfloat16:
+        bits = tensor.realize().bitcast(dtypes.uint16).numpy()
+        return np.asarray(bits, order="C").view(dtypes.bfloat16.numpy)
+    return np.asarray(tensor.numpy(), order="C")
+
+
+def _verified(fn: Source) -> tuple[Bytes, int, dict[str, Any]]:
+    """Return a file's bytes, where its tensors begin, and its header, checked by the package."""
+    package = library("safetensors")
+    data = source_bytes(fn)
+    try:
+        if isinstance(fn, Tensor):
+            package.deserialize(data.tobytes())
+        else:
+            package.safe_open(fn, "np")
+        (length,) = _LENGTH.unpack(bytes(data[: _LENGTH.size]))
+        first = _LENGTH.size + length
+        header: dict[str, Any] = json.loads(bytes(data[_LENGTH.size : first]))
+    except (package.SafetensorError, struct.error, ValueError, OSError) as error:
+        raise FileError(
+            f"cannot load {short(fn) if isinstance(fn, Tensor) else fn}",
+            f"it is not a whole .safetensors file: {error}"[:300],
+            "",
+            where(),
+        ) from error
+    return data, first, header
+
+
+def _tensor(name: str, row: Any, data: Bytes) -> Tensor:
+    """Return a tensor by its row of the header.
+
+    The package has compared shape, type and place with each other. The file may be another one by
+    now, so that they are compared with the bytes once more.
+    """
+    dtype, shape = _DTYPES.get(row["dtype"]), tuple(row["shape"])
+    start, stop = row["data_offsets"]
+    if dtype is None:
+        raise FileError(
+            f"cannot load {short(name)}: no tensor has the element type {row['dtype']}",
+            "the types are " + ", ".join(_DTYPES),
+        )
+    nbytes = math.prod(shape) * dtype.itemsize
+    in_range = math.prod(max(1, n) for n in shape) < 1 << 63 and len(shape) <= MOST_AXES
+    if not (0 <= start <= stop <= data.size and stop - start == nbytes and in_range):
+        raise FileError(
+            f"cannot load {short(name)}",
+            f"it is of shape {short(shape)} at bytes {start} to {stop} of {data.size}",
+        )
+    return tensor_over(data[start:stop], dtype, shape)
+
+
+_DTYPES: dict[str, DType] = {
+    "BOOL": dtypes.bool,
+    "I8": dtypes.int8,
+    "I16": dtypes.int16,
+    "I32": dtypes.int32,
+    "I64": dtypes.int64,
+    "U8": dtypes.uint8,
+    "U16": dtypes.uint16,
+    "U32": dtypes.uint32,
+    "U64": dtypes.uint64,
+    "F16": dtypes.float16,
+    "BF16": dtypes.bfloat16,
+    "F32": dtypes.float32,
+    "F64": dtypes.float64,
+}
+"""Element types by their names in a header."""

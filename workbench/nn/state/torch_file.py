@@ -1,0 +1,218 @@
+"""PyTorch's files, of `torch.save`: a zip archive, or before PyTorch 1.6 pickles in a row.
+
+A pickle describes the tensors, and names storages, whose bytes stand elsewhere in the file.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from workbench.backends.memory import Bytes
+from workbench.base.dtypes import DType, dtypes
+from workbench.base.errors import FileError
+from workbench.nn.state.byte_reader import ByteReader, Source, source_bytes
+from workbench.nn.state.pickle_reader import PickleReader, plain_set
+from workbench.nn.state.torch_storage import (
+    STORAGE_DTYPES,
+    TorchStorage,
+    storage_view,
+)
+from workbench.nn.state.zip_file import zip_members
+from workbench.tensor.tensor import Tensor
+
+_MAGIC = 0x1950A86A20F9469CFC6C
+"""The first pickle of a file without an archive."""
+_PROTOCOL = 1001
+"""The second one."""
+
+
+def torch_load(fn: Source) -> Any:
+    """Return what `torch.save` wrote: tensors, in dicts, lists and tuples, numbers and text.
+
+    Nothing of the file is executed: a file that needs more is refused. The tensors are on the
+    default device; where it shares this process's memory, they use the file's pages in place.
+    Errors: FileError for another file, a damaged one, or one that needs code.
+    """
+    data = source_bytes(fn)
+    if bytes(data[:4]) == b"PK\x03\x04":
+        return _from_archive(data)
+    return _from_pickles(data)
+
+
+def _from_archive(data: Bytes) -> Any:
+    members = zip_members(data)
+    name = next((n for n in members if n.endswith("/data.pkl")), None)
+    if name is None:
+        raise FileError(
+            "cannot find a pickle in the archive",
+            "an archive of torch.save has one that is called data.pkl",
+        )
+    folder = name.removesuffix("data.pkl")
+    order = bytes(members.get(f"{folder}byteorder", np.empty(0, np.uint8))[:16])
+    if order not in (b"", b"little"):
+        raise FileError(f"cannot read the byte order {order!r}", "it must be little")
+
+    def contents(key: str, _: DType | None, __: int) -> Bytes:
+        member = members.get(f"{folder}data/{key}")
+        if member is None:
+            raise FileError(f"storage {key:.40} is missing", "its tensors need it")
+        return member
+
+    return PickleReader(_makers(), _storages(contents)).read(ByteReader(members[name]))
+
+
+def _from_pickles(data: Bytes) -> Any:
+    """Read the file twice: where the storages are is known only after the pickle of the tensors."""
+    file = ByteReader(data)
+    sizes: dict[str, tuple[int, int]] = {}
+
+    def note(key: str, dtype: DType | None, count: int) -> Bytes:
+        sizes[key] = count, count * _width(dtype)
+        return np.broadcast_to(np.zeros(1, np.uint8), count * _width(dtype))
+
+    magic, protocol = _plain(file), _plain(file)
+    if magic != _MAGIC or protocol != _PROTOCOL:
+        raise FileError(
+            "this is not a file of torch.save",
+            "it begins neither as an archive nor with PyTorch's number",
+            "safe_load for .safetensors",
+        )
+    system = _plain(file)
+    if not isinstance(system, dict) or system.get("little_endian") is not True:
+        raise FileError("cannot read the byte order", "it must be little")
+    start = file.tell()
+    makers = {n: _nothing if "_rebuild" in n else m for n, m in _makers().items()}
+    PickleReader(makers, _storages(note)).read(file)
+    places = _places(data, file, sizes)
+    file.seek(start)
+
+    def contents(key: str, _: DType | None, __: int) -> Bytes:
+        return places[key]
+
+    return PickleReader(_makers(), _storages(contents)).read(file)
+
+
+def _places(
+    data: Bytes, file: ByteReader, sizes: dict[str, tuple[int, int]]
+) -> dict[str, Bytes]:
+    """Return the bytes of each storage: behind the pickle of their keys, in order. `sizes` are the
+    elements and the bytes that tensors need."""
+    keys, places = _plain(file), {}
+    if not isinstance(keys, list) or set(map(str, keys)) != set(sizes):
+        raise FileError("the storages are not those that the tensors need")
+    for key in map(str, keys):
+        count, nbytes = sizes[key]
+        length = file.read(8)
+        start = file.tell()
+        if len(length) < 8 or start + nbytes > data.size:
+            raise FileError(
+                f"storage {key:.40} is cut off",
+                f"it has {nbytes:,} bytes, and {data.size - start:,} are left",
+            )
+        (actual,) = struct.unpack("<q", length)
+        if actual != count:
+            raise FileError(
+                f"storage {key:.40} has {actual} elements",
+                f"its tensors need {count}",
+            )
+        places[key] = data[start : start + nbytes]
+        file.seek(start + nbytes)
+    return places
+
+
+def _storages(
+    contents: Callable[[str, DType | None, int], Bytes],
+) -> Callable[[Any], TorchStorage]:
+    """Return the function that finds a storage by its identity in a pickle."""
+    storages: dict[str, TorchStorage] = {}
+
+    def stored(identity: Any) -> TorchStorage:
+        tag, kind, key, _, count, *view = identity
+        if tag != "storage" or type(key) is not str or type(count) is not int:
+            raise TypeError("a storage without a name or a size")
+        if not isinstance(kind, _StorageType) or count < 0 or view not in ([], [None]):
+            raise TypeError("a storage of an unknown kind")
+        nbytes = count * _width(kind.dtype)
+        if key not in storages:
+            storages[key] = TorchStorage(contents(key, kind.dtype, count), kind.dtype)
+        storage = storages[key]
+        if storage.data.size < nbytes or storage.dtype is not kind.dtype:
+            raise FileError(
+                f"storage {key:.40} is cut off",
+                f"it must have {nbytes:,} bytes, and there are {storage.data.size:,}",
+            )
+        return storage
+
+    return stored
+
+
+class _StorageType:
+    """A class of PyTorch's storages; None: its elements are bytes of any type."""
+
+    def __init__(self, dtype: DType | None):
+        self.dtype = dtype
+
+
+def _width(dtype: DType | None) -> int:
+    return 1 if dtype is None else dtype.itemsize
+
+
+def _plain(file: ByteReader) -> Any:
+    """Return a pickle without tensors."""
+    return PickleReader({}, _nothing).read(file)
+
+
+def _nothing(*_: Any) -> None:
+    return None
+
+
+def _tensor(
+    storage: Any,
+    offset: Any,
+    size: Any,
+    stride: Any,
+    requires_grad: Any = None,
+    backward_hooks: Any = None,
+    dtype: Any = None,
+    *_: Any,
+) -> Tensor:
+    """Return a tensor by the arguments that PyTorch has for it."""
+    kind = dtype if isinstance(dtype, DType) else None  # version 2 has a dict there
+    return storage_view(storage, offset, size, stride, kind)
+
+
+def _makers() -> dict[str, Any]:
+    """Return what names in a pickle of tensors stand for."""
+    return {
+        "collections.OrderedDict": lambda pairs=(): dict(pairs),
+        "__builtin__.set": plain_set,
+        "builtins.set": plain_set,
+        "_codecs.encode": _encoded,
+        "torch.Size": lambda sizes=(): tuple(sizes),
+        "torch.device": lambda *words: ":".join(map(str, words)),
+        "torch._utils._rebuild_tensor": _tensor,
+        "torch._utils._rebuild_tensor_v2": _tensor,
+        "torch._utils._rebuild_tensor_v3": _tensor,
+        "torch._utils._rebuild_parameter": lambda tensor, *_: tensor,
+        **{name: _StorageType(dtype) for name, dtype in STORAGE_DTYPES.items()},
+        **{f"torch.{name}": dtype for name, dtype in _TORCH_DTYPES.items()},
+    }
+
+
+def _encoded(text: str, encoding: str) -> bytes:
+    """Return bytes, which old pickles write as text."""
+    if encoding != "latin1":
+        raise ValueError(f"the encoding {encoding:.20}")
+    return text.encode("latin1")
+
+
+_TORCH_DTYPES = {
+    name: dtype
+    for name, dtype in vars(dtypes).items()
+    if isinstance(dtype, DType) and dtype.kind not in ("index", "void")
+}
+"""PyTorch calls its element types as we do."""
