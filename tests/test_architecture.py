@@ -28,6 +28,7 @@ from workbench.backends.native.host_memory import HOST
 # fmt: off
 LAYERS: dict[str, tuple[int, str]] = {
     "workbench.base":               (0, "values"),
+    "workbench.course":             (1, "course"),
     "workbench.ir":                 (1, "ir"),
     "workbench.ir.rules":           (2, "rules"),
     "workbench.ir.functions":       (2, "functions"),

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from workbench.backends.memory import (
     Bytes,
-    HostBytes,
     Lease,
+    Loan,
     Memory,
     memories,
     memory_named,
@@ -45,7 +45,7 @@ class Buffer(Unpicklable):
         self.nbytes: int = size * dtype.itemsize
         self._use(Lease(memory.pool, self.nbytes))
 
-    def _use(self, lease: Lease | HostBytes) -> None:
+    def _use(self, lease: Lease) -> None:
         self._lease, block = lease, lease.block
         self.handle, self.offset, self.address = block.handle, 0, block.address
 
@@ -71,13 +71,13 @@ class Buffer(Unpicklable):
         buffer = object.__new__(Buffer)
         buffer.device, buffer.dtype, buffer.nbytes = device, dtype, data.size
         buffer.size = data.size // dtype.itemsize
-        buffer._use(HostBytes(memory.pool, handle, data))
+        buffer._use(Loan(memory.pool, handle, data))
         return buffer
 
     @property
     def is_adopted(self) -> bool:
         """Whether its memory is that of another owner, such as a file."""
-        return isinstance(self._lease, HostBytes)
+        return isinstance(self._lease, Loan)
 
     @property
     def memory(self) -> Memory:

@@ -205,19 +205,18 @@ class Lease:
             self.pool.release(self.block)
 
 
-class HostBytes:
-    """Bytes of this process that a Buffer uses in place. They are in no pool."""
+class Loan(Lease):
+    """The owner of memory that is in no pool: `data` are bytes of this process, which it keeps
+    alive."""
 
-    __slots__ = ("block", "data", "nbytes", "pool")
+    __slots__ = ("data",)
 
     def __init__(self, pool: BufferPool, handle: Any, data: Bytes):
         self.pool, self.data, self.nbytes = pool, data, data.size
         self.block = Block(handle, data.size, pool.memory.address(handle))
 
-    @property
-    def __array_interface__(self) -> dict[str, Any]:
-        interface: dict[str, Any] = self.data.__array_interface__
-        return interface
+    def __del__(self) -> None:
+        """Nothing goes back to the pool."""
 
 
 memories: dict[str, Memory] = {}

@@ -18,7 +18,8 @@ from workbench.base.libraries import library
 from workbench.bench.command import add_options
 from workbench.bench.command import bench as measure
 from workbench.cli.doctor import doctor
-from workbench.cli.tour import TOUR, notebooks_folder, tour
+from workbench.cli.tour import tour
+from workbench.course import TOUR, course_folder
 
 COPY_NAME = "workbench-notebooks"
 
@@ -86,7 +87,7 @@ def _trust(folder: Path) -> None:
 
 def _editable_notebooks() -> Path:
     """The checkout's notebooks, or a copy of the wheel's that the user may change."""
-    folder = notebooks_folder()
+    folder = course_folder()
     if folder.name != "_notebooks":
         return folder
     copy = Path.cwd() / COPY_NAME

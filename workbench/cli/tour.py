@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Any
 from workbench.base.errors import WorkbenchError
 from workbench.base.files import write_whole
 from workbench.base.libraries import library
+from workbench.course import TOUR, course_folder
 
 if TYPE_CHECKING:
     from nbformat import NotebookNode
 
-TOUR = "01_tour.ipynb"
 CELL_TIMEOUT_S = 600
 SOCKET_BYTES = 100
 """The path of a socket is shorter: systems have room for 104 or 108 bytes."""
@@ -60,29 +60,13 @@ def tour(options: argparse.Namespace) -> int:
     except OSError as error:
         raise WorkbenchError(f"cannot write {options.html}", str(error)) from error
     path = write_whole(
-        options.html, lambda: static_page(execute(notebooks_folder() / TOUR))
+        options.html, lambda: static_page(execute(course_folder() / TOUR))
     )
     seconds = time.perf_counter() - started
     print(
         f"wrote {options.html} ({path.stat().st_size / 1e6:.1f} MB) in {seconds:.0f} s"
     )
     return 0
-
-
-def notebooks_folder() -> Path:
-    """Return the folder of the course: the wheel's own copy, or the checkout's.
-
-    Errors: WorkbenchError where neither is there.
-    """
-    package = Path(__file__).resolve().parents[1]
-    for folder in (package / "_notebooks", package.parent / "notebooks"):
-        if (folder / TOUR).is_file():
-            return folder
-    raise WorkbenchError(
-        "cannot find the notebooks",
-        f"{TOUR} is neither in the package nor beside it",
-        "installing again from a wheel or a full checkout",
-    )
 
 
 def execute(notebook: Path) -> NotebookNode:

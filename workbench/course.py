@@ -1,0 +1,26 @@
+"""Where the course is: its notebooks, and the data that they read."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from workbench.base.errors import WorkbenchError
+
+TOUR = "01_tour.ipynb"
+"""The notebook that a newcomer begins with."""
+
+
+def course_folder() -> Path:
+    """Return the folder of the course: the wheel's own copy, or the checkout's.
+
+    Errors: WorkbenchError where neither is there.
+    """
+    package = Path(__file__).resolve().parent
+    for folder in (package / "_notebooks", package.parent / "notebooks"):
+        if (folder / TOUR).is_file():
+            return folder
+    raise WorkbenchError(
+        "cannot find the notebooks",
+        f"{TOUR} is neither in the package nor beside it",
+        "installing again from a wheel or a full checkout",
+    )

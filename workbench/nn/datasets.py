@@ -1,0 +1,83 @@
+"""Data sets that need no network: one of handwriting, and some that are drawn.
+
+All give the same data at each call, as numpy's generator of a seed draws them.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from workbench.course import course_folder
+from workbench.tensor.operands.arguments import number, whole
+from workbench.tensor.tensor import Tensor
+
+_TEST_SHARE = 5
+"""One of five digits is in the test part."""
+
+
+def digits(device: str | None = None) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """Return 1,797 handwritten digits: images and labels to train with, then those to test with.
+
+    Shapes: images (1437, 1, 8, 8) and (360, 1, 8, 8), labels (1437,) and (360,).
+    Dtypes: uint8; a pixel is from 0 to 16, a label from 0 to 9. The parts are drawn at random.
+    Source: Alpaydin and Kaynak 1998, Optical Recognition of Handwritten Digits, UCI Machine
+    Learning Repository, CC BY 4.0; `notebooks/data/README.md` has the details.
+    """
+    with np.load(course_folder() / "data" / "digits.npz") as file:
+        images, labels = file["images"][:, None], file["labels"]
+    order = np.random.default_rng(0).permutation(len(labels))
+    test, train = np.split(order, [-(-len(order) // _TEST_SHARE)])
+    parts = (images[train], labels[train], images[test], labels[test])
+    x, y, x_test, y_test = (Tensor(part, device=device) for part in parts)
+    return x, y, x_test, y_test
+
+
+def spirals(
+    count: int = 300,
+    classes: int = 3,
+    noise: float = 0.05,
+    seed: int = 0,
+    device: str | None = None,
+) -> tuple[Tensor, Tensor]:
+    """Return points in a plane on `classes` arms of a spiral, and the arm of each.
+
+    Shapes: (count, 2), within about 1 of the centre, and (count,). Dtypes: float32, int32.
+    """
+    size = whole(count, "spirals: count", 1)
+    arms = whole(classes, "spirals: classes", 1)
+    rng = np.random.default_rng(whole(seed, "spirals: seed", 0))
+    label = np.arange(size) % arms
+    radius = np.sqrt(rng.uniform(0.01, 1.0, size))
+    angle = 2 * np.pi * (label / arms + radius)
+    points = radius[:, None] * np.stack([np.cos(angle), np.sin(angle)], 1)
+    points += float(number(noise, "spirals: noise")) * rng.normal(size=points.shape)
+    return _pair(points, label, device)
+
+
+def blobs(
+    count: int = 300,
+    classes: int = 3,
+    features: int = 2,
+    noise: float = 0.3,
+    seed: int = 0,
+    device: str | None = None,
+) -> tuple[Tensor, Tensor]:
+    """Return points around `classes` centres, normally distributed, and the centre of each.
+
+    Shapes: (count, features) and (count,). Dtypes: float32, int32.
+    """
+    size = whole(count, "blobs: count", 1)
+    axes = whole(features, "blobs: features", 1)
+    rng = np.random.default_rng(whole(seed, "blobs: seed", 0))
+    centres = rng.uniform(-2, 2, (whole(classes, "blobs: classes", 1), axes))
+    label = np.arange(size) % len(centres)
+    spread = float(number(noise, "blobs: noise")) * rng.normal(size=(size, axes))
+    return _pair(centres[label] + spread, label, device)
+
+
+def _pair(
+    points: NDArray[np.float64], label: NDArray[np.int64], device: str | None
+) -> tuple[Tensor, Tensor]:
+    x = Tensor(points.astype(np.float32), device=device)
+    return x, Tensor(label.astype(np.int32), device=device)
