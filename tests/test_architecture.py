@@ -32,6 +32,7 @@ LAYERS: dict[str, tuple[int, str]] = {
     "workbench.ir":                 (1, "ir"),
     "workbench.ir.rules":           (2, "rules"),
     "workbench.ir.functions":       (2, "functions"),
+    "workbench.ir.gradient":        (2, "gradient"),
     "workbench.ir.schedule":        (3, "schedule"),
     "workbench.ir.opt":             (3, "opt"),
     "workbench.ir.lower":           (3, "lower"),

@@ -21,6 +21,7 @@ from workbench.backends.device import Device
 from workbench.backends.native.host_memory import HOST, data_memory
 from workbench.base.dtypes import DType, dtypes
 from workbench.base.errors import JitError, WorkbenchError
+from workbench.base.trace import observer, replaced
 from workbench.counters import ran
 from workbench.ir.meaning.interpret import interpret_tensor
 from workbench.ir.node import construct
@@ -38,6 +39,8 @@ Array = np.ndarray[Any, Any]
 
 _memory: WeakKeyDictionary[UOp, Buffer] = WeakKeyDictionary()
 _computed: WeakKeyDictionary[UOp, UOp] = WeakKeyDictionary()
+_plain: WeakKeyDictionary[UOp, UOp] = WeakKeyDictionary()
+"""Graphs without DETACH, by those with it."""
 _absent: WeakSet[UOp] = WeakSet()
 """BUFFERs whose data are not here: their expression was loaded without them."""
 _uids = count()
@@ -124,7 +127,7 @@ def planned(
     """Return the schedule of `outputs` and the simplified outputs. Values that were computed before
     are reused, and a contiguous piece of one is read in place. `forced` stores (True) or fuses
     (False) simplified values."""
-    roots = [_in_place(with_computed(o)) for o in outputs]
+    roots = [_in_place(o) for o in with_computed(UOp.sink(*outputs)).src]
     return make_schedule(roots, device_of(outputs), forced)
 
 
@@ -154,7 +157,7 @@ def realize(
     for node, buffer in plan.stored.items():
         if buffer not in spare:
             _computed[node] = buffer
-    for output, result in zip(outputs, results, strict=True):
+    for output, result in zip(without_detach(outputs), results, strict=True):
         if output is not result:
             _computed[output] = result
     return results
@@ -173,14 +176,42 @@ def _spare(
     if not inner:
         return inner
     roots = set(outputs)
-    needed = UOp.sink(*[n for n in others() if n not in roots]).toposort()
+    needed = UOp.sink(
+        *without_detach([n for n in others() if n not in roots])
+    ).toposort()
     return inner.difference(b for node, b in plan.stored.items() if node in needed)
 
 
 def with_computed(node: UOp) -> UOp:
-    """Return the graph with every value that was computed before replaced by its BUFFER."""
-    changes = {n: _computed[n] for n in node.toposort() if n in _computed}
+    """Return the graph with every value that was computed before replaced by its BUFFER, and
+    without DETACH."""
+    (node,) = without_detach([node])
+    graph = node.toposort(lambda n: n not in _computed)
+    changes = {n: _computed[n] for n in graph if n in _computed}
     return node.substitute(changes) if changes else node
+
+
+def results_of(nodes: Sequence[UOp]) -> list[UOp | None]:
+    """Return the memory of each value that was computed before, or None."""
+    return [_computed.get(n) for n in without_detach(nodes)]
+
+
+def without_detach(roots: Sequence[UOp]) -> list[UOp]:
+    """Return graphs without DETACH: it says where no gradient flows, and computes nothing."""
+    is_watched = observer() is not None
+    simple: dict[UOp, UOp] = {}
+    for node in UOp.sink(*roots).toposort(lambda n: is_watched or n not in _plain):
+        if not is_watched and node in _plain:
+            simple[node] = _plain[node]
+        elif node.op is Ops.DETACH:
+            simple[node] = simple[node.src[0]]
+        else:
+            simple[node] = node.rebuild(tuple([simple[s] for s in node.src]))
+    replaced(simple)
+    for root in roots:
+        if simple[root] is not root:
+            _plain[root] = simple[root]
+    return [simple[root] for root in roots]
 
 
 def _in_place(node: UOp) -> UOp:
@@ -252,7 +283,7 @@ def memory_of(node: UOp) -> Buffer:
 
 def is_realized(node: UOp) -> bool:
     """Whether a value needs no work: it is in memory, or a known constant."""
-    under = base(node)
+    under = base(with_computed(node))
     return under.op is Ops.BUFFER or is_known(under)
 
 

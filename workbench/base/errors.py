@@ -9,6 +9,7 @@
     +-- KernelOptError        choose another opt or amount             (also a ValueError)
     +-- FileError             another file: this one is not what it says   (also a ValueError)
     +-- StateError            other keys, or a model of other shapes   (also a ValueError, KeyError)
+    +-- GradientError         ask for a gradient that exists           (also a RuntimeError)
     +-- JitError              call the captured function as it was     (also a RuntimeError)
     +-- VerifyError           a graph broke a rule of its level        (also a ValueError)
     +-- RegisterError         register it otherwise                    (also a ValueError)
@@ -68,6 +69,8 @@ class FileError(WorkbenchError, ValueError):
 
 class StateError(WorkbenchError, ValueError, KeyError):
     """A state dict does not fit a model."""
+class GradientError(WorkbenchError, RuntimeError):
+    """A gradient does not exist, or what was asked for has none."""
 
 
 class JitError(WorkbenchError, RuntimeError):

@@ -3,7 +3,7 @@
 Equal nodes are one object, so a node cannot know which line made it: cells share it. The front end
 returns tensors, and a tensor has its Derivation: the calls in the user's code that led to its node,
 and the derivations of its operands. It is freed with the tensor. Of a node this file needs only
-that it can be referred to weakly.
+that it can be referred to weakly, and has sources.
 
 A frame is stored as its code and the position in it; lines and text are looked up when they are
 shown.
@@ -15,6 +15,7 @@ import linecache
 import os
 import site
 import sys
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cache
 from types import CodeType, FrameType
@@ -85,6 +86,31 @@ def derived(node: Any, sources: list[Derivation | None]) -> Derivation:
             call_stack = source.calls
             break
     return Derivation(node, call_stack, parents)
+
+
+def derivations_below(roots: Iterable[Derivation]) -> Iterator[Derivation]:
+    """Yield derivations, each once, after those of its sources."""
+    visited: set[Derivation] = set()
+    stack = [(root, False) for root in roots][::-1]
+    while stack:
+        derivation, is_ready = stack.pop()
+        if is_ready:
+            yield derivation
+        elif derivation not in visited:
+            visited.add(derivation)
+            stack.append((derivation, True))
+            stack += [(source, False) for source in derivation.sources[::-1]]
+
+
+def nodes_between(node: Any, ends: set[Any]) -> list[Any]:
+    """Return `node` and what is below it, down to the `ends`. Leaves are shared by all
+    (constants, host memory): nobody's line made them."""
+    nodes, visited = [node], {node}
+    for one in nodes:  # it grows
+        below = [s for s in one.src if s.src and s not in visited and s not in ends]
+        visited.update(below)
+        nodes += dict.fromkeys(below)
+    return nodes
 
 
 def here() -> SourceLine | None:

@@ -20,6 +20,8 @@ from workbench.ir.node.ops import Ops
 from workbench.ir.node.shapes import Shape
 from workbench.ir.node.uop import UOp
 from workbench.portable import Portable, portable
+from workbench.tensor.autograd.leaves import GradientState
+from workbench.tensor.autograd.modes import detached, gradients_flow
 from workbench.tensor.operands.arguments import MOST_AXES, flag, plain, short
 from workbench.tensor.operands.broadcast import (
     cast_to,
@@ -53,13 +55,13 @@ def nodes_alive() -> list[UOp]:
 class Base:
     """A tensor's node, dtype, shape and device, and how operands become nodes."""
 
-    __slots__ = ("__weakref__", "_device", "derivation", "requires_grad", "uop")
+    __slots__ = ("__weakref__", "_device", "_grad_state", "derivation", "uop")
 
     # numpy leaves `array + tensor` to the tensor.
     __array_ufunc__ = None
 
     uop: UOp
-    requires_grad: bool | None
+    _grad_state: GradientState | None  # None: nobody asked for a gradient
     _device: str | None  # None: a constant, which is on every device
     derivation: Derivation | None  # the user's lines that made it, or None
 
@@ -72,7 +74,7 @@ class Base:
     ):
         kind = None if dtype is None else as_dtype(dtype)
         name = None if device is None else canonical(device)
-        self.requires_grad = requires_grad
+        self._grad_state = None
         if isinstance(data, Base | UOp):
             self.uop, self._device = _adopted(data, name, kind)
         else:
@@ -84,15 +86,19 @@ class Base:
         if not self.uop.is_const:
             before = data.derivation if isinstance(data, Base) else None
             self.derivation = derived(self.uop, [before])
+        if requires_grad is not None:
+            self.requires_grad_(requires_grad)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle its graph with its data. In another process it has memory of its own."""
-        fields = (self._device, self.requires_grad)
+        state = self._grad_state
+        fields = (self._device, None if state is None else state.requires_grad)
         return _restored, (type(self), portable(self.uop), *fields)
 
     def __copy__(self) -> Self:
         copy = self._with(self.uop)
-        copy.requires_grad = self.requires_grad
+        if self._grad_state is not None and self._grad_state.requires_grad is not None:
+            copy.requires_grad_(self._grad_state.requires_grad)
         return copy
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
@@ -156,6 +162,8 @@ class Base:
         ) -> Self: ...
         def _fraction(self) -> DType: ...
         def _wide(self) -> Self: ...
+        # gradients
+        def requires_grad_(self, requires_grad: bool = ...) -> Self: ...
 
     # properties
 
@@ -204,9 +212,11 @@ class Base:
         """Return a tensor of `uop`, a node on `device`, without a line of the user's code."""
         tensor = object.__new__(cls)
         tensor.uop, tensor._device = uop, device
-        tensor.requires_grad, tensor.derivation = requires_grad, None
+        tensor._grad_state = tensor.derivation = None
         if uop.op is not Ops.BUFFER:  # a replay constructs many of them
             _alive[id(tensor)] = tensor
+        if requires_grad is not None:
+            tensor.requires_grad_(requires_grad)
         return tensor
 
     def _with(self, uop: UOp, *others: Base) -> Self:
@@ -215,6 +225,8 @@ class Base:
         Errors: ShapeError for too many axes or elements.
         """
         _refuse_axes(uop)
+        if not gradients_flow():
+            uop = detached(uop)
         tensor = self._on(uop, self._device)
         for other in others:
             if other._device != tensor._device:

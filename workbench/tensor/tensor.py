@@ -20,6 +20,8 @@ from workbench.ir.node.ops import Ops
 from workbench.ir.node.shapes import Shape
 from workbench.ir.node.uop import UOp
 from workbench.ir.schedule.item import ScheduleItem
+from workbench.tensor.autograd.autograd import Autograd
+from workbench.tensor.autograd.modes import TensorClass
 from workbench.tensor.base import canonical, moved, nodes_alive
 from workbench.tensor.creation.creation import Creation
 from workbench.tensor.creation.random import Random
@@ -48,7 +50,8 @@ from workbench.tensor.reductions.statistics import Statistics
 class Tensor(
     Random, Creation, Convolution, Pooling, Matmul, Gather, Cumulative, Normalization,
     Statistics, Reduce, Activations, Rectifiers, Pairs, Functions, Casts, ComparisonMixin,
-    Arithmetic, Joining, Movement,
+    Arithmetic, Joining, Movement, Autograd,
+    metaclass=TensorClass,
 ):  # fmt: skip
     """An n-dimensional array that is computed when it is needed.
 
@@ -77,12 +80,17 @@ class Tensor(
             with Context(DEV=device):
                 results = engine.realize([t.uop for t in tensors], nodes_alive)
             for tensor, result in zip(tensors, results, strict=True):
-                if tensor.derivation is not None:  # it forgets its sources
-                    tensor.derivation = Derivation(result, tensor.derivation.calls)
-                tensor.uop = result
+                if not tensor._keeps_expression(result):
+                    tensor._settle(result)
                 if constant_of(result) is None:
                     tensor._device = device
         return self
+
+    def _settle(self, result: UOp) -> None:
+        """Stand for `result`, the value in memory, and forget the expression."""
+        if self.derivation is not None:  # it forgets its sources
+            self.derivation = Derivation(result, self.derivation.calls)
+        self.uop = self._leaf_node(result)
 
     def schedule(self, *others: Tensor) -> tuple[ScheduleItem, ...]:
         """Return the items that `realize` would run, in order, without running them."""
@@ -99,7 +107,7 @@ class Tensor(
 
         Dtypes: bfloat16, which numpy lacks, becomes float32.
         """
-        values = engine.to_numpy(self.realize().uop)
+        values = engine.to_numpy(engine.with_computed(self.realize().uop))
         return values.astype(np.float32) if self.dtype is dtypes.bfloat16 else values
 
     def __array__(
@@ -144,7 +152,7 @@ class Tensor(
             return self
         uop, own = moved(self.uop, from_device, name)
         tensor = self._with(uop)
-        tensor._device, tensor.requires_grad = own, self.requires_grad
+        tensor._device = own
         return tensor
 
     def contiguous(self) -> Self:

@@ -95,4 +95,5 @@ _MOVES: dict[Ops, Callable[[UOp, Array], Array]] = {
     ),
     Ops.CONTIGUOUS: lambda node, value: value,
     Ops.COPY: lambda node, value: value,
+    Ops.DETACH: lambda node, value: value,
 }

@@ -27,6 +27,6 @@ def constant_of(node: UOp) -> UOp | None:
 
 def is_known(node: UOp) -> bool:
     """Whether a value is a constant under movement ops and casts: no kernel has to run for it."""
-    while node.op in MOVEMENT or node.op is Ops.CAST:
+    while node.op in MOVEMENT or node.op in (Ops.CAST, Ops.DETACH):
         node = node.src[0]
     return node.op is Ops.CONST

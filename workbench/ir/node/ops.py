@@ -43,6 +43,7 @@ class Ops(Enum):
     REDUCE_AXIS = "REDUCE_AXIS"
     CONTIGUOUS = "CONTIGUOUS"
     COPY = "COPY"
+    DETACH = "DETACH"
     # elementwise
     NEG = "NEG"
     NOT = "NOT"
@@ -144,8 +145,8 @@ class OpInfo(NamedTuple):
     titles and comments; a title names an op that `is_function` beside reductions, too. `cost` is
     the scheduler's estimate for one element, in additions; `slots` is how many arithmetic
     instructions of a core it counts as; `latency` how long an op that needs its result waits, in
-    multiply-adds: 0 where nothing but its slots counts. `gradient` will be the rule of its
-    derivative; no op has one yet.
+    multiply-adds: 0 where nothing but its slots counts. The rule of its gradient stands in
+    ir/gradient, since rules are written in nodes.
     """
 
     arity: int | None
@@ -163,7 +164,6 @@ class OpInfo(NamedTuple):
     slots: int = 1
     latency: int = 0
     reduction: Reduction | None = None
-    gradient: Callable[..., Any] | None = None
 
 
 def _wrap(fn: Callable[..., Array]) -> Callable[..., Array]:
@@ -254,6 +254,7 @@ OPS: dict[Ops, OpInfo] = {
     Ops.REDUCE_AXIS: Op(1, "t", "first", None, "axes combined to size 1; arg is (op, axes)"),
     Ops.CONTIGUOUS: Op(1, "t", "first", None, "asks that the value be stored"),
     Ops.COPY: Op(1, "t", "first", None, "the value on another device; arg is the device"),
+    Ops.DETACH: Op(1, "t", "first", None, "the value, without its gradient; arg: number of a leaf"),
     Ops.NEG: Op(1, _ALL, "first", _wrap(lambda a: -a), "minus a",
         label="negate", word="neg"),
     Ops.NOT: Op(1, _ALL, "first", np.invert, "not a; bitwise on integers",

@@ -72,8 +72,8 @@ def schedule(
 
 
 def base(node: UOp) -> UOp:
-    """Return the value under RESHAPEs: the memory is the same."""
-    while node.op is Ops.RESHAPE:
+    """Return the value under RESHAPEs and DETACHs: the memory is the same."""
+    while node.op in (Ops.RESHAPE, Ops.DETACH):
         node = node.src[0]
     return node
 

@@ -23,8 +23,10 @@ _UNARY = 8
 LOOSE = -1
 # fmt: off
 LEAVES = frozenset({Ops.RANGE, Ops.PARAM, Ops.DEFINE, Ops.REG, Ops.VAR, Ops.BUFFER})
-TENSOR = MOVEMENT | {Ops.BUFFER, Ops.IOTA, Ops.REDUCE_AXIS, Ops.CONTIGUOUS, Ops.COPY}
-_OWN_LINE = MOVEMENT | {Ops.REDUCE, Ops.STAGE, Ops.REDUCE_AXIS, Ops.CONTIGUOUS, Ops.COPY}
+TENSOR = MOVEMENT | {Ops.BUFFER, Ops.IOTA, Ops.REDUCE_AXIS, Ops.CONTIGUOUS, Ops.COPY, Ops.DETACH}
+_OWN_LINE = MOVEMENT | {
+    Ops.REDUCE, Ops.STAGE, Ops.REDUCE_AXIS, Ops.CONTIGUOUS, Ops.COPY, Ops.DETACH,
+}  # fmt: skip
 _NEVER_NAMED = LEAVES | {Ops.CONST, Ops.INVALID, Ops.INDEX}
 # fmt: on
 OwnLine = Literal["never", "always", "shared", "shared and long"]

@@ -16,7 +16,7 @@ from workbench.tensor.base import Base, Operand
 from workbench.tensor.elementwise.division import divided, remainder
 from workbench.tensor.elementwise.power import integer_power, power, whole_power
 from workbench.tensor.operands.arguments import flag, plain, text
-from workbench.tensor.operands.broadcast import cast_to, matched, promoted
+from workbench.tensor.operands.broadcast import cast_to, filled, matched, promoted
 from workbench.tensor.operands.refuse import dtype_error
 
 T = TypeVar("T", bound=Base)
@@ -194,6 +194,8 @@ class Arithmetic(Base):
         a, b, other = self._meet(x, "compare")
         if a.dtype.is_bool:
             op = Ops.OR if op is Ops.MAX else Ops.AND
+        # a bare constant would take the whole gradient of a tie (ir/gradient/arithmetic.py)
+        a, b = filled(a, b)
         return self._with(a.alu(op, b), other)
 
     def _bits(self, op: Ops, x: Operand, sign: str, reverse: bool) -> Self:

@@ -138,12 +138,19 @@ class Functions(Base):
                 "cannot clip", "neither min_ nor max_ is given", "clip(0, 1)"
             )
         low, high = self._bound(min_), self._bound(max_)
-        value = self if low is None else self.maximum(low)
-        return value if high is None else value.minimum(high)
+        value = self if low is None else self._limited(Ops.MAX, low)
+        return value if high is None else value._limited(Ops.MIN, high)
 
     def clamp(self, min_: Operand | None = None, max_: Operand | None = None) -> Self:
         """Return `clip(min_, max_)`. Also known as: PyTorch clamp."""
         return self.clip(min_, max_)
+
+    def _limited(self, op: Ops, bound: Operand) -> Self:
+        """Return self limited on one side: where it is equal to the bound, its gradient is 1."""
+        value, limit, other = self._meet(bound, "compare")
+        if limit.is_const and not value.is_const and value.dtype.is_float:
+            return self._with(limit.alu(op, value), other)
+        return self.maximum(bound) if op is Ops.MAX else self.minimum(bound)
 
     def _bound(self, bound: Operand | None) -> Operand | None:
         if not self.dtype.is_int or type(bound) is not int:

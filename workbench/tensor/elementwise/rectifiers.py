@@ -1,7 +1,8 @@
 """Activation functions in pieces: the identity above, and a line, a constant or an exponential
 below.
 
-At a place where two pieces meet, the value and the gradient are those of the lower one.
+At a place where two pieces meet, the value and the gradient are those of the lower one; at a limit
+the gradient is 0.
 """
 
 from __future__ import annotations
@@ -28,11 +29,14 @@ class Rectifiers(Base):
         """Return the greater of self and 0."""
         if self.dtype.is_bool or self.dtype.kind == "uint":
             return self
-        return self.maximum(0)
+        return self._with(self.uop.max(0))
 
     def relu6(self) -> Self:
         """Return self, clamped to 0 and 6."""
-        return self.relu().minimum(6)
+        value = self.relu()
+        return (
+            value.minimum(6) if value.dtype.is_bool else value._with(value.uop.min(6))
+        )
 
     def hardtanh(self, min_val: float = -1, max_val: float = 1) -> Self:
         """Return self, clamped to `min_val` and `max_val`.
@@ -47,7 +51,9 @@ class Rectifiers(Base):
                 "no number lies between them",
                 f"hardtanh({high}, {low})",
             )
-        return self.clip(low, high)
+        if not self.dtype.is_float:
+            return self.clip(low, high)
+        return self._with(self.uop.max(low).min(high))
 
     def leaky_relu(self, neg_slope: float = 0.01) -> Self:
         """Return self above 0, and `neg_slope` * self below."""

@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
-from workbench.base.errors import AxisError, DeviceError, DTypeError, ShapeError
+from workbench.base.errors import (
+    AxisError,
+    DeviceError,
+    DTypeError,
+    GradientError,
+    ShapeError,
+)
 from workbench.base.source import here
 
 
@@ -24,6 +30,11 @@ def dtype_error(what: str, because: str, hint: str = "") -> DTypeError:
 def device_error(what: str, because: str, hint: str = "") -> DeviceError:
     """Return the error for a device that cannot do an operation, with the user's line."""
     return DeviceError(what, because, hint, where())
+
+
+def gradient_error(what: str, because: str, hint: str = "") -> GradientError:
+    """Return the error for a gradient that does not exist, with the user's line."""
+    return GradientError(what, because, hint, where())
 
 
 def where() -> str:

@@ -16,7 +16,14 @@ from os.path import basename
 from types import MappingProxyType
 from typing import NamedTuple
 
-from workbench.base.source import Calls, Derivation, SourceLine, line_for_viewer
+from workbench.base.source import (
+    Calls,
+    Derivation,
+    SourceLine,
+    derivations_below,
+    line_for_viewer,
+    nodes_between,
+)
 from workbench.base.trace import PassRecord
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
@@ -71,11 +78,11 @@ class UserLines:
         """Per node its lines, each by itself and those that it called."""
         ends: set[UOp] = set()
         pieces = []
-        for derivation in _in_order(d for d in derivations if d is not None):
+        for derivation in derivations_below(d for d in derivations if d is not None):
             node = derivation.node
             if node is None:  # it is below no root
                 continue
-            pieces.append((derivation.calls, _nodes_between(node, ends)))
+            pieces.append((derivation.calls, nodes_between(node, ends)))
             ends.add(node)
         pieces.sort(key=lambda piece: not _is_near(piece[0], viewer.calls))
         for calls, nodes in pieces:
@@ -153,31 +160,6 @@ def with_inner(lines: Iterable[SourceLine]) -> tuple[SourceLine, ...]:
 
 def _place(line: SourceLine) -> tuple[str, int]:
     return basename(line.name), line.line
-
-
-def _in_order(roots: Iterable[Derivation]) -> Iterator[Derivation]:
-    """Yield derivations, each once, after those of its sources."""
-    visited: set[Derivation] = set()
-    stack = [(root, False) for root in roots][::-1]
-    while stack:
-        derivation, is_ready = stack.pop()
-        if is_ready:
-            yield derivation
-        elif derivation not in visited:
-            visited.add(derivation)
-            stack.append((derivation, True))
-            stack += [(source, False) for source in derivation.sources[::-1]]
-
-
-def _nodes_between(node: UOp, ends: set[UOp]) -> list[UOp]:
-    """Return `node` and what is below it, down to the `ends`. Leaves are shared by all
-    (constants, host memory): nobody's line made them."""
-    nodes, visited = [node], {node}
-    for one in nodes:  # it grows
-        below = [s for s in one.src if s.src and s not in visited and s not in ends]
-        visited.update(below)
-        nodes += dict.fromkeys(below)
-    return nodes
 
 
 def _is_near(calls: Calls, viewer: Calls) -> bool:

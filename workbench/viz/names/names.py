@@ -16,7 +16,7 @@ from workbench.ir.node.uop import UOp
 
 Names = Mapping[UOp, tuple[str, ...]]
 """The user's names of nodes, the one to show first."""
-_SAME_MEMORY = frozenset({Ops.RESHAPE, Ops.COPY, Ops.CONTIGUOUS})
+_SAME_MEMORY = frozenset({Ops.RESHAPE, Ops.COPY, Ops.CONTIGUOUS, Ops.DETACH})
 """Ops whose first source has all elements of the node, and no others."""
 
 

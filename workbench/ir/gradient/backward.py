@@ -1,0 +1,110 @@
+"""Reverse-mode differentiation: from a graph of the tensor level to that of its gradients.
+
+The nodes are visited from the root down, each after all that read it, and only those that lead to
+a target. The rule of a node's op (table.py) says what it hands on to its sources; what reaches a
+node from several readers is added. Source of the idea: Linnainmaa 1970; by rewriting a graph of
+values, and so differentiable again, Pearlmutter and Siskind 2008.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from workbench.base.trace import derived_from
+from workbench.ir.gradient.table import GRADIENTS
+from workbench.ir.node.constants import full
+from workbench.ir.node.ops import Ops
+from workbench.ir.node.uop import UOp
+from workbench.ir.rewriting.passes import Pass
+
+
+class NoGradient(Exception):
+    """The op of `node` has no gradient, and one was asked for."""
+
+    def __init__(self, node: UOp):
+        super().__init__(node)
+        self.node = node
+
+
+@dataclass(slots=True)
+class Backward:
+    """Gradients by target; a target that the root does not depend on has none. `origins` has, of
+    each gradient that a rule gave, the node of the forward whose rule it was."""
+
+    gradients: dict[UOp, UOp] = field(default_factory=dict)
+    origins: dict[UOp, UOp] = field(default_factory=dict)
+
+
+def backward(root: UOp, targets: Sequence[UOp], seed: UOp) -> Backward:
+    """Return the gradients of `root`, whose own is `seed`, with respect to `targets`.
+
+    Shapes: a gradient has the shape and dtype of its target.
+    Errors: NoGradient for an op without a rule between the root and a target.
+    """
+    with GRADIENT.recording(UOp.sink(root, *targets)) as record:
+        result = _backward(root, frozenset(targets), seed)
+        record.after = UOp.sink(root, *result.gradients.values())
+    return result
+
+
+def _backward(root: UOp, targets: frozenset[UOp], seed: UOp) -> Backward:
+    order = root.toposort(lambda n: n.op is not Ops.DETACH or n in targets)
+    inner = leading_to(order, targets)
+    result, pending = Backward(), {root: seed}
+    for node in reversed(order):
+        if node not in inner:
+            continue
+        g = pending.pop(node, None)
+        if node in targets:
+            result.gradients[node] = full(node.shape, node.like(0)) if g is None else g
+        leads_on = node.op is Ops.BITCAST or any(s in inner for s in node.src)
+        if g is None or not leads_on:
+            continue
+        for source, share in _shares(node, g, inner):
+            before = pending.get(source)
+            pending[source] = share if before is None else before + share
+            result.origins.setdefault(pending[source], node)
+    return result
+
+
+def leading_to(order: Iterable[UOp], targets: frozenset[UOp]) -> set[UOp]:
+    """Return the nodes of `order`, sources first, through which a gradient flows to a target: all
+    floats between them and it. A bit cast and what integers make of it counts: that there is no
+    gradient through it is an error, and not zero."""
+    inner: set[UOp] = set()
+    bits: set[UOp] = set()
+    for node in order:
+        if node in targets:
+            inner.add(node)
+        elif node.op is Ops.DETACH:
+            continue
+        elif node.op is Ops.BITCAST:
+            is_reached = node.src[0] in inner or node.src[0] in bits
+            if is_reached:
+                (inner if node.dtype.is_float else bits).add(node)
+        elif node.dtype.is_float:
+            if any(s in inner for s in node.src):
+                inner.add(node)
+        elif node.dtype.is_int and any(s in bits for s in node.src):
+            bits.add(node)
+    return inner
+
+
+def _shares(node: UOp, g: UOp, inner: set[UOp]) -> Iterable[tuple[UOp, UOp]]:
+    """Yield the sources of `node` that lead to a target, with what its rule hands on to each."""
+    rule = GRADIENTS.get(node.op)
+    if rule is None:
+        raise NoGradient(node)
+    with derived_from(node):
+        # a formula of a bare constant would be a scalar, and fit beside no shape
+        filled = [full(node.shape, s) if s.is_const else s for s in node.src]
+        shares = rule(g, node, *filled)
+        for source, share in zip(node.src, shares, strict=True):
+            if share is not None and source in inner:
+                yield source, full(source.shape, share) if share.is_const else share
+
+
+GRADIENT = Pass(
+    "gradient", "Each target has its gradient, made of the rules of the ops.", backward
+)

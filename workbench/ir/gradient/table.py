@@ -1,0 +1,19 @@
+"""The gradient rule of each op; what has none, and why."""
+
+from __future__ import annotations
+
+from workbench.ir.gradient.arithmetic import ARITHMETIC
+from workbench.ir.gradient.functions import FUNCTIONS
+from workbench.ir.gradient.movement import MOVEMENT
+from workbench.ir.gradient.reductions import reduction
+from workbench.ir.gradient.rule import GradientRule
+from workbench.ir.node.ops import Ops
+
+GRADIENTS: dict[Ops, GradientRule] = {
+    **ARITHMETIC,
+    **FUNCTIONS,
+    **MOVEMENT,
+    Ops.REDUCE_AXIS: reduction,
+}
+"""An op of the tensor level whose result is a float and which is not here has no gradient: an
+error names it where one is asked for."""

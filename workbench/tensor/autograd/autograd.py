@@ -1,0 +1,301 @@
+"""Gradients of tensors: `backward` and `gradient`, and which tensors ask for one.
+
+The gradients are expressions like any others: nothing is computed before it is needed.
+"""
+
+from __future__ import annotations
+
+from contextlib import ContextDecorator
+from typing import Any, Self
+
+from workbench import engine
+from workbench.base.source import calls
+from workbench.ir.gradient.backward import Backward, NoGradient, backward
+from workbench.ir.node.constants import full
+from workbench.ir.node.ops import Ops
+from workbench.ir.node.uop import UOp
+from workbench.tensor.autograd.leaves import (
+    GradientState,
+    leads_to_leaf,
+    leaf_node,
+    leaf_of,
+    leaves_below,
+    new_leaf,
+    number_of,
+)
+from workbench.tensor.autograd.lines import GradientDerivation, line_of_node
+from workbench.tensor.autograd.modes import Training, detached, flow
+from workbench.tensor.base import Base
+from workbench.tensor.operands.arguments import flag, short
+from workbench.tensor.operands.broadcast import cast_to
+from workbench.tensor.operands.refuse import dtype_error, gradient_error, shape_error
+
+
+class Autograd(Base):
+    """backward, gradient, grad, requires_grad, detach; train and no_grad.
+
+    A tensor with requires_grad=True is a leaf: `backward()` adds to its `.grad`. None means that
+    nobody has decided: no gradient is asked for, and an optimiser sets it to True.
+    """
+
+    __slots__ = ()
+
+    # asking for gradients
+
+    def backward(self, gradient: Self | None = None) -> Self:
+        """Add the gradient of this tensor to `.grad` of each leaf that it depends on, and return
+        this tensor. `gradient` is that of this tensor: 1, where it has one element.
+
+        Errors: ShapeError for several elements without `gradient`; GradientError where it depends
+        on no leaf, or on one through an op without a gradient; DTypeError for integers.
+        """
+        seed = self._seed(gradient, "backward()")
+        leaves = dict(leaves_below(self.uop))
+        if not leaves:
+            raise gradient_error(
+                "backward() has no tensor to find a gradient for",
+                "this tensor depends on none with requires_grad=True"
+                + (": it was computed after its backward()" if self._is_spent else ""),
+                "Tensor(.., requires_grad=True), or loss.gradient(x)",
+            )
+        result = self._backward(list(leaves), seed)
+        for node, leaf in leaves.items():
+            share = self._of_gradient(detached(result.gradients[node]), result)
+            assert isinstance(leaf, Autograd)
+            leaf.grad = share if leaf.grad is None else leaf.grad + share
+        self._state().is_spent = True
+        return self
+
+    def gradient(
+        self,
+        *targets: Self,
+        gradient: Self | None = None,
+        materialize_grads: bool = False,
+    ) -> list[Self]:
+        """Return the gradient of this tensor with respect to each of `targets`, which need not be
+        leaves. The results have gradients themselves.
+
+        Shapes, Dtypes: those of the targets. `gradient` is as in `backward`.
+        Errors: as `backward`; GradientError for a target that this tensor does not depend on,
+        unless `materialize_grads`: then zeros.
+        """
+        seed = self._seed(gradient, "gradient()")
+        for target in targets:
+            _check_target(target)
+        nodes = self._nodes_of(targets)
+        result = self._backward([n for some in nodes for n in some], seed)
+        gradients: list[Self] = []
+        for number, (target, some) in enumerate(zip(targets, nodes, strict=True)):
+            shares = [result.gradients[n] for n in some if n in result.gradients]
+            if not shares and not flag(materialize_grads, "materialize_grads"):
+                raise self._unconnected(number)
+            total = shares[0] if shares else full(target.shape, target.uop.like(0))
+            for share in shares[1:]:
+                total = total + share
+            gradients.append(target._of_gradient(total, result, self))
+        return gradients
+
+    # who asks
+
+    @property
+    def grad(self) -> Self | None:
+        """The gradient that `backward()` has added up; None before, and after `grad = None`."""
+        state = self._grad_state
+        return None if state is None else state.grad
+
+    @grad.setter
+    def grad(self, grad: Self | None) -> None:
+        if grad is not None and grad.shape != self.shape:
+            raise shape_error(
+                f"cannot set the gradient of a tensor of shape {self.shape}",
+                f"this one has shape {grad.shape}",
+            )
+        self._state().grad = grad
+
+    @property
+    def requires_grad(self) -> bool | None:
+        """Whether `backward()` finds a gradient here, or through here; None where it does not,
+        and nobody said that it must not."""
+        state = self._grad_state
+        if state is not None and state.requires_grad is not None:
+            return state.requires_grad
+        return True if leads_to_leaf(self.uop) else None
+
+    @requires_grad.setter
+    def requires_grad(self, requires_grad: bool) -> None:
+        self.requires_grad_(requires_grad)
+
+    def requires_grad_(self, requires_grad: bool = True) -> Self:
+        """Make this tensor a leaf, or no leaf, and return it.
+
+        Errors: DTypeError for a leaf of integers; GradientError for False where the tensor is
+        computed of leaves.
+        """
+        is_leaf = flag(requires_grad, "requires_grad")
+        if is_leaf and not self.dtype.is_float:
+            raise dtype_error(
+                f"a tensor of {self.dtype} cannot require a gradient",
+                "only floats have gradients",
+                ".float()",
+            )
+        if number_of(self) == 0 and leads_to_leaf(self.uop):
+            if is_leaf:
+                return self
+            raise gradient_error(
+                "cannot set requires_grad=False",
+                "this tensor is computed of one that has requires_grad=True",
+                ".detach()",
+            )
+        state = self._state()
+        state.requires_grad = is_leaf
+        if is_leaf and not state.number:
+            state.number = new_leaf(self)
+            self.uop = self._leaf_node(self.uop)
+        elif not is_leaf:
+            state.number = 0
+            if self.uop.op is Ops.DETACH:
+                (self.uop,) = self.uop.src
+        return self
+
+    @property
+    def is_leaf(self) -> bool:
+        """Whether this tensor is computed of none that has requires_grad=True."""
+        return number_of(self) != 0 or not leads_to_leaf(self.uop)
+
+    def detach(self) -> Self:
+        """Return the same value, through which no gradient flows."""
+        tensor = self._with(detached(self.uop))
+        return tensor
+
+    # modes
+
+    @staticmethod
+    def train(mode: bool = True) -> Training:
+        """Return a `with` block, or decorator, in which `Tensor.training` is `mode`."""
+        return Training(flag(mode, "train: mode"))
+
+    @staticmethod
+    def no_grad() -> ContextDecorator:
+        """Return a `with` block, or decorator, in which results have no gradients."""
+        return flow(False)
+
+    @staticmethod
+    def enable_grad() -> ContextDecorator:
+        """Return a `with` block, or decorator, inside of no_grad() in which results have some."""
+        return flow(True)
+
+    # how
+
+    def _state(self) -> GradientState:
+        if self._grad_state is None:
+            self._grad_state = GradientState()
+        return self._grad_state
+
+    @property
+    def _is_spent(self) -> bool:
+        return self._grad_state is not None and self._grad_state.is_spent
+
+    def _leaf_node(self, value: UOp) -> UOp:
+        """Return the node that stands for this tensor with the value `value`."""
+        number = number_of(self)
+        return leaf_node(number, value) if number else value
+
+    def _keeps_expression(self, result: UOp) -> bool:
+        """Whether the expression is kept after it was computed, to `result`: a gradient may be
+        asked for later. backward() was the last use of it, as in PyTorch."""
+        if number_of(self) or self._is_spent:
+            return False
+        is_other = result is not self.uop and leads_to_leaf(result)
+        return is_other or leads_to_leaf(self.uop)
+
+    def _seed(self, gradient: Self | None, what: str) -> UOp:
+        if not self.dtype.is_float:
+            raise dtype_error(
+                f"{what} of a tensor of {self.dtype}",
+                "only floats have gradients",
+                "a loss of floats",
+            )
+        if gradient is None:
+            if self.numel() != 1:
+                raise shape_error(
+                    f"{what} of a tensor of shape {self.shape}",
+                    "without gradient= it is that of one number, such as a loss",
+                    ".sum() or .mean() first, or gradient=Tensor.ones(..)",
+                )
+            return full(self.shape, self.uop.like(1))
+        if not isinstance(gradient, type(self)):
+            raise dtype_error(
+                f"{what}: gradient={short(gradient)} does not fit",
+                f"it is a tensor, and this is {type(gradient).__name__}",
+            )
+        if gradient.shape != self.shape:
+            raise shape_error(
+                f"{what}: gradient of shape {gradient.shape} does not fit",
+                f"it has the shape of the tensor, {self.shape}",
+            )
+        seed = cast_to(gradient.uop, self.dtype)
+        return full(self.shape, seed) if seed.is_const else seed
+
+    def _backward(self, nodes: list[UOp], seed: UOp) -> Backward:
+        try:
+            return backward(self.uop, nodes, seed)
+        except NoGradient as error:
+            line = line_of_node(error.node, self.derivation)
+            refusal = gradient_error(
+                f"{error.node.op.name} has no gradient",
+                "the result depends on a tensor through it",
+                ".detach() before it, or a gradient of its own: Tensor.custom_gradient",
+            )
+            if line is not None:
+                refusal.where = line.where
+            raise refusal from None
+
+    def _nodes_of(self, targets: tuple[Self, ...]) -> list[list[UOp]]:
+        """Return the nodes under this tensor that stand for each target."""
+        order = self.uop.toposort(lambda n: n.op is not Ops.DETACH)
+        nodes = [[n for n in order if n is t.uop or leaf_of(n) is t] for t in targets]
+        if all(nodes):
+            return nodes
+        # it was computed since: the expression of then has become memory
+        results = dict(zip(order, engine.results_of(list(order)), strict=True))
+        return [
+            own or [n for n, result in results.items() if result is target.uop]
+            for own, target in zip(nodes, targets, strict=True)
+        ]
+
+    def _of_gradient(
+        self, value: UOp, result: Backward, root: Base | None = None
+    ) -> Self:
+        """Return the tensor of a gradient, with the lines of the forward."""
+        forward = (self if root is None else root).derivation
+        tensor = self._on(value, self._device)
+        if forward is not None and not value.is_const:
+            tensor.derivation = GradientDerivation(
+                value, calls(), forward, result.origins
+            )
+        return tensor
+
+    def _unconnected(self, number: int) -> Exception:
+        because = "this tensor does not depend on it"
+        if engine.is_realized(self.uop):
+            because += ": it was computed, and only one of leaves keeps its expression"
+        return gradient_error(
+            f"target {number} of gradient() has no gradient",
+            because,
+            "requires_grad=True on the target, or materialize_grads=True for zeros",
+        )
+
+
+def _check_target(target: Any) -> None:
+    if not isinstance(target, Base):
+        raise dtype_error(
+            f"gradient() with respect to {short(target)}",
+            f"targets are tensors, and this is {type(target).__name__}",
+            "loss.gradient(x, w)",
+        )
+    if not target.dtype.is_float:
+        raise dtype_error(
+            f"gradient() with respect to a tensor of {target.dtype}",
+            "only floats have gradients",
+            ".float()",
+        )

@@ -1,0 +1,96 @@
+"""Leaf tensors, those with requires_grad=True, and the nodes that stand for them.
+
+Equal expressions are one node, but a gradient belongs to a tensor. So a leaf has a number, and a
+node that stands for it and nothing else: a BUFFER that is its own, or else DETACH of its value with
+that number. Memory that no leaf stands for any longer is free for another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import count
+from typing import Any, Protocol
+from weakref import WeakKeyDictionary, WeakValueDictionary
+
+from workbench.ir.node.ops import Ops
+from workbench.ir.node.uop import UOp
+
+
+@dataclass(slots=True)
+class GradientState:
+    """What a tensor knows of its gradient: `requires_grad` as the user set it, the `number` of a
+    leaf (0: it is none), its `grad`; `is_spent`: backward() went through its expression."""
+
+    requires_grad: bool | None = None
+    number: int = 0
+    grad: Any = None
+    is_spent: bool = False
+
+
+class Leaf(Protocol):
+    """A tensor, as far as this file knows it."""
+
+    _grad_state: GradientState | None
+
+
+_tensors: WeakValueDictionary[int, Leaf] = WeakValueDictionary()
+_numbers: WeakKeyDictionary[UOp, int] = WeakKeyDictionary()
+"""The leaf that each BUFFER, or COPY of host data, stands for."""
+_next = count(1)
+
+
+def new_leaf(tensor: Leaf) -> int:
+    """Return the number of a tensor that becomes a leaf."""
+    number = next(_next)
+    _tensors[number] = tensor
+    return number
+
+
+def leaf_node(number: int, value: UOp) -> UOp:
+    """Return the node that stands for a leaf with the value `value`."""
+    if value.op is Ops.DETACH and value.arg == number:
+        return value
+    if _is_memory(value) and _is_free(value, number):
+        _numbers[value] = number
+        return value
+    return UOp(Ops.DETACH, value.dtype, (value,), number)
+
+
+def leaf_of(node: UOp) -> Leaf | None:
+    """Return the leaf that a node stands for, or None."""
+    number = node.arg if node.op is Ops.DETACH else _numbers.get(node)
+    tensor = None if number is None else _tensors.get(number)
+    return tensor if tensor is not None and number_of(tensor) == number else None
+
+
+def number_of(tensor: Leaf) -> int:
+    """Return the number of a leaf; 0 for another tensor."""
+    return 0 if tensor._grad_state is None else tensor._grad_state.number
+
+
+def leaves_below(root: UOp) -> Iterator[tuple[UOp, Leaf]]:
+    """Yield the nodes under `root` that stand for leaves, with the leaves."""
+    for node in root.toposort(lambda n: n.op is not Ops.DETACH):
+        tensor = leaf_of(node) if node.op in _LEAVES else None
+        if tensor is not None:
+            yield node, tensor
+
+
+def leads_to_leaf(root: UOp) -> bool:
+    """Whether a gradient flows from `root` to a leaf."""
+    return next(leaves_below(root), None) is not None
+
+
+_LEAVES = frozenset({Ops.DETACH, Ops.BUFFER, Ops.COPY})
+
+
+def _is_memory(node: UOp) -> bool:
+    if node.op is Ops.COPY:
+        return node.src[0].op is Ops.BUFFER
+    return node.op is Ops.BUFFER
+
+
+def _is_free(node: UOp, number: int) -> bool:
+    leaf = leaf_of(node)
+    return leaf is None or number_of(leaf) == number
