@@ -100,9 +100,29 @@ def test_keys_stay_inside_where_what_had_the_focus_is_gone(page: Any) -> None:
     page.click(".wb-rw .wb-g-stage", position={"x": 3, "y": 30})
     assert page.evaluate("document.activeElement.matches('.wb-g-stage')")
     page.keyboard.press("Home")
+    while not page.inner_text(PICKED).startswith("decide"):  # its picture is in Plan
+        assert page.is_visible(".wb-rw .wb-g")
+        page.keyboard.press("h")
     page.wait_for_selector(".wb-rw .wb-g", state="hidden")
     drawn(page)  # browsers take the focus away with the next frame
     assert page.evaluate(inside)
+
+
+def test_a_pass_opens_on_the_picture_of_what_there_is_before_it(
+    page: Any, record: Record
+) -> None:
+    """Nothing is changed yet; where a pass has no steps there are its texts alone."""
+    for name in "rangeify", "statement-tree", "linearize":
+        page.click(f'.wb-rw-pass:has-text("{name}")')
+        assert where(page).startswith("before")
+        labels = page.locator(".wb-rw g.wb-g-kept .wb-g-label").all_text_contents()
+        assert len(labels) > 5 and not page.locator(".wb-rw g.wb-g-new").count()
+        picture = page.locator(".wb-rw .wb-g").bounding_box()
+        whole = page.locator(".wb-rw").bounding_box()
+        area = picture["width"] * picture["height"] / whole["width"] / whole["height"]
+        assert area > 0.4, "the picture is the main thing"
+    page.click('.wb-rw-pass:has-text("render")')
+    page.wait_for_selector(".wb-rw .wb-g", state="hidden")
 
 
 def test_a_step_shows_what_was_and_what_is(page: Any) -> None:

@@ -4,6 +4,8 @@
 /** @import { FamilyRow } from "../record.d.ts" */
 
 const STUB = 16; // pixels of a line that is too long to draw
+const MOST_LETTERS = 14; // of a name beside a stub
+const MOST_NAMES = 3; // beside a stub
 
 /** Return the outline of a box about the origin, as an SVG path.
  * @param {FamilyRow["shape"]} shape
@@ -66,14 +68,40 @@ export function edgePath(drawing, edge) {
   return `M${x.toFixed(1)} ${(to.y - to.h / 2 - STUB).toFixed(1)}V${(to.y - to.h / 2).toFixed(1)}`;
 }
 
-/** The words beside the stub of an edge: where it comes from.
+/** The words beside the stub of an edge: where it comes from. The last stub of several beside each
+ * other has the words of all, so that none covers another's.
  * @param {Drawing} drawing
  * @param {GraphEdge} edge */
 export function stubWords(drawing, edge) {
-  const [from, to] = [drawing.nodes[edge.a], drawing.nodes[edge.b]];
+  const to = drawing.nodes[edge.b];
   const x = to.x + ((edge.slot + 1) / (edge.slots + 1) - 0.5) * to.w * 0.8;
-  const text = from.label.length > 14 ? `${from.label.slice(0, 13)}…` : from.label;
+  const stubs = stubsOf(drawing).get(edge.b) ?? [];
+  const names = [...new Set(stubs.map(({ a }) => stubName(drawing.nodes[a].label)))];
+  const more = names.length > MOST_NAMES ? ", …" : "";
+  const text = stubs.at(-1) === edge ? names.slice(0, MOST_NAMES).join(", ") + more : "";
   return { x: x + 4, y: to.y - to.h / 2 - STUB + 7, text };
+}
+
+/** @param {string} label */
+const stubName = (label) =>
+  label.length > MOST_LETTERS ? `${label.slice(0, MOST_LETTERS - 1)}…` : label;
+
+/** The edges that are drawn as stubs, by their reader, from left to right.
+ * @type {WeakMap<Drawing, Map<number, GraphEdge[]>>} */
+const STUBS = new WeakMap();
+
+/** @param {Drawing} drawing */
+function stubsOf(drawing) {
+  const known = STUBS.get(drawing);
+  if (known) return known;
+  /** @type {Map<number, GraphEdge[]>} */
+  const stubs = new Map();
+  for (const edge of drawing.edges) {
+    if (!edge.points) stubs.set(edge.b, [...(stubs.get(edge.b) ?? []), edge]);
+  }
+  for (const listed of stubs.values()) listed.sort((a, b) => a.slot - b.slot);
+  STUBS.set(drawing, stubs);
+  return stubs;
 }
 
 /** @param {GraphNode} node */

@@ -185,6 +185,7 @@ function svgEdge(drawing, edge, path, scale) {
   const line = svg("path", { class: `wb-g-edge wb-g-${edge.state}`, d: path });
   if (!edge.points) {
     const { x, y, text } = stubWords(drawing, edge);
+    if (!text) return line;
     return svg(
       "g",
       {},

@@ -10,7 +10,7 @@ import { ancestors } from "../../record/history.js";
 import { passesOf } from "../../record/passes.js";
 import { wordLines } from "../../record/words.js";
 import { textPair } from "./differences.js";
-import { changeScene, wholeScene } from "./scene.js";
+import { changeScene, openingScene, wholeScene } from "./scene.js";
 
 /** @import { PageRecord } from "../../record.d.ts" */
 /** @import { App } from "../../app/store.js" */
@@ -147,7 +147,9 @@ export class RewriteGraph {
       const isAllIndex = state.isFolded && folded?.nodes.length === 1;
       return isAllIndex ? scene(false) : folded;
     }
-    return step ? changeScene(timeline, step, state.isFolded, side) : null;
+    return step
+      ? changeScene(timeline, step, state.isFolded, side)
+      : openingScene(timeline, state.isFolded);
   }
 }
 

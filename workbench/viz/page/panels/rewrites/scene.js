@@ -11,6 +11,7 @@ import { HOPS, TwoStates } from "./two_states.js";
 /** @import { Timeline } from "../../record/states.js" */
 
 const MOST_NEAR = 120; // nodes of a neighbourhood
+const MOST_OPENING = 600; // nodes of a state that is drawn unasked: looking at it takes no time
 const MOST_CHANGED = 200; // nodes that a step changed: more are a picture of nothing
 const BOX_HEIGHT = 34;
 const MOST_LETTERS = 72; // of a label: an index of three axes is whole
@@ -79,6 +80,20 @@ export function wholeScene(timeline, k, isFolded = true, closed = new Set(), sid
     if (!states.isHidden(n)) shown.add(timeline.keyOf(n));
   }
   return { ...sceneOf(states, shown, side), left: 0, ...focus };
+}
+
+/** Return the scene of a pass before its first step: the whole state, or of a large one what is near
+ * the first change.
+ * @param {Timeline} timeline
+ * @param {boolean} [isFolded]
+ * @returns {Scene | null} */
+export function openingScene(timeline, isFolded = true) {
+  if (!timeline.steps.length) return null;
+  const isLarge = (timeline.state(0)?.order.length ?? Infinity) > MOST_OPENING;
+  const whole = isLarge ? null : wholeScene(timeline, 0, isFolded);
+  return whole && whole.nodes.length <= MOST_NEAR
+    ? whole
+    : changeScene(timeline, 1, isFolded, "old");
 }
 
 /** Return the nodes and edges of a scene from the keys it shows. Where a step led to another level,

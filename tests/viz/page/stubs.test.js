@@ -1,0 +1,28 @@
+// An edge that is too long to draw leaves a stub with words; those of one reader stand once.
+
+import assert from "node:assert/strict";
+import { stubWords } from "../../../workbench/viz/page/graph/paths.js";
+
+const node = (label) => ({ key: 0, n: 0, x: 0, y: 0, w: 100, h: 30, label, shape: "round" });
+
+const drawing = (labels, slots) => ({
+  nodes: [...labels.map(node), node("sink")],
+  edges: slots.map(([a, slot]) => ({
+    a,
+    b: labels.length,
+    slot,
+    slots: slots.length,
+    points: null,
+  })),
+});
+
+Deno.test("the last stub of a reader has the names of all, each once", () => {
+  const two = drawing(["copy", "copy", "load of a long name"], [[2, 2], [0, 0], [1, 1]]);
+  const texts = two.edges.map((edge) => stubWords(two, edge).text);
+  assert.deepEqual(texts, ["copy, load of a lon…", "", ""]);
+});
+
+Deno.test("of many names the first three stand there", () => {
+  const many = drawing(["a", "b", "c", "d"], [[0, 0], [1, 1], [2, 2], [3, 3]]);
+  assert.deepEqual(stubWords(many, many.edges[3]).text, "a, b, c, …");
+});
