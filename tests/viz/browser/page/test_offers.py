@@ -89,6 +89,32 @@ def test_what_is_measured_of_an_offer_is_a_speedup_like_the_predicted_one(
         assert texts(page, predicted)[: len(cases)] == ["x1.25"] * len(cases)
 
 
+def test_offers_that_gain_nothing_are_folded(
+    browser: Any, record: Record, tmp_path: Path
+) -> None:
+    """What is measured stays, whatever it is; where nothing gains, all are there as before."""
+    page_record = json.loads(json.dumps(record))
+    offers = page_record["variants"][0]["offers"]
+    first = {o["opt"]: o for o in offers[:4]}
+    for offer in offers:
+        offer |= {"predicted": 2.0 if offer["opt"] in first else 0.9, "measured": None}
+    offers[3] |= {"predicted": 0.5, "measured": 0.4, "differs": True, "seconds": 1e-3}
+    rows = ".wb-offer[data-opt]"
+    for page in shown(browser, tmp_path, exported(page_record)):
+        shown_first = {r.get_attribute("data-opt") for r in page.locator(rows).all()}
+        assert shown_first == set(first)
+        left = len(offers) - 4
+        assert page.inner_text("[data-key=more]") == (
+            f"{left} more, {left} of them no faster"
+        )
+        page.click("[data-key=more]")
+        assert page.locator(rows).count() == len(offers)
+    for offer in offers:
+        offer |= {"predicted": 0.9, "measured": None}
+    for page in shown(browser, tmp_path, exported(page_record)):
+        assert page.locator(rows).count() == min(24, len(offers))
+
+
 def test_no_offer_is_green_where_none_is_faster(
     browser: Any, record: Record, tmp_path: Path
 ) -> None:

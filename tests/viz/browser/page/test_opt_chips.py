@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.viz.browser.browser import FAINT, shown
+from tests.viz.browser.browser import COPIED, FAINT, shown
 from tests.viz.browser.page.live import LivePage
 from tests.viz.browser.page.support import focused, keys, texts
 from tests.viz.record.support import exported, plain
@@ -210,3 +210,32 @@ def test_chips_offline_are_to_look_at(
         page.dispatch_event("[data-key=opt-remove]", "click")
         assert len(chips(page)) == 3
         assert page.evaluate(FAINT) == []
+
+
+def test_each_variant_is_copied_as_python_from_its_row(
+    browser: Any, record: Any, tmp_path: Path
+) -> None:
+    """By the pointer and by a key, in every mode, without selecting it; nothing moves for that."""
+    python = [row["python"] for row in record["variants"] if row["kernel"] == 0]
+    assert len(set(python)) == len(python) > 1
+    for page in shown(browser, tmp_path, exported(record)):
+        page.evaluate(COPIED)
+        rows = page.locator(VARIANT)
+        for mode in "13":
+            page.click(".wb-header", position={"x": 4, "y": 4})
+            page.keyboard.press(mode)
+            place = int(rows.nth(1).get_attribute("data-key").split("-")[1])
+            before = rows.nth(1).bounding_box()
+            rows.nth(1).hover()
+            page.click(f"[data-key=copy-variant-{place}]")
+            assert page.evaluate("copied") == record["variants"][place]["python"]
+            assert rows.nth(1).bounding_box() == before
+            rows.nth(0).focus()
+            keys(page, "y")
+            assert page.evaluate("copied") == python[0]
+            assert rows.nth(1).get_attribute("aria-selected") == "false"
+            rows.nth(0).focus()
+            keys(page, "j")
+            keys(page, "y")
+            assert page.evaluate("copied") == record["variants"][place]["python"]
+            keys(page, "k")

@@ -203,7 +203,15 @@ function copiedByHand(text) {
  * @param {App} app */
 export function copyPython(app) {
   const variant = app.variant();
-  if (variant) copy(app, variant.python, "the kernel as Python");
+  if (variant) copyVariant(app, variant);
+}
+
+/** Copy a variant as Python; that of many kernels has none before somebody looks at it.
+ * @param {App} app
+ * @param {VariantRow} variant */
+export function copyVariant(app, { name, python }) {
+  if (python) copy(app, python, `${name.slice(0, 40)} as Python`);
+  else say(app, `${name.slice(0, 40)} has no Python yet: select it first`);
 }
 
 /** Show the page alone, or among others again.

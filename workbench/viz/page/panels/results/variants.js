@@ -1,6 +1,6 @@
 // The variants of a kernel as a tree: each came from another by an opt, an edit or a search.
 
-import { act, canAsk, deleteVariant, goTo, pinned } from "../../app/actions.js";
+import { act, canAsk, copyVariant, deleteVariant, goTo, pinned } from "../../app/actions.js";
 import { meaningOf } from "../../app/glossary.js";
 import { button } from "../../app/pieces.js";
 import { real } from "../../app/timing.js";
@@ -22,8 +22,14 @@ export function variantTree(app) {
     [i, level],
   ) => [variantRow(app, i, level), ...elsewhereRows(app, i, level)]);
   const tree = walkable("tree", "variants", { class: "wb-list" }, ...rows);
-  tree.addEventListener("keydown", ({ key, target }) => {
+  tree.addEventListener("keydown", (event) => {
+    const { key, target } = event;
     const place = Number(target instanceof HTMLElement && target.dataset.key?.split("-")[1]);
+    const variant = app.record.variants[place];
+    if (key === "y" && variant && !event.ctrlKey && !event.metaKey) {
+      event.stopPropagation(); // else a mode copies what it shows
+      copyVariant(app, variant);
+    }
     if (key === "Delete") deleteVariant(app, place);
     if (key === "F2") nameVariant(app, place);
   });
@@ -132,11 +138,28 @@ function variantRow(app, i, level) {
         h("i", { class: "wb-quiet wb-mark", "data-term": "edited" }, "edited"),
       variant.elsewhere.length > 0 && h("i", { class: "wb-quiet wb-mark" }, app.record.device),
       troubleMark(variant),
+      copyButton(app, variant, i),
     ),
     busy
       ? h("span", { class: "wb-quiet wb-said" }, "timing…")
       : timeCells(app, variant.timing, variant.timing?.emulator),
   );
+}
+
+/** Beside a name, while the pointer or the focus is on its row.
+ * @param {App} app
+ * @param {VariantRow} variant
+ * @param {number} place */
+function copyButton(app, variant, place) {
+  const el = button(app, "copy", () => copyVariant(app, variant), {
+    key: "y",
+    name: `copy-variant-${place}`,
+    title: "this variant as Python, on seeded data",
+  });
+  el.classList.add("wb-copy-variant");
+  el.tabIndex = -1; // the key does the same
+  el.addEventListener("click", (event) => event.stopPropagation()); // the row stays unselected
+  return el;
 }
 
 /** The times of a variant on other devices of this machine.

@@ -16,6 +16,7 @@ import { hasWords, secondsText, three } from "../../base/text.js";
 /** @import { App } from "../../app/store.js" */
 
 const SHOWN_AT_FIRST = 24;
+const LEAST_GAIN = 1.01; // times faster: what is less gains nothing
 
 /** Return what sets a part of the state, and shows that.
  * @typedef {(change: Partial<OffersState>) => () => void} Again */
@@ -58,10 +59,7 @@ export function offersPane(app, state) {
       variant && !variant.offers.length &&
         h("p", { class: "wb-quiet", "data-term": "opts to try" }, nothingNext(app, variant)),
       variant && variant.offers.length > 0 && !shown.length && noMatches(),
-      left > 0 && button(app, `${left} more`, again({ all: true }), {
-        name: "more",
-        title: "the other legal opts",
-      }),
+      variant && left > 0 && moreButton(app, variant, state, left, again),
     );
     refill(refused, showsRefused && refusedList(refusals.filter((row) => fits(row, state))));
     if (hadFocus && !list.contains(document.activeElement)) focusFirst() || focusQuietly(el);
@@ -100,6 +98,28 @@ function filterButtons(app, ops, state, again) {
   ];
 }
 
+/** What shows the offers that are not listed at first.
+ * @param {App} app
+ * @param {VariantRow} variant
+ * @param {OffersState} state
+ * @param {number} left how many these are
+ * @param {Again} again */
+function moreButton(app, variant, state, left, again) {
+  const others = fitting(variant.offers, state).filter((offer) => !gains(offer));
+  const isListed = others.some(({ opt }) => state.shown?.opts.includes(opt));
+  const few = !isListed && others.length ? `, ${others.length} of them no faster` : "";
+  return button(app, `${left} more${few}`, again({ all: true }), {
+    name: "more",
+    title: "the other legal opts, those that are predicted to gain nothing last",
+  });
+}
+
+/** Whether an opt may make the kernel faster, as far as is predicted; one that was measured says so
+ * itself.
+ * @param {OfferRow} offer */
+const gains = ({ measured, predicted }) =>
+  measured !== null || predicted === null || predicted >= LEAST_GAIN;
+
 /** Whether a row has the words that are searched for.
  * @param {{opt: string, why: string}} row
  * @param {OffersState} state */
@@ -111,7 +131,7 @@ export const fits = (row, { find }) => hasWords(`${row.opt} ${row.why}`, find);
 const fitting = (offers, state) =>
   offers.filter((offer) => fits(offer, state) && (!state.op || offer.op === state.op));
 
-/** The offers to show, best first; those of before, in their order, while the reader is there.
+/** The offers to show, best first, at first without those that gain nothing; those of before, in their order, while the reader is there.
  * @param {App} app
  * @param {VariantRow} variant
  * @param {OffersState} state
@@ -125,7 +145,8 @@ function shownOffers(app, variant, state, list) {
   if (still.length && still.length === before.length) return still;
   const sorted = bestFirst(fitting(variant.offers, state));
   const isNarrow = state.all || state.op || state.find;
-  const shown = isNarrow ? sorted : varied(sorted, SHOWN_AT_FIRST);
+  const gaining = sorted.filter(gains);
+  const shown = isNarrow ? sorted : varied(gaining.length ? gaining : sorted, SHOWN_AT_FIRST);
   state.shown = { askedFor, opts: shown.map((offer) => offer.opt) };
   return shown;
 }

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { Camera, graphBounds } from "../../../workbench/viz/page/graph/camera.js";
+import { Camera, graphBounds } from "../../../../workbench/viz/page/graph/camera.js";
 
 const nodes = [[0, 0], [0, 4000], [3000, 4000]].map(([x, y], key) => ({ key, x, y, w: 80, h: 34 }));
 const nodesOf = (keys) => keys.map((key) => nodes[key]);

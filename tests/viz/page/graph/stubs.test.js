@@ -1,7 +1,7 @@
 // An edge that is too long to draw leaves a stub with words; those of one reader stand once.
 
 import assert from "node:assert/strict";
-import { stubWords } from "../../../workbench/viz/page/graph/paths.js";
+import { stubWords } from "../../../../workbench/viz/page/graph/paths.js";
 
 const node = (label) => ({ key: 0, n: 0, x: 0, y: 0, w: 100, h: 30, label, shape: "round" });
 
