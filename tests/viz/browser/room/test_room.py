@@ -52,6 +52,9 @@ COVERED = """() => {
     }).map((e) => e.textContent);
 }"""
 """Returns the boxes that changed, and are out of sight or below something else."""
+PLACES = """() => [".wb-nest-pane", ".wb-divider-nest", ".wb-next-pane", ".wb-code-pane", ".wb-results"]
+  .map((s) => document.querySelector(s).getBoundingClientRect()).map(({ x, y }) => [x, y])"""
+"""Returns where the panes of Tune begin."""
 NAMED = [
     ".wb-kernels [data-item]", ".wb-results [role=treeitem]", "[data-key=time]", "[data-key=check]",
     "[data-key=search]", ".wb-loops [data-item]", ".wb-offer [data-key^=apply]", ".wb-code-body [data-line]",
@@ -77,6 +80,20 @@ def sized(browser: Any, record: Record, tmp_path: Path, request: Any) -> Any:
 def test_all_that_is_used_at_once_is_on_the_first_screen(sized: Any) -> None:
     assert sized.evaluate(IN_SIGHT, NAMED) == []
     assert sized.evaluate(SCROLLED) == []
+
+
+def test_no_pane_moves_when_another_variant_is_shown(sized: Any) -> None:
+    """Each begins where it did, however many loops and opts the variant has."""
+    sized.click(".wb-kernels [data-item] >> nth=1")
+    drawn(sized)
+    rows = sized.locator("[aria-label=variants] [role=treeitem]")
+    before = sized.evaluate(PLACES)
+    loops = sized.locator(".wb-loop").count()
+    for place in (1, 0):
+        rows.nth(place).click()
+        drawn(sized)
+        assert sized.evaluate(PLACES) == before
+        assert (sized.locator(".wb-loop").count() != loops) is (place == 1)
 
 
 def test_the_graph_is_the_main_thing(sized: Any, record: Record) -> None:

@@ -8,6 +8,7 @@ import { elementsOf, h, refill } from "../../base/elements.js";
 import { focusItem } from "../../base/lists.js";
 import { axisBars } from "./axes.js";
 import { loopTable } from "./loops.js";
+import { NestHeight } from "./nest_height.js";
 import { fits, offersPane } from "./offers.js";
 import { optsRow } from "./opts_row.js";
 import { triedPane } from "./search_tree.js";
@@ -48,6 +49,7 @@ function modeTune(app) {
   };
   const top = h("div", { class: "wb-pane wb-nest-pane" });
   const head = heading("OPTS TO TRY", find, choice);
+  const height = new NestHeight(app, top);
   const next = h("div", { class: "wb-pane wb-next-pane" }, head, list.el);
   const opts = optsRow(app);
   const tried = triedPane(app);
@@ -59,6 +61,7 @@ function modeTune(app) {
     const renewed = hasAny(changes, "record", "kernel", "variant");
     if (renewed || hasAny(changes, "axis", "node")) {
       refill(top, ...nestParts(app, variant));
+      height.update();
     }
     if (renewed || hasAny(changes, "opt", "live", "pending", "offers", "failure")) {
       find.hidden = !variant || variant.offers.length + variant.refused.length === 0;
