@@ -69,6 +69,8 @@ class FileError(WorkbenchError, ValueError):
 
 class StateError(WorkbenchError, ValueError, KeyError):
     """A state dict does not fit a model."""
+
+
 class GradientError(WorkbenchError, RuntimeError):
     """A gradient does not exist, or what was asked for has none."""
 
