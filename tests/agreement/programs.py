@@ -62,6 +62,10 @@ class Program:
 
     def tensor(self, device: str) -> Any:
         """Return the last tensor, not computed."""
+        return self.tensors(device)[-1]
+
+    def tensors(self, device: str) -> list[Any]:
+        """Return the tensor of each line, not computed."""
         from workbench import Context, Tensor, dtypes
 
         env: dict[str, Any] = {"np": np, "Tensor": Tensor, "dtypes": dtypes}
@@ -69,7 +73,7 @@ class Program:
         env["rng"] = np.random.default_rng(self.seed)
         with Context(DEV=device), np.errstate(all="ignore"):
             exec("\n".join(self.lines), env)
-        return env[f"t{len(self.lines) - 1}"]
+        return [env[f"t{number}"] for number in range(len(self.lines))]
 
     def run(self, device: str) -> tuple[Any, Array]:
         """Return (the last tensor, not computed; numpy's value, or the least that it may be)."""

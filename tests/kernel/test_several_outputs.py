@@ -1,21 +1,17 @@
-"""Kernels that write several buffers: from text through every stage, and in a schedule whose items
-are joined by hand, as the scheduler makes none of its own yet."""
+"""Kernels that write several buffers: from text through every stage, and in a schedule."""
 
 from __future__ import annotations
 
 import pickle
-from collections.abc import Iterator
 
 import numpy as np
 import pytest
 
 from tests.tools.compiler import needs_c
 from tests.viz.record.support import broken, plain
-from workbench import Kernel, Tensor, TinyJit, engine, explore
-from workbench.base.trace import unobserved
+from workbench import Kernel, Tensor, TinyJit, explore
 from workbench.ir.meaning.interpret_kernel import interpret_kernel
-from workbench.ir.node.uop import KernelInfo, UOp
-from workbench.ir.schedule.item import Schedule, ScheduleItem
+from workbench.ir.node.uop import UOp
 from workbench.ir.text.parser import parse
 from workbench.ir.text.printer import to_text
 from workbench.ir.verify.verify import verify
@@ -100,46 +96,6 @@ def test_values_and_pickles() -> None:
         np.testing.assert_array_equal(outputs, want)
 
 
-@pytest.fixture
-def joined(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Schedules in which the kernels are one."""
-    make = engine.make_schedule
-
-    def schedule(*arguments: object) -> tuple[Schedule, tuple[UOp, ...]]:
-        with unobserved():  # the passes are those of the kernels by themselves
-            made, simple = make(*arguments)  # type: ignore[arg-type]
-        copies = [i for i in made.items if i.kernel is None]
-        kernels = [i for i in made.items if i.kernel is not None]
-        items = (*copies, _joined(kernels)) if kernels else made.items
-        return Schedule(tuple(items), made.stored, made.decisions), simple
-
-    monkeypatch.setattr(engine, "make_schedule", schedule)
-    yield
-
-
-def _joined(items: list[ScheduleItem]) -> ScheduleItem:
-    written = [b for item in items for b in item.outputs]
-    read = [b for item in items for b in item.inputs]
-    buffers = tuple(dict.fromkeys((*written, *read)))
-    ends: list[UOp] = []
-    for item in items:
-        assert item.kernel is not None
-        params = {n for n in item.kernel.toposort() if n.op.name == "PARAM"}
-        moved = {
-            p: p.replace(arg=(buffers.index(item.buffers[p.slot]), p.length))
-            for p in params
-        }
-        ends += item.kernel.substitute(moved).src
-    kernel = UOp.sink(*ends, arg=KernelInfo("joined", items[0].kernel.arg.order))  # type: ignore[union-attr]
-    verify(kernel, "kernel")
-    return ScheduleItem(
-        kernel,
-        buffers,
-        tuple(node for item in items for node in item.nodes),
-        tuple(why for item in items for why in item.decisions),
-    )
-
-
 X = np.random.default_rng(1).standard_normal((8, 16)).astype(np.float32)
 
 
@@ -151,7 +107,6 @@ WANTED = (X * 2, np.maximum(X + 1, 0))
 
 
 @pytest.mark.parametrize("device", DEVICES)
-@pytest.mark.usefixtures("joined")
 def test_a_schedule_runs_it(device: str) -> None:
     outputs = two(Tensor(X, device=device).realize())
     Tensor.realize(*outputs)
@@ -159,7 +114,6 @@ def test_a_schedule_runs_it(device: str) -> None:
         np.testing.assert_allclose(tensor.numpy(), want, rtol=1e-6)
 
 
-@pytest.mark.usefixtures("joined")
 def test_a_replay_runs_it() -> None:
     @TinyJit
     def step(x: Tensor) -> tuple[Tensor, Tensor]:
@@ -174,7 +128,6 @@ def test_a_replay_runs_it() -> None:
             np.testing.assert_allclose(tensor.numpy(), want, rtol=1e-6)
 
 
-@pytest.mark.usefixtures("joined")
 def test_an_exploration_shows_it() -> None:
     ex = explore(*two(Tensor(X)))
     (kernel,) = ex.kernels
@@ -193,4 +146,4 @@ def test_an_exploration_shows_it() -> None:
         d for d in record["plan"]["decisions"] if d["stored"] and d["kernel"] == 0
     ]
     assert len(stored) == 2
-    assert "joined" in str(ex.code()) and kernel.bisect() is None
+    assert "elementwise mul, add+relu" in str(ex.code()) and kernel.bisect() is None

@@ -47,8 +47,8 @@ def test_every_value_is_stored_or_fused_for_a_reason(name: str) -> None:
         if decision.name not in ("store-asked", "fuse-free"):
             assert {"reads", "evaluations", "elements"} <= set(decision.estimates)
     for item in plan.items:
-        (decision,), (node,) = item.decisions, item.nodes
-        assert decision is decided[node] and decision.stored
+        for decision, node in zip(item.decisions, item.nodes, strict=True):
+            assert decision is decided[node] and decision.stored
 
 
 def decision_of(tensor: Tensor, value: Tensor) -> Any:

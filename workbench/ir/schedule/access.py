@@ -19,6 +19,7 @@ from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 from workbench.ir.rules.index import SIMPLIFY_INDEX
 
+Ranges = tuple[UOp, ...]
 TRUE = UOp.const(dtypes.bool, True)
 ZERO = UOp.index(0)
 MOST_EVALUATIONS = 10**30
@@ -62,20 +63,33 @@ def fresh(size: int, kind: AxisType) -> UOp:
 
 def root_access(node: UOp) -> Access:
     """Return the access by which a stored value is written."""
-    indices = tuple(fresh(n, AxisType.GLOBAL) for n in node.shape)
-    return Access(indices, TRUE, tuple(i for i in indices if i is not ZERO), node)
+    return output_access(node, node, output_loops(node))
 
 
-def push(node: UOp, access: Access) -> tuple[Access | None, ...]:
+def output_loops(node: UOp) -> tuple[UOp, ...]:
+    """Return new loops over the elements of a stored value."""
+    return tuple([fresh(n, AxisType.GLOBAL) for n in node.shape if n != 1])
+
+
+def output_access(node: UOp, root: UOp, loops: tuple[UOp, ...]) -> Access:
+    """Return the access by which a value is written in `loops`, in the kernel of `root`."""
+    axes = iter(loops)
+    indices = tuple([ZERO if n == 1 else next(axes) for n in node.shape])
+    return Access(indices, TRUE, loops, root)
+
+
+def push(
+    node: UOp, access: Access, inner: Ranges | None = None
+) -> tuple[Access | None, ...]:
     """Return the accesses by which `node`, read by `access`, reads its sources (None: a constant,
-    or a source without elements)."""
+    or a source without elements). A reduction is over new ranges, or over `inner`."""
     if not node.size or all(s.is_const for s in node.src):
         return (None,) * len(node.src)
     if node.op in (Ops.REDUCE_AXIS, Ops.PAD):  # all others are as empty as their source
         if not node.src[0].size:
             return (None,)
-        below = _reduce if node.op is Ops.REDUCE_AXIS else _pad
-        return (below(node, access),)
+        is_pad = node.op is Ops.PAD
+        return (_pad(node, access) if is_pad else _reduce(node, access, inner),)
     if node.op in _MOVES:
         indices = _MOVES[node.op](node, access.indices)
         return (settle(access._replace(indices=indices)),)
@@ -97,11 +111,18 @@ def settle(access: Access) -> Access:
     return access._replace(loops=access.loops[:depth])
 
 
-def _reduce(node: UOp, access: Access) -> Access:
-    shape, axes = node.src[0].shape, node.reduced_axes
-    ranges = {a: fresh(shape[a], AxisType.REDUCE) for a in sorted(axes)}
+def reduction_ranges(node: UOp) -> Ranges:
+    """Return new ranges for the axes that a REDUCE_AXIS combines."""
+    shape, axes = node.src[0].shape, sorted(node.reduced_axes)
+    return tuple([fresh(shape[a], AxisType.REDUCE) for a in axes if shape[a] != 1])
+
+
+def _reduce(node: UOp, access: Access, inner: Ranges | None) -> Access:
+    shape, axes = node.src[0].shape, sorted(node.reduced_axes)
+    inner = reduction_ranges(node) if inner is None else inner
+    left = iter(inner)
+    ranges = {a: ZERO if shape[a] == 1 else next(left) for a in axes}
     indices = tuple(ranges.get(a, i) for a, i in enumerate(access.indices))
-    inner = tuple(r for r in ranges.values() if r is not ZERO)
     return access._replace(indices=indices, loops=access.loops + inner)
 
 

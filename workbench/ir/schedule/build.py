@@ -1,7 +1,9 @@
-"""From a plan to kernels: each stored value becomes one, with its ranges named in order."""
+"""From a plan to kernels: each stored value becomes one, or several of them together, with the
+ranges named in order."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import count
 
 from workbench.base.trace import derived_from, note_steps, tentative
@@ -12,9 +14,10 @@ from workbench.ir.node.constants import identity
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import KernelInfo, UOp, gated
 from workbench.ir.schedule.access import TRUE, ZERO, Access, condition, flatten
-from workbench.ir.schedule.decide import SchedulePlan
+from workbench.ir.schedule.decide import devices_of
 from workbench.ir.schedule.item import ScheduleItem
-from workbench.ir.schedule.range_steps import range_steps
+from workbench.ir.schedule.plan import SchedulePlan
+from workbench.ir.schedule.range_steps import Values, range_steps
 from workbench.ir.schedule.staging import read, stage
 
 _uids = count()
@@ -32,65 +35,79 @@ def build(
 
     A value is on the device of its data; `device` is for values without data.
     """
-    devices = _devices(plan.nodes)
-    values: dict[tuple[UOp, Access], UOp] = {}
+    devices = devices_of(plan.nodes)
+    values: Values = {}
     buffers: dict[UOp, UOp] = {}
-    stores: dict[UOp, tuple[UOp, UOp]] = {}
-    items = []
+    stores: dict[UOp, UOp] = {}
+    items: list[ScheduleItem] = []
     rows = count()
     for node in plan.nodes:
-        decision = plan.stored.get(node)
-        if not node.size:  # there is nothing to compute, and no kernel reads it
-            if decision is not None:
-                with derived_from(node):
-                    buffers[node] = buffer(node, devices[node] or device)
-            continue
-        if node.op not in (Ops.CONST, Ops.COPY):
+        if node in plan.stored:
             with derived_from(node):
-                for access in plan.reads[node]:
-                    value = _value(node, access, plan, values, buffers)
-                    if node in plan.staged:
-                        value = stage(node, plan.staged[node], value, f"_{next(rows)}")
-                    values[node, access] = value
-        if decision is None:
+                buffers[node] = buffer(node, devices[node] or device)
+        if not node.size:  # there is nothing to compute, and no kernel reads it
             continue
         if node.op is Ops.COPY:
-            with derived_from(node):
-                buffers[node] = buffer(node, node.device)
-            source = buffers.get(node.src[0], node.src[0])
-            items.append(
-                ScheduleItem(None, (buffers[node], source), (node,), (decision,))
-            )
+            items.append(_copy(node, plan, buffers))
             continue
-        access = plan.reads[node][0]
-        with derived_from(node):
-            buffers[node] = buffer(node, devices[node] or device)
-        store, kernel, params = _stored(
-            node, access, buffers[node], values[node, access]
-        )
-        stores[node] = store, kernel
-        items.append(ScheduleItem(kernel, params, (node,), (decision,)))
-    note_steps(lambda: range_steps(plan, values, buffers, stores))
+        if node.op is not Ops.CONST:
+            _add_values(node, plan, values, buffers, rows)
+        if node not in plan.stored:
+            continue
+        stores[node] = _store(node, plan, values, buffers)
+        members = plan.members(node)
+        if stores.keys() >= set(members):
+            items.append(_item(members, plan, stores))
+    items = in_order(items) if plan.groups else items
+    note_steps(lambda: range_steps(plan, values, buffers, stores, items))
     return tuple(items), buffers
 
 
-def _devices(nodes: dict[UOp, None]) -> dict[UOp, str]:
-    """Return the device of every value: of the nearest COPY or BUFFER below; "" for none."""
-    devices: dict[UOp, str] = {}
-    for node in nodes:
-        if node.op in (Ops.COPY, Ops.BUFFER):
-            devices[node] = node.device
-        else:
-            devices[node] = next((devices[s] for s in node.src if devices[s]), "")
-    return devices
+def in_order(items: Sequence[ScheduleItem]) -> list[ScheduleItem]:
+    """Return items so that each comes after those whose results it reads, in their order where that
+    is free."""
+    writer = {output: item for item in items for output in item.outputs}
+    ordered: dict[int, ScheduleItem] = {}
+    stack = list(reversed(items))
+    while stack:
+        item = stack[-1]
+        first = [
+            w for b in item.inputs if (w := writer.get(b)) and id(w) not in ordered
+        ]
+        if first:
+            stack += reversed(first)
+            continue
+        ordered.setdefault(id(item), stack.pop())
+    return list(ordered.values())
+
+
+def _copy(node: UOp, plan: SchedulePlan, buffers: Mapping[UOp, UOp]) -> ScheduleItem:
+    source = buffers.get(node.src[0], node.src[0])
+    return ScheduleItem(None, (buffers[node], source), (node,), (plan.stored[node],))
+
+
+def _add_values(
+    node: UOp,
+    plan: SchedulePlan,
+    values: Values,
+    buffers: Mapping[UOp, UOp],
+    rows: Iterator[int],
+) -> None:
+    """Add what each read of `node` is in its kernel."""
+    with derived_from(node):
+        for access in plan.reads[node]:
+            value = _value(node, access, plan, values, buffers)
+            if node in plan.staged:
+                value = stage(node, plan.staged[node], value, f"_{next(rows)}")
+            values[node, access] = value
 
 
 def _value(
     node: UOp,
     access: Access,
     plan: SchedulePlan,
-    values: dict[tuple[UOp, Access], UOp],
-    buffers: dict[UOp, UOp],
+    values: Values,
+    buffers: Mapping[UOp, UOp],
 ) -> UOp:
     """Return the kernel-level value of `node` read by `access`."""
     if node.op is Ops.BUFFER:
@@ -101,6 +118,8 @@ def _value(
     for source, at in zip(node.src, plan.links[node, access], strict=True):
         if at is None:
             sources.append(source)
+        elif plan.is_inside(source, access):
+            sources.append(values[source, plan.reads[source][0]])
         elif source in buffers:
             with derived_from(node, buffers[source]):
                 sources.append(_load(buffers[source], source, at))
@@ -137,34 +156,57 @@ def _reduce(node: UOp, access: Access, below: Access, value: UOp) -> UOp:
     return construct.reduce(value, ranges, node.combines)
 
 
-def _stored(
-    node: UOp, access: Access, memory: UOp, value: UOp
-) -> tuple[UOp, UOp, tuple[UOp, ...]]:
-    """Return (STORE, SINK, buffers by slot) of a value that is stored in `memory`."""
+def _store(
+    node: UOp, plan: SchedulePlan, values: Values, buffers: Mapping[UOp, UOp]
+) -> UOp:
+    """Return the STORE of a value in its memory."""
+    access = plan.reads[node][0]
     with derived_from(node):
         at = flatten(access.indices, node.shape)
-    with tentative(node) as part:
-        with derived_from(node):
-            store = construct.store(construct.index(memory, at), value)
-        kernel, params = _kernel(store, access.loops)
+        return construct.store(construct.index(buffers[node], at), values[node, access])
+
+
+def _item(
+    members: Sequence[UOp], plan: SchedulePlan, stores: Mapping[UOp, UOp]
+) -> ScheduleItem:
+    """Return the item of the kernel that stores `members`."""
+    loops = plan.reads[members[0]][0].loops
+    with tentative(members[0]) as part:
+        kernel, params = _kernel([stores[node] for node in members], loops)
         part.after = kernel
-    return store, kernel, params
+    decisions = tuple([plan.stored[node] for node in members])
+    return ScheduleItem(kernel, params, tuple(members), decisions)
 
 
-def _kernel(store: UOp, outer: tuple[UOp, ...]) -> tuple[UOp, tuple[UOp, ...]]:
-    """Return (SINK, buffers by slot) of a STORE in the loops `outer`: buffers become PARAMs,
+def _kernel(
+    stores: Sequence[UOp], outer: tuple[UOp, ...]
+) -> tuple[UOp, tuple[UOp, ...]]:
+    """Return (SINK, buffers by slot) of STOREs in the loops `outer`: buffers become PARAMs,
     ranges get their final names."""
-    target = store.place.memory
-    nodes = store.toposort()
+    targets = [store.place.memory for store in stores]
+    nodes = UOp.sink(*stores).toposort()
     inner = [n for n in nodes if n.op is Ops.RANGE and n not in outer]
-    params = [target, *[n for n in nodes if n.op is Ops.BUFFER and n is not target]]
+    read = [n for n in nodes if n.op is Ops.BUFFER and n not in targets]
+    params = [*targets, *read]
     changes = {
         b: construct.param(b.dtype, slot, b.size) for slot, b in enumerate(params)
     }
     order = [*outer, *_nested_last(inner, nodes)]
-    end = construct.end(store, outer).substitute(changes)
-    draft = UOp.sink(end, arg=KernelInfo("", tuple(r.axis_name for r in order)))
+    ends = [construct.end(store, outer) for store in _readers_first(stores)]
+    ends = [end.substitute(changes) for end in ends]
+    draft = UOp.sink(*ends, arg=KernelInfo("", tuple(r.axis_name for r in order)))
     return named(kinds(draft)), tuple(params)
+
+
+def _readers_first(stores: Sequence[UOp]) -> Sequence[UOp]:
+    """Return STOREs, sources first, in the order in which they are made: one whose value is
+    computed from another's comes before it. It reads all that this one does, whose memory may be
+    that of an operand (see `in_place.py`)."""
+    for place, store in enumerate(stores[1:], 1):
+        below = store.toposort()
+        if any(source.value in below for source in stores[:place]):
+            return stores[::-1]
+    return stores
 
 
 def _nested_last(inner: list[UOp], nodes: dict[UOp, None]) -> list[UOp]:

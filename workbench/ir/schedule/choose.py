@@ -23,6 +23,7 @@ from workbench.ir.schedule.cost import (
     WINDOW_REUSE,
 )
 from workbench.ir.schedule.item import Decision
+from workbench.ir.schedule.plan import OutputGroup
 from workbench.ir.schedule.staging import STAGE_COST, Staging, staging
 
 MAX_READS = 16
@@ -41,7 +42,8 @@ class Facts:
     """Facts about all values of a schedule, by node: why some must be stored; the cost of computing
     each, alone and with the product of matrices that it is computed from; which have a reduction
     below them, and which a product (a reduction that reads its operands many times); which a user
-    stores (True) or fuses (False); which are stored to separate products."""
+    stores (True) or fuses (False); which are stored to separate products; which are outputs of one
+    kernel."""
 
     store_reasons: Mapping[UOp, str]
     cost: Mapping[UOp, float]
@@ -50,6 +52,7 @@ class Facts:
     products: Mapping[UOp, bool]
     forced: Mapping[UOp, bool]
     apart: Mapping[UOp, Decision]
+    groups: Mapping[UOp, OutputGroup]
 
 
 def choose(

@@ -3,48 +3,33 @@
 One walk from the outputs to the inputs. When it reaches a value, every read of it is known, with
 the loops around the read; so the cost of fusing is known, too: the value is computed once per step
 of those loops, at every read. It is fused where that costs no more than storing it. Which products
-share a kernel is known at the end of the walk; where some must not, it is walked once more.
+share a kernel is known at the end of the walk; where some must not, it is walked once more. So is
+it where stored values should be outputs of one kernel.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from types import MappingProxyType
 
 from workbench.base.errors import WorkbenchError
 from workbench.base.trace import derived_from
 from workbench.ir.node.ops import MOVEMENT, Ops
 from workbench.ir.node.uop import UOp
-from workbench.ir.schedule.access import Access, push, root_access
+from workbench.ir.schedule.access import Access, push
 from workbench.ir.schedule.choose import Facts, choose
-from workbench.ir.schedule.cost import products_below, reducing, steps, totals
-from workbench.ir.schedule.item import Decision
+from workbench.ir.schedule.cost import products_below, reducing, rereads, steps, totals
+from workbench.ir.schedule.outputs.groups import output_groups
+from workbench.ir.schedule.outputs.ranges import SharedRanges, fitting
+from workbench.ir.schedule.plan import SchedulePlan
 from workbench.ir.schedule.products import stored_apart
-from workbench.ir.schedule.staging import Staging
 
 LEAVES = frozenset({Ops.BUFFER, Ops.CONST, Ops.IOTA, Ops.VAR})
+APART = frozenset({Ops.COPY, Ops.CONTIGUOUS})
+"""Values with a kernel of their own: no kernel copies, and a user asks for contiguous() to have a
+boundary there."""
 NOTHING_FORCED: Mapping[UOp, bool] = MappingProxyType({})
-
-
-@dataclass(slots=True, repr=False)
-class SchedulePlan:
-    """The result of the walk. `decisions` are in its order, `stored` has those of stored values.
-    `reads`: the accesses of each value (its own one where it is stored); `links`: per value and
-    access, the accesses of its sources."""
-
-    nodes: dict[UOp, None]
-    staged: dict[UOp, Staging] = field(default_factory=dict)
-    stored: dict[UOp, Decision] = field(default_factory=dict)
-    decisions: list[Decision] = field(default_factory=list)
-    reads: dict[UOp, list[Access]] = field(default_factory=dict)
-    links: dict[tuple[UOp, Access], tuple[Access | None, ...]] = field(
-        default_factory=dict
-    )
-
-    def __repr__(self) -> str:
-        stored = len(self.stored)
-        return f"Plan({stored} values stored, {len(self.decisions) - stored} fused)"
 
 
 def decide(
@@ -70,17 +55,52 @@ def decide(
         products,
         forced,
         {},
+        {},
     )
+    plan, facts = _settled(nodes, facts)
+    alone = {*forced, *[n for n in plan.stored if n.op in APART or not n.size]}
+    groups = output_groups(plan, alone, devices_of(nodes), _products(plan))
+    while groups:
+        by_member = {node: group for group in groups for node in group.members}
+        joined, _ = _settled(nodes, replace(facts, groups=by_member))
+        whole = fitting(joined, groups)
+        if whole == groups:
+            return joined
+        groups = whole
+    return plan
+
+
+def devices_of(nodes: dict[UOp, None]) -> dict[UOp, str]:
+    """Return the device of every value: of the nearest COPY or BUFFER below; "" for none."""
+    devices: dict[UOp, str] = {}
+    for node in nodes:
+        if node.op in (Ops.COPY, Ops.BUFFER):
+            devices[node] = node.device
+        else:
+            devices[node] = next((devices[s] for s in node.src if devices[s]), "")
+    return devices
+
+
+def _settled(nodes: dict[UOp, None], facts: Facts) -> tuple[SchedulePlan, Facts]:
+    """Return the plan in which products that need kernels of their own have them, and the facts
+    that led to it."""
     plan = _walk(nodes, facts)
-    while more := stored_apart(nodes, plan.reads, plan.stored, forced, facts.cost):
+    while more := stored_apart(
+        nodes, plan.reads, plan.stored, facts.forced, facts.cost
+    ):
         facts = replace(facts, apart={**facts.apart, **more})
         plan = _walk(nodes, facts)
-    return plan
+    return plan, facts
+
+
+def _products(plan: SchedulePlan) -> set[UOp]:
+    return {n for n in plan.nodes if rereads(n, plan.stored)}
 
 
 def _walk(nodes: dict[UOp, None], facts: Facts) -> SchedulePlan:
     """Return the plan for `nodes`, decided one by one."""
-    plan = SchedulePlan(nodes)
+    plan = SchedulePlan(nodes, facts.groups)
+    ranges = SharedRanges(facts.groups)
     accesses: dict[UOp, dict[Access, None]] = {node: {} for node in nodes}
     step_counts: dict[UOp, int] = {}
     for node in reversed(nodes):
@@ -90,8 +110,8 @@ def _walk(nodes: dict[UOp, None], facts: Facts) -> SchedulePlan:
         reads = list(accesses[node])
         decision, row = choose(node, reads, facts, step_counts)
         if decision.stored:
-            plan.stored[node] = decision
-            reads = [root_access(node)]
+            plan.stored[node] = decision = ranges.beside(decision)
+            plan.readers[node], reads = reads, [ranges.output(node)]
         elif row is not None:
             plan.staged[node] = row
             reads = [row.fill]
@@ -101,7 +121,8 @@ def _walk(nodes: dict[UOp, None], facts: Facts) -> SchedulePlan:
         with derived_from(node):
             for access in reads:
                 step_counts[access.root] = step_counts.get(access.root, 0) + steps(node)
-                plan.links[node, access] = below = push(node, access)
+                below = push(node, access, ranges.reduction(node, access))
+                plan.links[node, access] = below
                 for source, at in zip(node.src, below, strict=True):
                     if at is not None:
                         accesses[source][at] = None

@@ -75,7 +75,7 @@ class ScheduleItem:
 
     def __repr__(self) -> str:
         what = "copy" if self.kernel is None else self.kernel.arg.name
-        why = "; ".join([decision.reason for decision in self.decisions])
+        why = "; ".join(dict.fromkeys([d.reason for d in self.decisions]))
         return f"ScheduleItem({what}, {len(self.buffers)} buffers: {why})"
 
 

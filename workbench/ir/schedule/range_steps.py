@@ -8,7 +8,7 @@ left, a STORE is a kernel.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from workbench.base.trace import Match, PassStep
@@ -17,7 +17,8 @@ from workbench.ir.node import construct
 from workbench.ir.node.ops import MOVEMENT, Ops
 from workbench.ir.node.uop import UOp, gated
 from workbench.ir.schedule.access import TRUE, Access
-from workbench.ir.schedule.decide import SchedulePlan
+from workbench.ir.schedule.item import ScheduleItem
+from workbench.ir.schedule.plan import SchedulePlan
 from workbench.ir.schedule.staging import read
 
 OPEN_LOOPS = PassStep(
@@ -48,7 +49,8 @@ LOAD_MEMORY = PassStep(
 )
 NAME_AXES = PassStep(
     "name-axes",
-    "Its reads resolved, a STORE is a kernel: memory has slots, and ranges their names.",
+    "Its reads resolved, a STORE, or several together, are a kernel: memory has slots, and ranges"
+    " their names.",
 )
 Values = dict[tuple[UOp, Access], UOp]
 """What each read of a value became."""
@@ -58,17 +60,20 @@ def range_steps(
     plan: SchedulePlan,
     values: Values,
     buffers: Mapping[UOp, UOp],
-    stores: Mapping[UOp, tuple[UOp, UOp]],
+    stores: Mapping[UOp, UOp],
+    items: Sequence[ScheduleItem],
 ) -> Iterator[Match]:
     """Yield the steps from the tensor graph to kernels, the results first. `stores` has the STORE
-    and the kernel of each value that a kernel stores, `buffers` the memory of what is stored."""
+    of each value that a kernel stores, `items` the kernels, `buffers` the memory of what is
+    stored."""
     if not stores:
         return
     first = {
         node: construct.store(store.place, read_of(node, plan.reads[node][0]))
-        for node, (store, _) in stores.items()
+        for node, store in stores.items()
     }
-    state = UOp.sink(*first.values())
+    outputs = [item.nodes for item in items if item.kernel is not None]
+    state = UOp.sink(*[_together([first[n] for n in nodes]) for nodes in outputs])
     yield Match(
         OPEN_LOOPS.at(plural(len(first), "stored value")), UOp.sink(*plan.stored), state
     )
@@ -89,8 +94,16 @@ def range_steps(
                         size = shape_text(source.read.src[0].src[0].shape)
                         yield Match(LOAD_MEMORY.at(size), source.read, source.value)
             visible.update(after.toposort(lambda n: n not in visible))
-    for store, kernel in stores.values():
-        yield Match(NAME_AXES.at(f"axes {' '.join(kernel.arg.order)}"), store, kernel)
+    for item in items:
+        if item.kernel is not None:
+            about = f"axes {' '.join(item.kernel.arg.order)}"
+            whole = _together([stores[node] for node in item.nodes])
+            yield Match(NAME_AXES.at(about), whole, item.kernel)
+
+
+def _together(stores: Sequence[UOp]) -> UOp:
+    """Return the STORE of a kernel, or a SINK of several."""
+    return UOp.sink(*stores) if len(stores) > 1 else stores[0]
 
 
 class OperandRead(NamedTuple):
@@ -129,6 +142,9 @@ def _sources(
         row = plan.staged.get(source)
         if at is None:
             sources.append(OperandRead(source, source))
+        elif plan.is_inside(source, access):
+            own = plan.reads[source][0]
+            sources.append(OperandRead(values[source, own], read_of(source, own)))
         elif source in buffers:
             loaded = _operand(node, value, place)
             sources.append(OperandRead(loaded, read_of(buffers[source], at), True))

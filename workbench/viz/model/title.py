@@ -7,6 +7,7 @@ is named only where there is nothing else.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from itertools import groupby
 
 from workbench.ir.node.ops import CASTS, MOVEMENT, OPS, REDUCTIONS, Ops
@@ -15,8 +16,9 @@ from workbench.ir.opt.opt import ranges
 from workbench.viz.model.graph import label_of
 
 LONGEST = 4
-"""Most words of a title; then an ellipsis."""
+"""Most words, and outputs, of a title; then an ellipsis."""
 SQUARES = "sum of squares"
+ELEMENTWISE = "elementwise "
 
 
 def decoded(kernel: UOp) -> str:
@@ -32,7 +34,20 @@ def decoded(kernel: UOp) -> str:
 
 
 def title_of(kernel: UOp) -> str:
-    """Return the title of a kernel (a SINK): its steps in order, joined by "+"."""
+    """Return the title of a kernel (a SINK): the steps of each output in order, joined by "+"."""
+    if len(kernel.src) < 2:
+        return _title(kernel)
+    ends = sorted(kernel.src, key=lambda end: end.store.place.param.slot)
+    titles = [_title(kernel.replace(src=(end,))) for end in ends]
+    everywhere = ELEMENTWISE if all(t.startswith(ELEMENTWISE) for t in titles) else ""
+    times = Counter([title.removeprefix(everywhere) for title in titles])
+    parts = [t if n == 1 else f"{t} ({n} times)" for t, n in times.items()]
+    more = ["..."] if len(parts) > LONGEST else []
+    return everywhere + ", ".join(parts[:LONGEST] + more)
+
+
+def _title(kernel: UOp) -> str:
+    """Return the title of a kernel of one output."""
     nodes = [n for n in kernel.toposort() if n.dtype.kind not in ("index", "void")]
     readers: dict[UOp, list[UOp]] = {n: [] for n in nodes}
     for node in nodes:
@@ -70,7 +85,7 @@ def _joined(words: list[str], nodes: list[UOp], reduces: bool) -> str:
         return "copy" if any(n.op is Ops.LOAD for n in nodes) else "fill"
     more = ["..."] if len(words) > LONGEST else []
     title = "+".join(words[:LONGEST] + more)
-    return title if reduces else f"elementwise {title}"
+    return title if reduces else ELEMENTWISE + title
 
 
 def _strong(

@@ -14,8 +14,8 @@ from msgspec.structs import asdict
 
 from workbench.base.trace import Match, PassRecord, PassStep
 from workbench.ir.node.uop import UOp
-from workbench.ir.schedule.decide import SchedulePlan
 from workbench.ir.schedule.item import Decision, ScheduleItem
+from workbench.ir.schedule.plan import SchedulePlan
 from workbench.viz.model import rewrites
 from workbench.viz.model.passes import outcomes
 from workbench.viz.model.recipes import pass_recipe

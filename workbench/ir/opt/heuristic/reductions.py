@@ -140,21 +140,17 @@ def _register_count(reduce: UOp, target: Target) -> int:
 def reduce_outside(kernel: UOp, target: Target) -> HeuristicStep | None:
     """A reduction along the larger stride of an operand that is read once: with its loop outside,
     memory is read in order, and the row of sums stays in the cache. A few steps at a time save most
-    loads and stores of that row."""
+    loads and stores of that row. Several sums over one loop go together."""
     axes, sums, order = ranges(kernel), reduces(kernel), kernel.arg.order
-    if len(sums) != 1 or len(order) < 2:
+    if not sums or len(order) < 2:
         return None
     outer, inner = (axes[name] for name in order[-2:])
-    lanes = [r for r in sums[0].ranges if r.axis_kind is AxisType.UPCAST]
-    if inner not in sums[0].src[1:] or outer.axis_kind is not AxisType.GLOBAL:
+    if outer.axis_kind is not AxisType.GLOBAL or inner.extent < FAR_STEPS:
         return None
-    row = math.prod(r.extent for r in (outer, *lanes)) * sums[0].dtype.itemsize
-    read = [n for n in loads(sums[0].src[0]) if outer in n.ranges]
-    if inner.extent < FAR_STEPS:
+    if not all(_sums_alone(s, inner, outer) for s in sums):
         return None
-    if not lanes or not read or row > ROW_SHARE * target.l2_bytes:
-        return None
-    if not all(_walk(n, inner) > _walk(n, outer) > 0 for n in read):
+    row = sum(_row_bytes(s, outer) for s in sums)
+    if row > ROW_SHARE * target.l2_bytes:
         return None
     at_once, unrolled = choose_lanes(inner, OptOps.UNROLL, STEPS_AT_ONCE)
     opts = [Opt(OptOps.ORDER, inner.axis_name, outer.axis_name)]
@@ -162,6 +158,25 @@ def reduce_outside(kernel: UOp, target: Target) -> HeuristicStep | None:
     why = f"{inner.axis_name} has the far stride, and nothing is reused but the sums"
     counts = {"row_bytes": row, "steps_at_once": at_once}
     return HeuristicStep("reduce-outside", tuple(opts), why, counts)
+
+
+def _sums_alone(reduce: UOp, inner: UOp, outer: UOp) -> bool:
+    """Whether a reduction over `inner`, of lanes, reads along its far stride, and no other one."""
+    read = [n for n in loads(reduce.src[0]) if outer in n.ranges]
+    is_nested = any(n.op is Ops.REDUCE for n in reduce.src[0].toposort())
+    if inner not in reduce.src[1:] or is_nested or not read or not _lanes(reduce):
+        return False
+    return all(_walk(n, inner) > _walk(n, outer) > 0 for n in read)
+
+
+def _lanes(reduce: UOp) -> list[UOp]:
+    return [r for r in reduce.ranges if r.axis_kind is AxisType.UPCAST]
+
+
+def _row_bytes(reduce: UOp, outer: UOp) -> int:
+    """Return the bytes of the sums of a row."""
+    row = math.prod(r.extent for r in (outer, *_lanes(reduce)))
+    return row * reduce.dtype.itemsize
 
 
 def _walk(load: UOp, axis: UOp) -> int:
