@@ -156,7 +156,7 @@ def test_kernels_are_numbered_as_in_the_page() -> None:
     assert f"; kernel 1 {first}; kernel 2 {second}" in html
     cells = re.findall(r"<td>([\d, ]+) \(stored by (\d)\)</td>", html)
     assert cells == [("1", "1"), ("2", "2")]
-    many = [array(4) + float(n + 1) for n in range(MOST_KERNELS + 2)]
+    many = [array(4 + n) + float(n + 1) for n in range(MOST_KERNELS + 2)]
     listed = picture(explore(*many)).partition("2 more kernels, by title")[2]
     assert re.findall(r"<td>(\d+)</td>", listed)[:2] == ["13", "14"]
     assert "kernel 12: " in str(explore(*many)) and MOST_KERNELS == 12
