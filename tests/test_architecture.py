@@ -40,6 +40,7 @@ LAYERS: dict[str, tuple[int, str]] = {
     "workbench.measure":            (5, "measure"),
     "workbench.pipeline":           (6, "pipeline"),
     "workbench.engine":             (6, "pipeline"),
+    "workbench.placement":          (6, "pipeline"),
     "workbench.replay":             (6, "pipeline"),
     "workbench.portable":           (6, "pipeline"),
     "workbench.counters":           (6, "pipeline"),

@@ -6,18 +6,20 @@ BUFFER nodes are pure IR; this file has the memory of each, as long as the node 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from itertools import count
-from typing import Any
+from types import MappingProxyType
+from typing import Any, Protocol
 from weakref import WeakKeyDictionary, WeakSet
 
 import numpy as np
 
 from workbench.backends.buffer import Buffer
 from workbench.backends.device import Device
+from workbench.backends.memory import Lease
 from workbench.backends.native.host_memory import HOST, data_memory
 from workbench.base.dtypes import DType, dtypes
 from workbench.base.errors import JitError, WorkbenchError
@@ -34,13 +36,27 @@ from workbench.ir.schedule.item import Schedule, ScheduleItem
 from workbench.ir.schedule.schedule import base
 from workbench.ir.schedule.schedule import schedule as make_schedule
 from workbench.pipeline import build, tuned
+from workbench.placement import Placement, place
 
 Array = np.ndarray[Any, Any]
+
+
+class Reader(Protocol):
+    """A value that reads BUFFERs at any later time."""
+
+    def buffers_read(self) -> Iterable[UOp]:
+        """Return the BUFFERs whose contents it may still need."""
+
 
 _memory: WeakKeyDictionary[UOp, Buffer] = WeakKeyDictionary()
 _computed: WeakKeyDictionary[UOp, UOp] = WeakKeyDictionary()
 _plain: WeakKeyDictionary[UOp, UOp] = WeakKeyDictionary()
 """Graphs without DETACH, by those with it."""
+_shared: WeakKeyDictionary[Lease, WeakSet[UOp]] = WeakKeyDictionary()
+"""The BUFFERs on one memory, or on parts of it, where there are several."""
+_overwritten: WeakSet[UOp] = WeakSet()
+"""BUFFERs of old versions, whose memory has a newer one."""
+_readers: WeakSet[Reader] = WeakSet()
 _absent: WeakSet[UOp] = WeakSet()
 """BUFFERs whose data are not here: their expression was loaded without them."""
 _uids = count()
@@ -53,6 +69,20 @@ class Capture:
 
     items: list[ScheduleItem] = field(default_factory=list)
     pieces: dict[UOp, tuple[UOp, int]] = field(default_factory=dict)
+
+    def root(self, node: UOp) -> UOp:
+        """Return the BUFFER whose memory a BUFFER uses."""
+        while node in self.pieces:
+            node = self.pieces[node][0]
+        return node
+
+    def reads(self, node: UOp) -> bool:
+        """Whether an item reads a BUFFER, or has written over it."""
+        return any(self.root(b) is node for item in self.items for b in item.buffers)
+
+    def overwrites(self, node: UOp) -> bool:
+        """Whether an item writes over the memory of a BUFFER."""
+        return any(self.root(b) is node for item in self.items for b in item.outputs)
 
 
 _capture: ContextVar[Capture | None] = ContextVar("capture", default=None)
@@ -67,6 +97,20 @@ def capturing() -> Iterator[Capture]:
         yield capture
     finally:
         _capture.reset(token)
+
+
+_roots: ContextVar[list[UOp] | None] = ContextVar("roots", default=None)
+
+
+@contextmanager
+def noting_roots() -> Iterator[list[UOp]]:
+    """Record the outputs that are computed in the block."""
+    roots: list[UOp] = []
+    token = _roots.set(roots)
+    try:
+        yield roots
+    finally:
+        _roots.reset(token)
 
 
 def is_capturing() -> bool:
@@ -111,6 +155,15 @@ def no_data(what: str) -> WorkbenchError:
     )
 
 
+def overwritten() -> WorkbenchError:
+    """Return the error of reading an old version whose memory has a newer one."""
+    return WorkbenchError(
+        "cannot read an old value of a tensor",
+        "a newer one was written over it, by assign or an operator like +=",
+        ".clone() of the tensor before, or explore it again",
+    )
+
+
 def device_of(outputs: Sequence[UOp]) -> str:
     """Return the device that `outputs` are on: of the nearest COPY or BUFFER below."""
     for node in reversed(UOp.sink(*outputs).toposort()):
@@ -137,22 +190,33 @@ def schedule(outputs: Sequence[UOp]) -> tuple[ScheduleItem, ...]:
 
 
 def realize(
-    outputs: Sequence[UOp], others: Callable[[], Iterable[UOp]] = tuple
+    outputs: Sequence[UOp],
+    others: Callable[[], Iterable[UOp]] = tuple,
+    old_versions: Mapping[UOp, UOp] = MappingProxyType({}),
 ) -> list[UOp]:
     """Compute `outputs`; return their nodes (BUFFERs, reshaped where necessary) when the work is
     done.
 
     An intermediate value is freed after its last reader, unless it is a part of one of `others`:
-    then it lives as long as its node.
+    then it lives as long as its node. `old_versions` has, of outputs that are new versions of
+    memory, the BUFFER of the old one, over which they are written where that is possible.
     """
+    roots = _roots.get()
+    if roots is not None:
+        roots.extend(outputs)
     plan, simple = planned(outputs)
     results = [node.substitute(plan.stored) for node in simple]
+    placed = _placed(
+        plan, dict(zip(outputs, results, strict=True)), others, old_versions
+    )
+    items, over = placed.items, placed.over
     spare = _spare(plan, results, outputs, others)
-    last_use = {b: place for place, item in enumerate(plan.items) for b in item.buffers}
-    for place, item in enumerate(plan.items):
-        run_item(item)
+    last_use = {b: n for n, item in enumerate(items) for b in item.buffers}
+    for number, item in enumerate(items):
+        with _overwriting([(b, over[b]) for b in item.outputs if b in over]):
+            run_item(item)
         for node in spare.intersection(item.buffers):
-            if last_use[node] == place:
+            if last_use[node] == number:
                 del _memory[node]
     for node, buffer in plan.stored.items():
         if buffer not in spare:
@@ -161,6 +225,83 @@ def realize(
         if output is not result:
             _computed[output] = result
     return results
+
+
+def _placed(
+    plan: Schedule,
+    results: Mapping[UOp, UOp],
+    others: Callable[[], Iterable[UOp]],
+    old_versions: Mapping[UOp, UOp],
+) -> Placement:
+    """Return the items in the order in which they run, and which new versions are written over old
+    ones."""
+    targets = {base(results[node]): old for node, old in old_versions.items()}
+    if not targets:
+        return Placement(plan.items)
+    read = read_later(others(), {*results, *plan.stored})
+    read.update(
+        map(base, results.values())
+    )  # a new value may be the old one of another
+
+    def is_needed(old: UOp) -> bool:
+        memory = _memory.get(old)
+        is_ours = memory is not None and not memory.is_adopted
+        return not is_ours or not read.isdisjoint(sharing(old))
+
+    return place(plan.items, targets, is_needed)
+
+
+def read_later(nodes: Iterable[UOp], computed: Container[UOp]) -> set[UOp]:
+    """Return the nodes of these graphs, down to those that are `computed`, and the BUFFERs that
+    they have in memory, or that a Reader needs."""
+    read = set(UOp.sink(*nodes).toposort(lambda node: node not in computed))
+    read.update(base(_computed[n]) for n in [*read] if n in _computed)
+    read.update(b for reader in [*_readers] for b in reader.buffers_read())
+    return read
+
+
+@contextmanager
+def _overwriting(versions: Sequence[tuple[UOp, UOp]]) -> Iterator[None]:
+    """Let new BUFFERs have the memory of old ones, which is written in the block."""
+    capture = _capture.get()
+    for new, old in versions:
+        memory_of(old)
+        _memory[new] = _memory[old]
+        if capture is not None:
+            capture.pieces[new] = old, 0
+    try:
+        yield
+    finally:  # an interrupted kernel may have written a part
+        for _, old in versions:
+            mark_overwritten(old)
+
+
+def share(node: UOp, other: UOp) -> None:
+    """Note that `other` is a BUFFER on memory of `node`, or on a part of it."""
+    _shared.setdefault(_memory[node].owner, WeakSet((node,))).add(other)
+
+
+def sharing(node: UOp) -> set[UOp]:
+    """Return the BUFFERs on the memory of `node`, itself among them."""
+    return {node, *_shared.get(_memory[node].owner, ())}
+
+
+def mark_overwritten(node: UOp) -> None:
+    """Note that a newer version is in the memory of `node`: it can no longer be read."""
+    _overwritten.update(sharing(node))
+    _shared.pop(_memory[node].owner, None)
+
+
+def another(node: UOp, shape: Shape) -> UOp:
+    """Return a new BUFFER on the memory of `node`: no value that was computed depends on it."""
+    other = buffer_on(memory_of(node), shape)
+    share(node, other)
+    return other
+
+
+def read_by(reader: Reader) -> None:
+    """Do not overwrite what `reader` needs, as long as it lives."""
+    _readers.add(reader)
 
 
 def _spare(
@@ -182,13 +323,25 @@ def _spare(
     return inner.difference(b for node, b in plan.stored.items() if node in needed)
 
 
+def mark_computed(node: UOp, result: UOp) -> None:
+    """Note that `result` is the value of `node` in memory."""
+    (plain,) = without_detach([node])
+    if plain is not result:
+        _computed[plain] = result
+
+
 def with_computed(node: UOp) -> UOp:
     """Return the graph with every value that was computed before replaced by its BUFFER, and
     without DETACH."""
     (node,) = without_detach([node])
-    graph = node.toposort(lambda n: n not in _computed)
-    changes = {n: _computed[n] for n in graph if n in _computed}
+    graph = node.toposort(lambda n: not _is_computed(n))
+    changes = {n: _computed[n] for n in graph if _is_computed(n)}
     return node.substitute(changes) if changes else node
+
+
+def _is_computed(node: UOp) -> bool:
+    result = _computed.get(node)
+    return result is not None and base(result) not in _overwritten
 
 
 def results_of(nodes: Sequence[UOp]) -> list[UOp | None]:
@@ -226,6 +379,7 @@ def _in_place(node: UOp) -> UOp:
     uid = f"window{next(_uids)}"
     window = construct.buffer(node.dtype, uid, buffer.device, node.shape)
     _memory[window] = memory.window(start, node.size)
+    share(buffer, window)
     watching = _capture.get()
     if watching is not None:
         watching.pieces[window] = buffer, start
@@ -274,11 +428,18 @@ def memory_of(node: UOp) -> Buffer:
     """Return the memory of a BUFFER, allocated on first use. Errors: WorkbenchError where its data
     are not here."""
     buffer = _memory.get(node)
-    if buffer is None:
+    if buffer is None or node in _overwritten:
+        if node in _overwritten:
+            raise overwritten()
         if node in _absent:
             raise no_data("cannot compute this")
         buffer = _memory[node] = Buffer(node.device, node.dtype, node.size)
     return buffer
+
+
+def memory_under(node: UOp) -> Buffer:
+    """Return the memory of a BUFFER, whatever version is in it now."""
+    return _memory[node] if node in _overwritten else memory_of(node)
 
 
 def is_realized(node: UOp) -> bool:

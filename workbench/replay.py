@@ -8,7 +8,7 @@ earlier runs are unchanged.
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from workbench.backends.buffer import Buffer
@@ -16,7 +16,7 @@ from workbench.backends.contract import Launch
 from workbench.backends.device import Device
 from workbench.base.dtypes import DType
 from workbench.counters import ran
-from workbench.engine import Capture, memory_of
+from workbench.engine import Capture, memory_under
 from workbench.ir.node.uop import UOp
 from workbench.ir.schedule.item import ScheduleItem
 from workbench.pipeline import build, tuned
@@ -56,18 +56,24 @@ class _Step:
 class Replay:
     """A captured run. `count` kernels and copies run again; `Replay(memory, ...)` runs them.
 
-    `inputs` are the BUFFERs of the inputs, `outputs` those of the results.
+    `inputs` are the BUFFERs of the inputs, `outputs` those of the results. Items that depend on
+    inputs run again, and those that write one of `rewritten`.
     """
 
     def __init__(
-        self, captured: Capture, inputs: Sequence[UOp], outputs: Sequence[UOp]
+        self,
+        captured: Capture,
+        inputs: Sequence[UOp],
+        outputs: Sequence[UOp],
+        rewritten: Collection[UOp] = (),
     ):
         self._pieces = captured.pieces
-        items, targets = self._dependent(captured.items, inputs)
+        items, targets = self._dependent(captured.items, inputs, rewritten)
         roots = [self._root(o)[0] for o in outputs]
         fresh = dict.fromkeys(r for r in roots if r in targets)
         self._uses: dict[UOp, list[_Use]] = {node: [] for node in (*inputs, *fresh)}
-        self._memory = self._shared(items, targets.difference(fresh))
+        inner = {t for t in targets if self._root(t)[0] is t}
+        self._memory = self._shared(items, inner.difference(fresh))
         self._launches = [self._launch(item) for item in items]
         used = {launch.kernel[2]: None for launch in self._launches if launch.kernel}
         self._queues = [d for d in map(Device.__getitem__, used) if d.queues]
@@ -116,13 +122,18 @@ class Replay:
             device.synchronize()
 
     def _dependent(
-        self, items: Sequence[ScheduleItem], inputs: Sequence[UOp]
+        self,
+        items: Sequence[ScheduleItem],
+        inputs: Sequence[UOp],
+        rewritten: Collection[UOp],
     ) -> tuple[list[ScheduleItem], set[UOp]]:
-        """Return the items that depend on inputs, and the BUFFERs that they write."""
+        """Return the items that run again, and the BUFFERs that they write."""
         dependents, replay_items = set(inputs), []
         targets: set[UOp] = set()
         for item in items:
-            if any(self._root(b)[0] in dependents for b in item.inputs):
+            if any(self._root(b)[0] in dependents for b in item.buffers) or any(
+                self._root(b)[0] in rewritten for b in item.outputs
+            ):
                 replay_items.append(item)
                 dependents.update(item.outputs)
                 targets.update(item.outputs)
@@ -153,7 +164,7 @@ class Replay:
         root, start = self._root(node)
         memory = self._memory.get(root)
         if memory is None:
-            return memory_of(node)
+            return memory_under(node)
         if node is root:
             return memory
         return memory.window(start, node.size)
@@ -192,7 +203,7 @@ class Replay:
     ) -> tuple[int, tuple[int, int] | None, Buffer]:
         """Return the memory of a result: its position among inputs and new memory (-1: it is always
         the same), and which piece of it."""
-        buffer = memory_of(node)
+        buffer = memory_under(node)
         return places.get(self._root(node)[0], -1), self._piece(node), buffer
 
 

@@ -145,13 +145,15 @@ def test_what_was_computed_before_is_no_constant() -> None:
     assert base.tolist() == also.tolist() == [2.0, 3.0]
 
 
-def test_closed_over_tensors_are_constants_and_are_computed_once() -> None:
+def test_closed_over_tensors_are_read_at_each_replay() -> None:
     weight = held(np.float32([2, 3]))
     call = TinyJit(lambda x: x * (weight * weight + 1).contiguous())
-    for n in range(4):
+    for n in range(6):
         x = held(np.float32([n, 1]))
-        np.testing.assert_array_equal(call(x).numpy(), x.numpy() * [5, 10])
-    assert call.count == 1
+        expected = x.numpy() * (weight.numpy() ** 2 + 1)
+        np.testing.assert_array_equal(call(x).numpy(), expected)
+        if n == 3:
+            weight += 1
 
 
 @pytest.mark.parametrize("is_computed", [True, False])

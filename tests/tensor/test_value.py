@@ -74,12 +74,12 @@ def test_equal_expressions_are_one_node() -> None:
     assert (x * x).sum().uop is x.square().sum().uop
 
 
-def test_in_place_operators_rebind() -> None:
+def test_operators_in_place_write() -> None:
     a = Tensor([1, 2])
-    b = a
+    b, value = a, a + 0
     a += 1
-    assert a.tolist() == [2, 3]
-    assert b.tolist() == [1, 2]
+    assert a.tolist() == b.tolist() == [2, 3]
+    assert value.tolist() == [1, 2]
 
 
 def test_requires_grad_is_kept() -> None:

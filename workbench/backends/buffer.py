@@ -85,6 +85,11 @@ class Buffer(Unpicklable):
         return self._lease.pool.memory
 
     @property
+    def owner(self) -> Lease:
+        """The owner of the memory, which Buffers over parts of it share."""
+        return self._lease
+
+    @property
     def array(self) -> Array:
         """A view of the memory. Errors: DeviceError where this process cannot read it."""
         if not self.address:

@@ -184,7 +184,7 @@ class Lease:
     """The owner of a Block: when no Buffer and no array uses it, the block goes back to the
     pool."""
 
-    __slots__ = ("block", "nbytes", "pool")
+    __slots__ = ("__weakref__", "block", "nbytes", "pool")
 
     def __init__(self, pool: BufferPool, nbytes: int):
         self.pool, self.nbytes = pool, nbytes

@@ -8,7 +8,7 @@ kernel: its inputs.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,14 +16,14 @@ import numpy as np
 
 from workbench.backends.buffer import Buffer
 from workbench.base.dtypes import DType, dtypes
-from workbench.engine import Array, is_absent, memory_of
+from workbench.engine import Array, is_absent, memory_of, read_by
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 from workbench.ir.schedule.item import ScheduleItem
 from workbench.pipeline import build, tuned
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, weakref_slot=True)
 class Run:
     """A run of a schedule apart from its tensors: memory per device, and the number of items that
     have run there (`counts`)."""
@@ -31,6 +31,13 @@ class Run:
     items: tuple[ScheduleItem, ...]
     memory: dict[str, dict[UOp, Buffer]] = field(default_factory=dict)
     counts: dict[str, int] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        read_by(self)
+
+    def buffers_read(self) -> Iterator[UOp]:
+        """Return the BUFFERs whose contents a run needs."""
+        return (b for item in self.items for b in item.inputs)
 
     @property
     def has_data(self) -> bool:

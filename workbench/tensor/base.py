@@ -20,7 +20,7 @@ from workbench.ir.node.ops import Ops
 from workbench.ir.node.shapes import Shape
 from workbench.ir.node.uop import UOp
 from workbench.portable import Portable, portable
-from workbench.tensor.autograd.leaves import GradientState
+from workbench.tensor.autograd.leaves import GradientState, number_of
 from workbench.tensor.autograd.modes import detached, gradients_flow
 from workbench.tensor.operands.arguments import MOST_AXES, flag, plain, short
 from workbench.tensor.operands.broadcast import (
@@ -32,6 +32,7 @@ from workbench.tensor.operands.broadcast import (
 )
 from workbench.tensor.operands.literal import as_dtype, literal
 from workbench.tensor.operands.refuse import device_error, dtype_error, shape_error
+from workbench.tensor.versions import VersionedMemory, rebased
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -40,27 +41,35 @@ if TYPE_CHECKING:
     from workbench.tensor.operands.axes import Axes
 
 _alive: WeakValueDictionary[int, Base] = WeakValueDictionary()
-"""All tensors by identity, without those that were made from memory, which need no intermediate
-values."""
+"""All tensors by identity."""
 Operand: TypeAlias = "Base | Const | np.ndarray[Any, Any]"
 
 
-def nodes_alive() -> list[UOp]:
-    """Return the nodes of all tensors that may need intermediate values."""
+def tensors_alive() -> list[Base]:
+    """Return all tensors that there are."""
     # Copy the references first: another thread may add a tensor meanwhile.
     tensors = [reference() for reference in _alive.valuerefs()]
-    return [tensor.uop for tensor in tensors if tensor is not None]
+    return [tensor for tensor in tensors if tensor is not None]
+
+
+def nodes_alive() -> list[UOp]:
+    """Return the nodes of all tensors, which may need intermediate values."""
+    return [tensor.uop for tensor in tensors_alive()]
 
 
 class Base:
     """A tensor's node, dtype, shape and device, and how operands become nodes."""
 
-    __slots__ = ("__weakref__", "_device", "_grad_state", "derivation", "uop")
+    __slots__ = (
+        "__weakref__", "_device", "_grad_state", "_memory", "_uop", "_version", "derivation"
+    )  # fmt: skip
 
     # numpy leaves `array + tensor` to the tensor.
     __array_ufunc__ = None
 
-    uop: UOp
+    _uop: UOp
+    _memory: VersionedMemory | None  # None: no other tensor sees what is written to it
+    _version: UOp | None  # the version of that memory that _uop is a view of
     _grad_state: GradientState | None  # None: nobody asked for a gradient
     _device: str | None  # None: a constant, which is on every device
     derivation: Derivation | None  # the user's lines that made it, or None
@@ -75,10 +84,13 @@ class Base:
         kind = None if dtype is None else as_dtype(dtype)
         name = None if device is None else canonical(device)
         self._grad_state = None
+        self._memory = self._version = None
         if isinstance(data, Base | UOp):
-            self.uop, self._device = _adopted(data, name, kind)
+            self._uop, self._device = _adopted(data, name, kind)
+            if isinstance(data, Base) and self._uop is data.uop:
+                self._share(data)
         else:
-            self.uop = literal(data, name or Device.DEFAULT, kind)
+            self._uop = literal(data, name or Device.DEFAULT, kind)
             self._device = name or _device_of(self.uop)
         _refuse_axes(self.uop)
         _alive[id(self)] = self
@@ -102,7 +114,7 @@ class Base:
         return copy
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
-        return self.__copy__()  # nothing writes the memory of a value
+        return self.__copy__()  # what is written to one, the other does not see
 
     if TYPE_CHECKING:  # methods that mix-ins use of each other, defined in other files
         # movement
@@ -160,12 +172,23 @@ class Base:
             what: str,
             empty: Const | None = ...,
         ) -> Self: ...
+        def cumsum(self, axis: int = ...) -> Self: ...
         def _fraction(self) -> DType: ...
         def _wide(self) -> Self: ...
         # gradients
         def requires_grad_(self, requires_grad: bool = ...) -> Self: ...
 
     # properties
+
+    @property
+    def uop(self) -> UOp:
+        """The node of its value: a view of the present version of its memory."""
+        memory = self._memory
+        if memory is not None and memory.value is not self._version:
+            assert self._version is not None
+            self._uop = rebased(self._uop, self._version, memory.value)
+            self._version = memory.value
+        return self._uop
 
     @property
     def dtype(self) -> DType:
@@ -211,10 +234,10 @@ class Base:
     ) -> Self:
         """Return a tensor of `uop`, a node on `device`, without a line of the user's code."""
         tensor = object.__new__(cls)
-        tensor.uop, tensor._device = uop, device
+        tensor._uop, tensor._device = uop, device
+        tensor._memory = tensor._version = None
         tensor._grad_state = tensor.derivation = None
-        if uop.op is not Ops.BUFFER:  # a replay constructs many of them
-            _alive[id(tensor)] = tensor
+        _alive[id(tensor)] = tensor
         if requires_grad is not None:
             tensor.requires_grad_(requires_grad)
         return tensor
@@ -235,6 +258,28 @@ class Base:
             sources = [other.derivation for other in others]
             tensor.derivation = derived(uop, [self.derivation, *sources])
         return tensor
+
+    def _view(self, uop: UOp) -> Self:
+        """Return a tensor of `uop`, movement of this one's node, that sees what is written here,
+        as this one sees what is written there."""
+        tensor = self._with(uop)
+        tensor._share(self)
+        return tensor
+
+    def _restate(self, node: UOp) -> None:
+        """Stand for `node`, which has the same value: of a leaf, or of none any more."""
+        memory = self._memory
+        if memory is not None and self.uop is memory.value:
+            memory.value, memory.leaf = node, number_of(self)
+        else:
+            self._uop = node
+
+    def _share(self, other: Base) -> None:
+        """Be a view of the memory of `other`, whose node is below this one's."""
+        if other._memory is None:
+            memory = VersionedMemory(other._uop, other.device, number_of(other))
+            other._memory, other._version = memory, other._uop
+        self._memory, self._version = other._memory, other._version
 
     def _lift(self, operand: Operand, what: str) -> Self:
         """Return `operand` as a tensor: a Python scalar takes this one's dtype where it fits.

@@ -7,7 +7,7 @@ scheduled, and the function's Python code does not run. The name and its meaning
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import update_wrapper
 from threading import RLock
@@ -29,7 +29,17 @@ from workbench.ir.node.uop import UOp
 from workbench.ir.rewriting.rewrite import RulesInForce, rules_in_force
 from workbench.ir.schedule.schedule import base
 from workbench.replay import Replay
+from workbench.tensor.base import tensors_alive
+from workbench.tensor.captured_state import (
+    CapturedState,
+    buffer_of,
+    captured_state,
+    compute,
+    memory_by_buffer,
+    tensor_of,
+)
 from workbench.tensor.creation.random import draw_count
+from workbench.tensor.movement.movement import reshaped
 from workbench.tensor.nest import (
     HOLE,
     changed,
@@ -40,6 +50,7 @@ from workbench.tensor.nest import (
 )
 from workbench.tensor.operands.arguments import short
 from workbench.tensor.tensor import Tensor
+from workbench.tensor.versions import VersionedMemory, noting_writes
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -52,7 +63,8 @@ class TinyJit(Unpicklable, Generic[P, R]):
 
     Tensors among the arguments, also inside lists, tuples and dicts, are the inputs; they are
     computed first where necessary. Their shapes, dtypes and devices, and all other arguments, must
-    be those of the second call. Tensors that are not arguments are constants. The result has the
+    be those of the second call. Memory of tensors that are not arguments is state: it is read at
+    each call, and written where the function writes it; so are arguments. The result has the
     structure of the function's result; its tensors are new at each call, with memory of their own,
     so that earlier results are unchanged. A result that is a view of an input is a view of the new
     input.
@@ -129,14 +141,17 @@ class TinyJit(Unpicklable, Generic[P, R]):
             if state.rules != rules_in_force():  # the capture has other rules
                 state.calls, state.captured = 0, None
                 state.rules = rules_in_force()
+            if state.captured is not None and state.captured.has_other_constants():
+                state.captured = None
             if state.captured is not None:
                 result: R = state.captured(args, kwargs)
                 return result
             if state.calls == 0:
-                result = self._function(*args, **kwargs)
-                _realize(result)
+                result, state.used = _first_run(self._function, args, kwargs)
             else:
+                compute(state.used)
                 state.captured, result = _capture(self._function, args, kwargs)
+                state.used = []
             state.calls += 1
             return result
 
@@ -150,29 +165,51 @@ class _State:
     rules: RulesInForce = field(default_factory=rules_in_force)
     """The rules of the capture."""
     lock: RLock = field(default_factory=free_rlock)
+    used: list[VersionedMemory] = field(default_factory=list)
+    """Memory, not computed then, that the first call read: it is state."""
 
 
 class _Captured:
     """A capture: the kinds of the inputs, the Replay, and the outline of the result."""
 
     def __init__(
-        self, replay: Replay, kinds: list[Kind], others: Any, result: Any, name: str
+        self,
+        replay: Replay,
+        kinds: list[Kind],
+        others: Any,
+        result: Any,
+        name: str,
+        state: CapturedState,
+        written: dict[int, int],
     ):
         self.replay, self._kinds, self._others = replay, kinds, others
         self._result, self._name = result, name
+        self._state, self._written = state, written
         is_flat = others == ((HOLE,) * len(kinds), {})
         self._flat = [Tensor] * len(kinds) if is_flat else None
         self._inputs_before: list[UOp] = []
         self._memory: list[Buffer] = []
 
+    def has_other_constants(self) -> bool:
+        """Whether a tensor that was a known constant at the capture has been written since: it gets
+        memory, which the next capture reads."""
+        changes = self._state.changed_constants()
+        for memory in changes:
+            buffer_of(memory)
+        return bool(changes)
+
     def __call__(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         inputs = self._inputs(args, kwargs)
         if [tensor.uop for tensor in inputs] != self._inputs_before:
             self._look(inputs)
-        outputs = self.replay(self._memory)
+        outputs = self.replay([*self._memory, *self._state.before(self._memory)])
+        nodes = self._state.after(outputs)
+        for place, result in self._written.items():
+            tensor = inputs[place]
+            tensor.assign(_tensor(outputs[result], tensor.shape, nodes)).realize()
         if isinstance(self._result, _FreshTensor):
-            return _tensor(outputs[0], self._result.shape)
-        return _filled(self._result, iter(outputs))
+            return _tensor(outputs[0], self._result.shape, nodes)
+        return _filled(self._result, iter(outputs), nodes)
 
     def _look(self, inputs: list[Any]) -> None:
         """Check that inputs fit, and return their memory. A node has the same memory as long as it
@@ -211,6 +248,26 @@ class _Captured:
         )
 
 
+def _first_run(
+    function: Callable[..., R], args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[R, list[VersionedMemory]]:
+    """Run `function`, compute its result and what it wrote; return the result, and the memory of
+    values that it used and that were not computed before."""
+    before = tensors_alive()
+    with engine.noting_roots() as roots, noting_writes() as written:
+        result = function(*args, **kwargs)
+        _realize(result, written)
+    for memory in dict.fromkeys(written):
+        buffer_of(memory)  # a known value, too, will be another one at the next call
+    used = set(UOp.sink(*roots).toposort())
+    waiting = [t for t in before if t.uop in used and base(t.uop).op is not Ops.BUFFER]
+    for tensor in waiting:
+        tensor._share(tensor)
+    memories = [m for t in waiting if (m := t._memory) is not None]
+    compute(memories)
+    return result, memories
+
+
 def _capture(
     function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> tuple[_Captured, Any]:
@@ -222,12 +279,14 @@ def _capture(
     name = getattr(function, "__name__", type(function).__name__)
     arguments, others = list(tensors((args, kwargs))), without_tensors((args, kwargs))
     _refuse_arrays(others, name)
-    stand_ins = [Tensor(engine.buffer_on(_memory(t), t.shape)) for t in arguments]
+    inputs = [_stand_in(t) for t in arguments]
+    memory = memory_by_buffer()
+    stand_ins = [Tensor(node) for node in inputs]
     own_args, own_kwargs = with_tensors((args, kwargs), iter(stand_ins))
     before = draw_count()
-    with engine.capturing() as captured:
+    with engine.capturing() as captured, noting_writes() as written:
         result = function(*own_args, **own_kwargs)
-        outputs = _realize(result)
+        outputs = _realize(result, written)
     if draw_count() != before:
         raise JitError(
             f"cannot capture {name}",
@@ -240,29 +299,60 @@ def _capture(
             "it ran no kernel: its result is known, or a view of what is in memory",
             "the function without TinyJit",
         )
-    inputs = [t.uop for t in stand_ins]
-    nodes = [base(t.uop) for t in outputs if not is_known(base(t.uop))]
-    replay = Replay(captured, inputs, nodes)
+    nodes = [n for t in outputs if not is_known(n := _computed(t.uop))]
+    changed_inputs = {n: t for n, t in enumerate(stand_ins) if t.uop is not inputs[n]}
+    written_inputs = {n: len(nodes) + k for k, n in enumerate(changed_inputs)}
+    nodes += [_memory_node(t) for t in changed_inputs.values()]
+    state = captured_state(captured, memory, written, len(nodes))
+    nodes += [_computed(m.value) for _, m in state.written]
     kinds = [_kind(t) for t in arguments]
-    return _Captured(replay, kinds, others, _outline(result), name), result
+    reads = [node for node in memory if captured.reads(node)]
+    rewritten = {captured.root(_computed(m.value)) for _, m in state.written}
+    replay = Replay(captured, [*inputs, *reads], nodes, rewritten)
+    for place, stand_in in changed_inputs.items():
+        arguments[place].assign(stand_in)
+    outline = _outline(result)
+    return _Captured(
+        replay, kinds, others, outline, name, state, written_inputs
+    ), result
 
 
-def _realize(result: Any) -> list[Tensor]:
-    """Compute the tensors of a result, together; return them."""
+def _realize(result: Any, written: Sequence[VersionedMemory] = ()) -> list[Tensor]:
+    """Compute the tensors of a result, and memory that was written, together; return the tensors of
+    the result."""
     outputs = list(tensors(result))
-    if outputs:
-        outputs[0].realize(*outputs[1:])
+    both = outputs + [tensor_of(m) for m in dict.fromkeys(written)]
+    if both:
+        both[0].realize(*both[1:])
     return outputs
 
 
 def _memory(tensor: Tensor) -> Buffer:
     """Return the memory of an input, computed where necessary; a constant gets memory."""
-    node = base(tensor.uop)
+    return engine.memory_of(_memory_node(tensor))
+
+
+def _memory_node(tensor: Tensor) -> UOp:
+    """Return the BUFFER of a tensor, computed where necessary; a constant gets a new one."""
+    node = _computed(tensor.uop)
     if node.op is not Ops.BUFFER:
-        node = base(tensor.realize().uop)
+        node = _computed(tensor.realize().uop)
     if node.op is Ops.BUFFER:
-        return engine.memory_of(node)
-    return Buffer.of(tensor.device, tensor.dtype, engine.to_numpy(tensor.uop))
+        return node
+    constant = Buffer.of(
+        tensor.device, tensor.dtype, engine.to_numpy(engine.with_computed(tensor.uop))
+    )
+    return engine.buffer_on(constant, tensor.shape)
+
+
+def _computed(node: UOp) -> UOp:
+    """Return the BUFFER that a value is in, without RESHAPEs; the value, if it is in none."""
+    return base(engine.with_computed(node))
+
+
+def _stand_in(tensor: Tensor) -> UOp:
+    """Return a new BUFFER, in a tensor's shape, on the memory of an argument."""
+    return engine.another(_memory_node(tensor), tensor.shape)
 
 
 def _kind(tensor: Tensor) -> Kind:
@@ -286,20 +376,24 @@ def _outline(result: Any) -> Any:
     return changed(result, change)
 
 
-def _filled(outline: Any, memory: Iterator[Buffer]) -> Any:
+def _filled(outline: Any, memory: Iterator[Buffer], nodes: dict[int, UOp]) -> Any:
     """Return the result of a replay: new tensors on `memory`."""
 
     def change(leaf: Any) -> Any:
         if isinstance(leaf, _FreshTensor):
-            return _tensor(next(memory), leaf.shape)
+            return _tensor(next(memory), leaf.shape, nodes)
         return Tensor(leaf.uop) if isinstance(leaf, Tensor) else leaf
 
     return changed(outline, change)
 
 
-def _tensor(memory: Buffer, shape: Shape) -> Tensor:
-    """Return a tensor on memory, without a record of the user's lines."""
-    return Tensor._on(engine.buffer_on(memory, shape), memory.device)
+def _tensor(memory: Buffer, shape: Shape, nodes: dict[int, UOp]) -> Tensor:
+    """Return a tensor on memory, without a record of the user's lines. `nodes` are the BUFFERs of
+    state by the identity of their memory."""
+    node = nodes.get(id(memory))
+    if node is None:
+        return Tensor._on(engine.buffer_on(memory, shape), memory.device)
+    return Tensor._on(reshaped(node, shape), memory.device)
 
 
 def _refuse_arrays(others: Any, name: str) -> None:

@@ -20,9 +20,11 @@ from workbench.ir.node.ops import Ops
 from workbench.ir.node.shapes import Shape
 from workbench.ir.node.uop import UOp
 from workbench.ir.schedule.item import ScheduleItem
+from workbench.tensor.assignment import Assignment
 from workbench.tensor.autograd.autograd import Autograd
+from workbench.tensor.autograd.leaves import leads_to_leaf
 from workbench.tensor.autograd.modes import TensorClass
-from workbench.tensor.base import canonical, moved, nodes_alive
+from workbench.tensor.base import canonical, moved, nodes_alive, tensors_alive
 from workbench.tensor.creation.creation import Creation
 from workbench.tensor.creation.random import Random
 from workbench.tensor.elementwise.activations import Activations
@@ -32,7 +34,6 @@ from workbench.tensor.elementwise.comparison import ComparisonMixin
 from workbench.tensor.elementwise.functions import Functions
 from workbench.tensor.elementwise.pairs import Pairs
 from workbench.tensor.elementwise.rectifiers import Rectifiers
-from workbench.tensor.movement.gather import Gather
 from workbench.tensor.movement.joining import Joining
 from workbench.tensor.movement.movement import Movement
 from workbench.tensor.operands.arguments import flag, short
@@ -45,10 +46,11 @@ from workbench.tensor.reductions.normalization import Normalization
 from workbench.tensor.reductions.pooling import Pooling
 from workbench.tensor.reductions.reduce import Reduce
 from workbench.tensor.reductions.statistics import Statistics
+from workbench.tensor.versions import VersionedMemory
 
 
 class Tensor(
-    Random, Creation, Convolution, Pooling, Matmul, Gather, Cumulative, Normalization,
+    Random, Creation, Convolution, Pooling, Matmul, Assignment, Cumulative, Normalization,
     Statistics, Reduce, Activations, Rectifiers, Pairs, Functions, Casts, ComparisonMixin,
     Arithmetic, Joining, Movement, Autograd,
     metaclass=TensorClass,
@@ -76,21 +78,52 @@ class Tensor(
         They are then in memory: later graphs on them do not compute them again.
         """
         for device, tensors in _by_device((self, *others)).items():
+            written = list(dict.fromkeys(m for t in tensors if (m := t._unwritten())))
+            nodes = [t.uop for t in tensors]
+            versions = [m.value for m in written]
+            # What leads to a leaf keeps its expression, which reads the old version.
+            old_versions = {
+                m.value: m.old
+                for m in written
+                if m.old is not None and (m.leaf or not leads_to_leaf(m.value))
+            }
             # Only a graph without memory has no device; it takes this one.
             with Context(DEV=device):
-                results = engine.realize([t.uop for t in tensors], nodes_alive)
-            for tensor, result in zip(tensors, results, strict=True):
+                results = engine.realize(nodes + versions, nodes_alive, old_versions)
+            for memory, result in zip(written, results[len(nodes) :], strict=True):
+                memory.old = None
+                if memory.value in old_versions:
+                    memory.renew(result)
+            for tensor, result in zip(tensors, results, strict=False):
                 if not tensor._keeps_expression(result):
                     tensor._settle(result)
                 if constant_of(result) is None:
                     tensor._device = device
         return self
 
+    def _unwritten(self) -> VersionedMemory | None:
+        """Return its memory, if that has a newer version than the one that was computed last."""
+        memory = self._memory
+        return None if memory is None or memory.old is None else memory
+
     def _settle(self, result: UOp) -> None:
         """Stand for `result`, the value in memory, and forget the expression."""
         if self.derivation is not None:  # it forgets its sources
             self.derivation = Derivation(result, self.derivation.calls)
-        self.uop = self._leaf_node(result)
+        memory, node = self._memory, self.uop
+        if memory is None:
+            self._uop = self._leaf_node(result)
+            return
+        if node is memory.value:
+            memory.renew(result)
+            return
+        if not leads_to_leaf(memory.value) or memory.leaf:
+            memory.renew(engine.with_computed(memory.value))
+        if any(t._memory is memory for t in tensors_alive() if t is not self):
+            engine.mark_computed(self.uop, result)
+            return
+        self._memory = self._version = None
+        self._uop = self._leaf_node(result)
 
     def schedule(self, *others: Tensor) -> tuple[ScheduleItem, ...]:
         """Return the items that `realize` would run, in order, without running them."""

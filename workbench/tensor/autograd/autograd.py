@@ -150,11 +150,11 @@ class Autograd(Base):
         state.requires_grad = is_leaf
         if is_leaf and not state.number:
             state.number = new_leaf(self)
-            self.uop = self._leaf_node(self.uop)
+            self._restate(self._leaf_node(self.uop))
         elif not is_leaf:
             state.number = 0
             if self.uop.op is Ops.DETACH:
-                (self.uop,) = self.uop.src
+                self._restate(self.uop.src[0])
         return self
 
     @property
@@ -164,8 +164,7 @@ class Autograd(Base):
 
     def detach(self) -> Self:
         """Return the same value, through which no gradient flows."""
-        tensor = self._with(detached(self.uop))
-        return tensor
+        return self._view(detached(self.uop))
 
     # modes
 

@@ -47,9 +47,17 @@ class Gather(Indexing):
         are too many; DTypeError for an index of floats or bools. An index in a tensor, known
         only when it is computed, gives 0 where it is out of range.
         """
+        view, places = self._located(index)
+        return view._at(places) if places else view
+
+    def _located(
+        self, index: TensorIndex | tuple[TensorIndex, ...]
+    ) -> tuple[Self, list[tuple[int, Self]]]:
+        """Return the view that the basic entries of `index` name, and the axes of it that its
+        tensors index, with these."""
         indices: tuple[Any, ...] = index if isinstance(index, tuple) else (index,)
         if not any(map(_is_advanced, indices)):
-            return super().__getitem__(indices)
+            return super().__getitem__(indices), []
         entries = one_per_axis(indices, self.shape)
         basic = tuple(slice(None) if _is_advanced(e) else e for e in entries)
         places: list[tuple[int, Self]] = []
@@ -60,7 +68,7 @@ class Gather(Indexing):
                 _refuse_outside(entry, axis, self.shape)
             axis += entry is not None
             place += entry is None or isinstance(entry, slice) or _is_advanced(entry)
-        return super().__getitem__(basic)._at(places)
+        return super().__getitem__(basic), places
 
     def gather(self, dim: int, index: Self) -> Self:
         """Return self[.., index[i, j, ..], ..], the index in the place of axis `dim`.
@@ -101,17 +109,24 @@ class Gather(Indexing):
 
     def _at(self, places: list[tuple[int, Self]]) -> Self:
         """Return the elements of the axes that `places` name at the indexes beside them."""
-        axes = [axis for axis, _ in places]
+        axes, first, index = self._merged(places)
         if len(places) == 1:
-            index = places[0][1]._wrapped(self.shape[axes[0]], axes[0], self.shape)
-            return self._elements_at(axes[0], index)
-        common_shape("index with", *[index.shape for _, index in places])
-        beside = axes == list(range(axes[0], axes[-1] + 1))
-        first = axes[0] if beside else 0
+            return self._elements_at(first, index)
         rest = [axis for axis in range(self.ndim) if axis not in axes]
         moved = self.permute(*rest[:first], *axes, *rest[first:])
         merged = moved.flatten(first, first + len(axes) - 1)
-        return merged._elements_at(first, self._flat_index(places))
+        return merged._elements_at(first, index)
+
+    def _merged(self, places: list[tuple[int, Self]]) -> tuple[list[int], int, Self]:
+        """Return the axes that `places` name, the place that the shape of their indexes takes, and
+        one index for them all."""
+        axes = [axis for axis, _ in places]
+        if len(places) == 1:
+            index = places[0][1]._wrapped(self.shape[axes[0]], axes[0], self.shape)
+            return axes, axes[0], index
+        common_shape("index with", *[index.shape for _, index in places])
+        beside = axes == list(range(axes[0], axes[-1] + 1))
+        return axes, axes[0] if beside else 0, self._flat_index(places)
 
     def _flat_index(self, places: list[tuple[int, Self]]) -> Self:
         """Return one index, row-major over the axes named; -1 where one of them is outside."""

@@ -50,7 +50,7 @@ class Indexing(Base):
                 at = _position(entry, axis, self.shape)
                 value = _on_axis(value, axis, at, at + 1)
             axis += 1
-        return self._with(reshaped(value, tuple(shape)))
+        return self._view(reshaped(value, tuple(shape)))
 
     def __len__(self) -> int:
         if not self.shape:

@@ -38,7 +38,7 @@ class Movement(Base):
         Shapes: -1 once, for the size that remains; None keeps the size of that axis.
         Errors: ShapeError if the number of elements differs.
         """
-        return self._with(reshaped(self.uop, with_inferred(flat(shape), self.shape)))
+        return self._view(reshaped(self.uop, with_inferred(flat(shape), self.shape)))
 
     def view(self, *shape: Any) -> Self:
         """Return `reshape(*shape)`. Also known as: PyTorch view."""
@@ -58,7 +58,7 @@ class Movement(Base):
             )
         if axes == tuple(range(self.ndim)):
             return self
-        return self._with(UOp(Ops.PERMUTE, self.dtype, (self.uop,), axes))
+        return self._view(UOp(Ops.PERMUTE, self.dtype, (self.uop,), axes))
 
     def transpose(self, dim0: int = 1, dim1: int = 0) -> Self:
         """Return the tensor with two axes exchanged.
@@ -96,7 +96,7 @@ class Movement(Base):
                 "axes are aligned at the last one, and only axes of size 1 can be repeated",
                 "reshape or unsqueeze first, so that the axes to repeat have size 1",
             )
-        return self._with(expanded(self.uop, target))
+        return self._view(expanded(self.uop, target))
 
     def broadcast_to(self, *shape: Any) -> Self:
         """Return `expand(*shape)`. Also known as: numpy and PyTorch broadcast_to."""
@@ -118,7 +118,7 @@ class Movement(Base):
                     f"cannot shrink axis {axis} of shape {self.shape} to ({lo}, {hi})",
                     f"bounds run from 0 to {size}, the lower one first",
                 )
-        return self._with(shrunk(self.uop, box))
+        return self._view(shrunk(self.uop, box))
 
     def pad(
         self, padding: Sequence[Any], mode: str = "constant", value: Const = 0.0
@@ -155,7 +155,7 @@ class Movement(Base):
     def flip(self, axis: int | Sequence[int], *more: int) -> Self:
         """Return the tensor with the order along the axes named reversed."""
         axes = many_axes(flat((axis, *more)), self.ndim, "flip")
-        return self._with(flipped(self.uop, axes))
+        return self._view(flipped(self.uop, axes))
 
     def squeeze(self, dim: int | None = None) -> Self:
         """Return the tensor without its axes of size 1, or without axis `dim` if that is one."""

@@ -1,0 +1,25 @@
+"""Random programs of assignments, views, reads and TinyJits against numpy."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+from tests.support import count
+from tests.tensor.programs import run
+
+KNOWN = {"cannot capture fn": "its result is known, or a view of what is in memory"}
+"""Refusals that are right, by their first line."""
+
+
+@pytest.mark.parametrize("device", ["LLVM", "C", "PYTHON"])
+@pytest.mark.parametrize("part", range(4))
+def test_programs_agree_with_numpy(device: str, part: int) -> None:
+    number = count(1_600 if device == "LLVM" else 200)
+    refusals: Counter[str] = Counter()
+    for seed in range(part * number, (part + 1) * number):
+        wrong = run(seed, device, refusals)
+        assert not wrong, wrong
+    print(f"{number} programs on {device}; refused: {dict(refusals)}")
+    assert set(refusals) <= set(KNOWN) and refusals.total() <= number / 10

@@ -1,0 +1,240 @@
+"""Writing to tensors: assign, the operators that write in place, and `t[...] = value`.
+
+A write changes what the tensor and all views of its memory stand for (versions.py). It computes
+nothing by itself; what was built on the old value keeps it. Semantics: tinygrad's and PyTorch's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Self, TypeVar
+
+import numpy as np
+
+from workbench.base.dtypes import dtypes
+from workbench.tensor.base import Base, Operand
+from workbench.tensor.movement.gather import Gather, TensorIndex
+from workbench.tensor.operands.arguments import plain, short
+from workbench.tensor.operands.broadcast import cast_to, expanded
+from workbench.tensor.operands.numbered import numbered
+from workbench.tensor.operands.refuse import device_error, dtype_error, shape_error
+from workbench.tensor.versions import with_view_written
+
+T = TypeVar("T", bound="Assignment")
+
+
+def _in_place(operator: str) -> Callable[[T, Operand], T]:
+    """Return the operator that writes the result of another one to its left operand."""
+    return lambda self, x: self.assign(getattr(self, operator)(x))
+
+
+class Assignment(Gather):
+    """assign, +=, `t[index] = value`."""
+
+    __slots__ = ()
+
+    def assign(self, x: Operand | list[Any] | tuple[Any, ...]) -> Self:
+        """Write `x` to this tensor, and return it: every view of its memory sees that.
+
+        Shapes: `x` broadcasts to this tensor's. Dtypes: this tensor's; a Python number takes it.
+        Errors: ShapeError, DTypeError or DeviceError for one that does not fit; ShapeError for a
+        tensor that an expand() repeats.
+        """
+        value = self._value(x, "assign")
+        if value.dtype is not self.dtype:
+            raise dtype_error(
+                f"cannot assign {value.dtype} to a tensor of {self.dtype}",
+                "memory has one dtype",
+                f".cast(dtypes.{self.dtype}) on the value",
+            )
+        return self._write(value)
+
+    def replace(self, x: Self) -> Self:
+        """Stand for the value of `x`, of the same shape, from now on, and return this tensor.
+        Nothing is written: views of the memory that it had do not see it.
+
+        Errors: ShapeError for another shape.
+        """
+        if not isinstance(x, Base):
+            raise dtype_error(
+                f"cannot replace a tensor by {short(x)}",
+                f"it must be a tensor, and this is {type(x).__name__}",
+                ".assign(), which takes numbers, too",
+            )
+        if x.shape != self.shape:
+            raise shape_error(
+                f"cannot replace a tensor of shape {self.shape}",
+                f"the other one has shape {x.shape}",
+            )
+        self._uop, self._device, self.derivation = x.uop, x._device, x.derivation
+        self._memory = self._version = None
+        return self
+
+    def clone(self) -> Self:
+        """Return a tensor of the same value with memory of its own."""
+        return self._with(self.uop)
+
+    def __setitem__(self, index: TensorIndex | tuple[TensorIndex, ...], x: Any) -> None:
+        """Write `x` to the elements that `index` names.
+
+        Shapes: `x` broadcasts to `self[index]`. Dtypes: it is cast to this tensor's. Of equal
+        indexes in a tensor the last one counts, and one that is out of range writes nothing.
+        Errors: as those of `self[index]` and of `assign`; ShapeError where a mask has another
+        number of true elements than `x`.
+        """
+        value = self._value(x, "write", broadcast=False)
+        masks = _masks(index)
+        if masks == 1 and not isinstance(index, tuple):
+            self._write_masked(index, value)
+            return
+        if masks:
+            index = _without_masks(index)
+        view, places = self._located(index)
+        if places:
+            value = view._with_elements(places, _to_shape(value, self[index].shape))
+        view._write(_to_shape(value, view.shape))
+
+    def _value(self, x: Any, what: str, broadcast: bool = True) -> Self:
+        """Return what is to be written, in this tensor's shape, as a tensor on its device."""
+        x = plain(x)
+        if isinstance(x, list | tuple):
+            x = type(self)(x, device=self._device, dtype=self.dtype)
+        if isinstance(x, bool | int | float):
+            x = self._with(cast_to(self._lift(x, what).uop, self.dtype))
+        value = self._lift(x, what)
+        if value._device not in (None, self.device):
+            raise device_error(
+                f"cannot {what} a value on {value.device} to a tensor on {self.device}",
+                "memory is on one device",
+                f'.to("{self.device}") on the value',
+            )
+        return _to_shape(value, self.shape) if broadcast else value
+
+    def _write(self, value: Self) -> Self:
+        """Make `value`, of this tensor's shape, the value of this tensor and its views."""
+        node = self.uop
+        if value.uop is node:
+            return self
+        self._share(self)
+        memory, whole = self._memory, self._version
+        assert memory is not None and whole is not None
+        written = self._with(
+            cast_to(expanded(value.uop, self.shape), self.dtype), value
+        )
+        version = with_view_written(whole, node, written.uop)
+        self._device, self.derivation = written._device, written.derivation
+        memory.write(version)
+        return self
+
+    def _write_masked(self, mask: Any, value: Self) -> None:
+        where = (
+            type(self)(mask, device=self._device)
+            if not isinstance(mask, Base)
+            else mask
+        )
+        if where.shape != self.shape[: where.ndim]:
+            raise shape_error(
+                f"cannot index shape {self.shape} with a mask of shape {where.shape}",
+                "a mask has the sizes of the axes that it stands for",
+            )
+        rest = self.shape[where.ndim :]
+        if value.ndim > len(rest) and value.shape[-len(rest) - 1 if rest else -1] != 1:
+            value = self._of_true_elements(where, value)
+        new = where.reshape(*where.shape, *(1,) * len(rest)).where(
+            _to_shape(value.cast(self.dtype), self.shape), self
+        )
+        self._write(new)  # type: ignore[arg-type]
+
+    def _of_true_elements(self, mask: Any, value: Self) -> Self:
+        """Return the tensor that has row n of `value` where the n-th true element of `mask` is."""
+        count = int(np.asarray(mask.sum()))
+        if value.shape[0] != count:
+            raise shape_error(
+                f"cannot write shape {value.shape} where a mask is true",
+                f"it is true at {count} places",
+            )
+        places = mask.flatten().cast(dtypes.int32).cumsum(0) - 1
+        rows = value._elements_at(0, places) if count else value.sum(0, keepdim=True)
+        return rows.reshape(*mask.shape, *value.shape[1:])
+
+    def _with_elements(self, places: list[tuple[int, Any]], value: Self) -> Self:
+        """Return this tensor with `value`, of the shape of `self._at(places)`, at `places`.
+
+        Rewrite: an element has the last value whose index is its position.
+        """
+        axes, first, index = self._merged(places)
+        if not index.numel():
+            return self
+        count, sizes = index.ndim, [self.shape[a] for a in axes]
+        rest = [axis for axis in range(self.ndim) if axis not in axes]
+        numbers = list(range(value.ndim))
+        front = numbers[first : first + count]
+        ordered = value.permute(front + [n for n in numbers if n not in front])
+        rows = ordered.reshape(index.numel(), *[self.shape[a] for a in rest])
+        last = index.flatten()._last_of_equal(int(np.prod(sizes)))
+        new_rows = rows._elements_at(0, last - 1)
+        moved = self.permute(*axes, *rest)
+        written = last.reshape(*sizes, *(1,) * len(rest)).ge(1)
+        new = written.where(new_rows.reshape(moved.shape), moved)
+        return new.permute([(axes + rest).index(a) for a in range(self.ndim)])
+
+    def _last_of_equal(self, size: int) -> Self:
+        """Return, for each position below `size`, the number of the last element of this index
+        that is the position, counted from 1; 0 where none is."""
+        positions = self._with(numbered(size)).reshape(size, 1)
+        numbers = self._with(numbered(self.numel())) + 1
+        same = positions.eq(self.reshape(1, -1))
+        return (
+            same.where(numbers, 0).max(1) if self.numel() else positions.flatten() * 0
+        )
+
+    # operators that write
+
+    __iadd__, __isub__ = _in_place("__add__"), _in_place("__sub__")
+    __imul__, __itruediv__ = _in_place("__mul__"), _in_place("__truediv__")
+    __ifloordiv__, __imod__ = _in_place("__floordiv__"), _in_place("__mod__")
+    __ipow__, __imatmul__ = _in_place("__pow__"), _in_place("__matmul__")
+    __iand__, __ior__ = _in_place("__and__"), _in_place("__or__")
+    __ixor__ = _in_place("__xor__")
+    __ilshift__, __irshift__ = _in_place("__lshift__"), _in_place("__rshift__")
+
+
+def _to_shape(value: Any, shape: tuple[int, ...]) -> Any:
+    """Return `value` broadcast to `shape`. Errors: ShapeError if it does not."""
+    if value.shape == shape:
+        return value
+    wide = value.shape
+    while len(wide) > len(shape) and wide[0] == 1:  # as numpy does
+        wide = wide[1:]
+    pairs = zip(reversed(wide), reversed(shape), strict=False)
+    if len(wide) > len(shape) or any(n not in (1, size) for n, size in pairs):
+        raise shape_error(
+            f"cannot write shape {value.shape} to shape {shape}",
+            "sizes are aligned at the last axis, and only size 1 is repeated to fit",
+        )
+    return value.reshape(wide).expand(shape)
+
+
+def _is_mask(entry: object) -> bool:
+    if isinstance(entry, Base):
+        return entry.dtype.is_bool
+    if isinstance(entry, list):
+        entry = np.asarray(entry)
+    return isinstance(entry, np.ndarray) and entry.dtype == bool
+
+
+def _masks(index: Any) -> int:
+    entries = index if isinstance(index, tuple) else (index,)
+    return sum(_is_mask(entry) for entry in entries)
+
+
+def _without_masks(index: Any) -> tuple[Any, ...]:
+    """Return an index with each mask as the positions where it is true, which computes it."""
+    entries: list[Any] = []
+    for entry in index:
+        if _is_mask(entry):
+            array = np.asarray(entry)
+            entries += [axis.astype(np.int64) for axis in np.nonzero(array)]
+        else:
+            entries.append(entry)
+    return tuple(entries)

@@ -1,0 +1,174 @@
+"""The state of a captured function: memory of tensors that are not its arguments.
+
+A replay reads it as it is then, and writes what the function wrote. While a function is captured,
+all memory has new names (BUFFERs), so that no value that was computed before depends on it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from weakref import ref
+
+from workbench import engine
+from workbench.backends.buffer import Buffer
+from workbench.backends.native.host_memory import HOST
+from workbench.ir.node.constants import is_known
+from workbench.ir.node.ops import Ops
+from workbench.ir.node.uop import UOp
+from workbench.ir.schedule.schedule import base
+from workbench.tensor.base import tensors_alive
+from workbench.tensor.tensor import Tensor
+from workbench.tensor.versions import VersionedMemory
+
+
+def memory_by_buffer() -> dict[UOp, VersionedMemory]:
+    """Return the memory of all tensors that are computed, each by a new BUFFER that it now has.
+
+    Values that wait to be written are computed first.
+    """
+    by_buffer: dict[UOp, VersionedMemory] = {}
+    compute([m for t in tensors_alive() if (m := t._memory) and m.old is not None])
+    for tensor in tensors_alive():
+        if tensor._memory is None and _is_in_memory(tensor.uop):
+            tensor._share(tensor)
+    for memory in _memory_alive():
+        node = _buffer(memory.value)
+        if node is not None and node.device != HOST:
+            name = engine.another(node, memory.value.shape)
+            memory.renew(name)
+            by_buffer[name] = memory
+    return by_buffer
+
+
+def compute(memories: Iterable[VersionedMemory]) -> None:
+    """Compute the present versions, together."""
+    tensors = [tensor_of(memory) for memory in dict.fromkeys(memories)]
+    if tensors:
+        tensors[0].realize(*tensors[1:])
+
+
+def tensor_of(memory: VersionedMemory) -> Tensor:
+    """Return a tensor of all of a memory."""
+    tensor = Tensor(memory.value)
+    tensor._memory, tensor._version = memory, memory.value
+    return tensor
+
+
+def buffer_of(memory: VersionedMemory) -> UOp:
+    """Return the BUFFER that a memory is in, computed where necessary; a constant gets one."""
+    node = _buffer(memory.value)
+    if node is None:
+        compute([memory])
+        node = _buffer(memory.value)
+    if node is None:
+        value, device = memory.value, memory.device
+        constant = Buffer.of(device, value.dtype, engine.to_numpy(value))
+        node = engine.buffer_on(constant, value.shape)
+        memory.renew(node)
+    return node
+
+
+@dataclass(slots=True)
+class CapturedState:
+    """The memory that a captured function reads, that which it writes, each with its place among
+    the results of a replay, and that to which it writes a `constant`. `overwritten` are the places
+    in `read` of what is written in place; `constants_read` is memory of constants, which it may have read,
+    with their values."""
+
+    read: list[VersionedMemory]
+    written: list[tuple[int, VersionedMemory]]
+    constant: list[tuple[VersionedMemory, UOp]]
+    overwritten: list[int]
+    constants_read: list[tuple[ref[VersionedMemory], UOp]]
+
+    def changed_constants(self) -> list[VersionedMemory]:
+        """Return the memory that was `constants_read` at the capture and has another value now."""
+        memories = [(reference(), value) for reference, value in self.constants_read]
+        return [m for m, value in memories if m is not None and m.value is not value]
+
+    def before(self, inputs: Sequence[Buffer]) -> list[Buffer]:
+        """Return the memory to read. What is overwritten, while others read it, is a copy."""
+        nodes = [buffer_of(memory) for memory in self.read]
+        buffers = [engine.memory_of(node) for node in nodes]
+        if not self.overwritten:
+            return buffers
+        targets = [nodes[n] for n in self.overwritten]
+        needed = _needed(targets, set(self.read))
+        owners = [buffer.owner for buffer in (*inputs, *buffers)]
+        for n, node in zip(self.overwritten, targets, strict=True):
+            if node in needed or owners.count(buffers[n].owner) > 1:
+                copy = Buffer(node.device, node.dtype, node.size)
+                copy.copy_from(buffers[n])
+                buffers[n] = copy
+            else:
+                engine.mark_overwritten(node)
+        return buffers
+
+    def after(self, results: Sequence[Buffer]) -> dict[int, UOp]:
+        """Take the new versions from the results of a replay; return the BUFFER of all memory that
+        was read or written, by identity."""
+        for place, memory in self.written:
+            node = engine.buffer_on(results[place], memory.value.shape)
+            memory.old = None
+            memory.renew(node)
+        for memory, value in self.constant:
+            memory.old = None
+            memory.renew(value)
+        memories = [*self.read, *[memory for _, memory in self.written]]
+        nodes = [n for m in memories if (n := _buffer(m.value)) is not None]
+        return {id(engine.memory_of(node)): node for node in nodes}
+
+
+def captured_state(
+    captured: engine.Capture,
+    memory: dict[UOp, VersionedMemory],
+    written: Sequence[VersionedMemory],
+    place: int,
+) -> CapturedState:
+    """Return the state of a capture, which began with `memory`. The new versions are among the
+    results from `place` on."""
+    own = set(memory.values())
+    constants_read = [
+        m
+        for m in _memory_alive()
+        if m not in own and is_known(base(engine.with_computed(m.value)))
+    ]
+    values = {m: base(engine.with_computed(m.value)) for m in dict.fromkeys(written)}
+    computed = [m for m, v in values.items() if m in own and v.op is Ops.BUFFER]
+    read = [(node, m) for node, m in memory.items() if captured.reads(node)]
+    return CapturedState(
+        [m for _, m in read],
+        list(enumerate(computed, place)),
+        [(m, m.value) for m in values if m in own and m not in computed],
+        [n for n, (node, _) in enumerate(read) if captured.overwrites(node)],
+        [(ref(m), m.value) for m in constants_read],
+    )
+
+
+def _buffer(value: UOp) -> UOp | None:
+    """Return the BUFFER that a value is, under RESHAPEs; None if it is none."""
+    node = _plain(value)
+    return node if node.op is Ops.BUFFER else None
+
+
+def _plain(value: UOp) -> UOp:
+    """Return a value as it is in memory, without RESHAPEs."""
+    return base(engine.with_computed(value))
+
+
+def _is_in_memory(value: UOp) -> bool:
+    """Whether a value is in a BUFFER, or a constants_read constant."""
+    return _buffer(value) is not None or is_known(_plain(value))
+
+
+def _memory_alive() -> list[VersionedMemory]:
+    """Return the memory of all tensors that share theirs."""
+    return list(dict.fromkeys(m for t in tensors_alive() if (m := t._memory)))
+
+
+def _needed(targets: Sequence[UOp], own: set[VersionedMemory]) -> set[UOp]:
+    """Return those of `targets`, versions of the memory in `own`, that others read."""
+    others = [t.uop for t in tensors_alive() if t._memory not in own]
+    read = engine.read_later(others, ())
+    return {node for node in targets if not read.isdisjoint(engine.sharing(node))}
