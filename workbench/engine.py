@@ -386,6 +386,15 @@ def _in_place(node: UOp) -> UOp:
     return window
 
 
+def neighbours(node: UOp) -> tuple[UOp, int] | None:
+    """Return the BUFFER and the offset of a `node` whose elements lie there in order; None if they
+    are not neighbours in one."""
+    whole = node
+    while whole.op is Ops.RESHAPE:
+        (whole,) = whole.src
+    return (whole, 0) if whole.op is Ops.BUFFER else _stretch(node)
+
+
 def _stretch(node: UOp) -> tuple[UOp, int] | None:
     """Return the BUFFER and the offset of a shrunken `node` whose elements lie there in order; None
     if they are not neighbours, or there are none."""

@@ -224,6 +224,7 @@ REFUSED: list[tuple[Callable[[], Any], type[Exception], str]] = [
     (lambda: nn.Conv2d(3, 4, 3, padding="same", stride=2), ShapeError, "stride=1"),
     (lambda: nn.GroupNorm(4, 6), ShapeError, "divide the 6"),
     (lambda: nn.GroupNorm(2, 6)(Tensor.zeros(2, 8, 3)), ShapeError, r"\(batch, 6"),
+    (lambda: nn.BatchNorm(3)(Tensor.zeros(2, 4, 4)), ShapeError, r"\(batch, 3"),
     (lambda: nn.LayerNorm(3)(Tensor.zeros(2, 4)), ShapeError, "last axes"),
     (lambda: nn.Embedding(3, 4)(Tensor([1.0])), DTypeError, "integer"),
     (lambda: nn.LSTMCell(3, 4)(Tensor.zeros(3)), ShapeError, r"\(batch, 3\)"),

@@ -68,10 +68,16 @@ class Buffer(Unpicklable):
         handle = memory.adopt(data) if data.size else None
         if handle is None or memory.address(handle) % dtype.itemsize:
             return None
+        loan = Loan(memory.pool, handle, data.size, data)
+        return Buffer.on(loan, device, dtype, data.size // dtype.itemsize)
+
+    @staticmethod
+    def on(lease: Lease, device: str, dtype: DType, size: int) -> Buffer:
+        """Return a Buffer of `size` elements on memory that has an owner."""
         buffer = object.__new__(Buffer)
-        buffer.device, buffer.dtype, buffer.nbytes = device, dtype, data.size
-        buffer.size = data.size // dtype.itemsize
-        buffer._use(Loan(memory.pool, handle, data))
+        buffer.device, buffer.dtype, buffer.size = device, dtype, size
+        buffer.nbytes = size * dtype.itemsize
+        buffer._use(lease)
         return buffer
 
     @property

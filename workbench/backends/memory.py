@@ -206,14 +206,13 @@ class Lease:
 
 
 class Loan(Lease):
-    """The owner of memory that is in no pool: `data` are bytes of this process, which it keeps
-    alive."""
+    """The owner of memory that is in no pool; `owner` is a value that lives as long."""
 
-    __slots__ = ("data",)
+    __slots__ = ("owner",)
 
-    def __init__(self, pool: BufferPool, handle: Any, data: Bytes):
-        self.pool, self.data, self.nbytes = pool, data, data.size
-        self.block = Block(handle, data.size, pool.memory.address(handle))
+    def __init__(self, pool: BufferPool, handle: Any, nbytes: int, owner: Any = None):
+        self.pool, self.owner, self.nbytes = pool, owner, nbytes
+        self.block = Block(handle, nbytes, pool.memory.address(handle))
 
     def __del__(self) -> None:
         """Nothing goes back to the pool."""

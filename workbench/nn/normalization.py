@@ -31,7 +31,7 @@ class BatchNorm:
         track_running_stats: bool = True,
         momentum: float = 0.1,
     ):
-        size = whole(sz, "BatchNorm: sz", 1)
+        self.size = size = whole(sz, "BatchNorm: sz", 1)
         self.eps, self.momentum = eps, momentum
         self.track_running_stats = flag(track_running_stats, "BatchNorm: track")
         self.weight, self.bias = _affine((size,), affine)
@@ -48,11 +48,10 @@ class BatchNorm:
         return x.mean(axes), x.var(axes, correction=0)
 
     def __call__(self, x: Tensor) -> Tensor:
+        _check_channels(x, self.size, "BatchNorm")
         mean, variance = self.calc_stats(x)
-        column = (1, -1, *(1,) * (x.ndim - 2))
-        scale = (variance + self.eps).rsqrt().reshape(column)
-        y = (x - mean.reshape(column)) * scale
-        return _scaled(y, self.weight, self.bias)
+        scale = (variance + self.eps).rsqrt()
+        return x.batchnorm(self.weight, self.bias, mean, scale)
 
 
 BatchNorm2d = BatchNorm

@@ -11,8 +11,11 @@ from typing import Any, Self, TypeVar
 
 import numpy as np
 
+from workbench import engine
 from workbench.base.dtypes import dtypes
+from workbench.tensor.autograd.leaves import leaf_node, number_of
 from workbench.tensor.base import Base, Operand
+from workbench.tensor.files import check_readable, is_file, write
 from workbench.tensor.movement.gather import Gather, TensorIndex
 from workbench.tensor.operands.arguments import plain, short
 from workbench.tensor.operands.broadcast import cast_to, expanded
@@ -51,7 +54,7 @@ class Assignment(Gather):
 
     def replace(self, x: Self) -> Self:
         """Stand for the value of `x`, of the same shape, from now on, and return this tensor.
-        Nothing is written: views of the memory that it had do not see it.
+        Nothing is written: views of the memory that it had do not see it. A leaf stays one.
 
         Errors: ShapeError for another shape.
         """
@@ -66,7 +69,9 @@ class Assignment(Gather):
                 f"cannot replace a tensor of shape {self.shape}",
                 f"the other one has shape {x.shape}",
             )
-        self._uop, self._device, self.derivation = x.uop, x._device, x.derivation
+        number = number_of(self)
+        self._uop = leaf_node(number, x.uop) if number else x.uop
+        self._device, self.derivation = x._device, x.derivation
         self._memory = self._version = None
         return self
 
@@ -97,12 +102,14 @@ class Assignment(Gather):
     def _value(self, x: Any, what: str, broadcast: bool = True) -> Self:
         """Return what is to be written, in this tensor's shape, as a tensor on its device."""
         x = plain(x)
+        if is_file(self._device) and isinstance(x, list | tuple | np.ndarray):
+            x = type(self)(x)  # a file computes nothing: the value is made on a device
         if isinstance(x, list | tuple):
             x = type(self)(x, device=self._device, dtype=self.dtype)
         if isinstance(x, bool | int | float):
             x = self._with(cast_to(self._lift(x, what).uop, self.dtype))
         value = self._lift(x, what)
-        if value._device not in (None, self.device):
+        if value._device not in (None, self.device) and not is_file(self._device):
             raise device_error(
                 f"cannot {what} a value on {value.device} to a tensor on {self.device}",
                 "memory is on one device",
@@ -115,6 +122,8 @@ class Assignment(Gather):
         node = self.uop
         if value.uop is node:
             return self
+        if is_file(self._device):
+            return self._write_file(value)
         self._share(self)
         memory, whole = self._memory, self._version
         assert memory is not None and whole is not None
@@ -124,6 +133,14 @@ class Assignment(Gather):
         version = with_view_written(whole, node, written.uop)
         self._device, self.derivation = written._device, written.derivation
         memory.write(version)
+        return self
+
+    def _write_file(self, value: Self) -> Self:
+        """Write a value to a file, now."""
+        whole = cast_to(expanded(value.uop, self.shape), self.dtype)
+        check_readable([whole])
+        (result,) = engine.realize([whole])
+        write(self.uop, engine.to_numpy(result))
         return self
 
     def _write_masked(self, mask: Any, value: Self) -> None:

@@ -8,13 +8,15 @@ mix-ins use of each other are declared in Base, for the type checker. Nothing is
 from __future__ import annotations
 
 import math
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeAlias
 from weakref import WeakValueDictionary
 
 import numpy as np
 
 from workbench.backends.device import Device
-from workbench.base.dtypes import Const, DType
+from workbench.backends.file_memory import DISK
+from workbench.base.dtypes import Const, DType, dtypes
 from workbench.base.source import Derivation, derived
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.shapes import Shape
@@ -22,6 +24,7 @@ from workbench.ir.node.uop import UOp
 from workbench.portable import Portable, portable
 from workbench.tensor.autograd.leaves import GradientState, number_of
 from workbench.tensor.autograd.modes import detached, gradients_flow
+from workbench.tensor.files import file_device, is_file, opened, read_to, saved
 from workbench.tensor.operands.arguments import MOST_AXES, flag, plain, short
 from workbench.tensor.operands.broadcast import (
     cast_to,
@@ -89,6 +92,11 @@ class Base:
             self._uop, self._device = _adopted(data, name, kind)
             if isinstance(data, Base) and self._uop is data.uop:
                 self._share(data)
+        elif isinstance(data, Path):
+            self._uop = opened(data, kind or dtypes.uint8)
+            self._device = f"{DISK}{data.resolve()}"
+            if name is not None:
+                self._uop, self._device = moved(self._uop, self._device, name)
         else:
             self._uop = literal(data, name or Device.DEFAULT, kind)
             self._device = name or _device_of(self.uop)
@@ -326,6 +334,8 @@ def _refuse_axes(uop: UOp) -> None:
 
 def canonical(device: str) -> str:
     """Return the name that the registry has for `device`. Errors: DeviceError if none."""
+    if isinstance(device, str) and (name := file_device(device)) is not None:
+        return name
     if not isinstance(device, str):
         raise device_error(
             f"there is no device {short(device)}",
@@ -363,8 +373,12 @@ def _adopted(
 
 def moved(uop: UOp, own: str | None, device: str) -> tuple[UOp, str]:
     """Return `uop`, which is on `own`, as a node on `device`; constants need no copy."""
+    if is_file(device) and own != device:
+        return saved(uop, device), device
     if own is None or own == device:
         return uop, device
+    if is_file(own):
+        return read_to(uop, device), device
     return UOp(Ops.COPY, uop.dtype, (uop,), device), device
 
 

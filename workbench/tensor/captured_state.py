@@ -73,8 +73,8 @@ def buffer_of(memory: VersionedMemory) -> UOp:
 class CapturedState:
     """The memory that a captured function reads, that which it writes, each with its place among
     the results of a replay, and that to which it writes a `constant`. `overwritten` are the places
-    in `read` of what is written in place; `constants_read` is memory of constants, which it may have read,
-    with their values."""
+    in `read` of what is written in place; `constants_read` is memory of constants, which it may
+    have read, with their values."""
 
     read: list[VersionedMemory]
     written: list[tuple[int, VersionedMemory]]

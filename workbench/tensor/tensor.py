@@ -34,6 +34,7 @@ from workbench.tensor.elementwise.comparison import ComparisonMixin
 from workbench.tensor.elementwise.functions import Functions
 from workbench.tensor.elementwise.pairs import Pairs
 from workbench.tensor.elementwise.rectifiers import Rectifiers
+from workbench.tensor.files import check_readable, computing_device, is_file
 from workbench.tensor.movement.joining import Joining
 from workbench.tensor.movement.movement import Movement
 from workbench.tensor.operands.arguments import flag, short
@@ -88,7 +89,7 @@ class Tensor(
                 if m.old is not None and (m.leaf or not leads_to_leaf(m.value))
             }
             # Only a graph without memory has no device; it takes this one.
-            with Context(DEV=device):
+            with Context(DEV=computing_device(device)):
                 results = engine.realize(nodes + versions, nodes_alive, old_versions)
             for memory, result in zip(written, results[len(nodes) :], strict=True):
                 memory.old = None
@@ -129,7 +130,7 @@ class Tensor(
         """Return the items that `realize` would run, in order, without running them."""
         items: list[ScheduleItem] = []
         for device, tensors in _by_device((self, *others)).items():
-            with Context(DEV=device):
+            with Context(DEV=computing_device(device)):
                 items.extend(engine.schedule([t.uop for t in tensors]))
         return tuple(items)
 
@@ -243,5 +244,7 @@ def _by_device(tensors: tuple[Tensor, ...]) -> dict[str, list[Tensor]]:
                 f"tensors are computed, and this is {type(tensor).__name__}",
                 "a.realize(b, c), with tensors b and c",
             )
+        if is_file(tensor._device):
+            check_readable([tensor.uop])
         groups.setdefault(tensor.device, []).append(tensor)
     return groups

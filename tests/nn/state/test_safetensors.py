@@ -85,8 +85,14 @@ def test_a_tensor_uses_the_pages_of_the_file(path: Path) -> None:
         (loaded @ loaded).numpy(), (lambda a: a @ a)(numbers((64, 64))), 1e-4
     )
     before = path.read_bytes()
-    memory.array[:] = 7.0
-    assert loaded.max().item() == 7.0 and path.read_bytes() == before
+    model = {"a": Tensor.zeros(64, 64), "b": Tensor.zeros(3)}
+    load_state_dict(model, safe_load(path), verbose=False)
+    assert engine.memory_of(model["a"].uop).is_adopted
+    model["a"].assign(model["a"] * 0 + 7).realize()
+    model["b"] += 1
+    assert model["a"].max().item() == 7.0 and model["b"].tolist() == [2, 3, 4]
+    assert path.read_bytes() == before
+    np.testing.assert_array_equal(loaded.numpy(), numbers((64, 64)))
     assert not engine.memory_of(Tensor([1]).realize().uop).is_adopted
 
 

@@ -33,10 +33,3 @@ def tensor_over(data: Bytes, dtype: DType, shape: Shape) -> Tensor:
         host = Buffer(HOST, dtype, data.size // dtype.itemsize)
         host.array.view(np.uint8)[:] = data
     return Tensor(UOp(Ops.COPY, dtype, (engine.buffer_on(host, shape),), device))
-
-
-def copied(tensor: Tensor) -> Tensor:
-    """Return a tensor of the same values in memory of its own, once it is computed."""
-    if tensor.uop.is_const:
-        return tensor
-    return Tensor(UOp(Ops.COPY, tensor.dtype, (tensor.uop,), tensor.device))

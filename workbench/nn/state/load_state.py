@@ -7,7 +7,6 @@ from collections.abc import Iterable
 from typing import Any
 
 from workbench.base.errors import StateError
-from workbench.nn.state.adopted_tensor import copied
 from workbench.nn.state.state_dict import get_state_dict
 from workbench.tensor.operands.arguments import short
 from workbench.tensor.operands.refuse import where
@@ -27,10 +26,11 @@ def load_state_dict(
 ) -> list[Tensor]:
     """Make the tensors of `model` equal to those of the same names, and return them.
 
-    A tensor takes the dtype of `state_dict`, and stays on its device. Its memory is a copy, but
-    with `consume`: then the model takes over the memory, that of a mapped file too, and the
-    entries are removed. `strict=False` leaves out keys that only one of them has; `verbose`
-    prints how much was loaded; `realize=False` leaves the work for later.
+    A tensor takes the dtype of `state_dict`, and stays on its device. Nothing is copied that is
+    there already, in the pages of a file too: what is written to the model later, the state dict
+    and the file do not see. `strict=False` leaves out keys that only one of them has; `consume`
+    removes the entries; `verbose` prints how much was loaded; `realize=False` leaves the work for
+    later.
 
     Shapes: those of the model; () and (1,) fit each other.
     Errors: StateError, before anything is changed, that names all missing, unexpected and
@@ -42,9 +42,8 @@ def load_state_dict(
     loaded = [targets[key] for key in targets if key in state_dict]
     for key, target in targets.items():
         if key in state_dict:
-            source = state_dict.pop(key) if consume else copied(state_dict[key])
-            fitting = source.reshape(target.shape).to(target.device)
-            target.uop, target._device = fitting.uop, fitting._device
+            source = state_dict.pop(key) if consume else state_dict[key]
+            target.replace(source.reshape(target.shape).to(target.device))
     if realize and loaded:
         loaded[0].realize(*loaded[1:])
     if verbose:

@@ -12,6 +12,7 @@ from workbench.ir.node import construct
 from workbench.ir.node.shapes import Shape
 from workbench.ir.node.uop import UOp
 from workbench.tensor.base import Base, canonical
+from workbench.tensor.files import is_file, new_file
 from workbench.tensor.movement.movement import reshaped
 from workbench.tensor.operands.arguments import number, whole
 from workbench.tensor.operands.axes import sizes
@@ -165,6 +166,8 @@ class Creation(Base):
         if 0 in size:
             return cls.full(size, 0, kind, device)
         place = canonical(Device.DEFAULT if device is None else device)
+        if is_file(place):
+            return cls._on(new_file(place, kind, size), place)
         tensor = cls(construct.buffer(kind, f"empty{next(_uids)}", place, size))
         tensor._device = place
         return tensor

@@ -6,6 +6,7 @@ from typing import Self
 
 from workbench.base.dtypes import DType, dtypes
 from workbench.tensor.base import Base
+from workbench.tensor.files import is_file, reinterpreted
 from workbench.tensor.operands.broadcast import cast_to
 from workbench.tensor.operands.literal import as_dtype
 from workbench.tensor.operands.refuse import dtype_error
@@ -25,6 +26,8 @@ class Casts(Base):
         kind = as_dtype(dtype)
         if kind is self.dtype:
             return self
+        if is_file(self._device):
+            return self._with(reinterpreted(self.uop, kind))
         if kind.bits != self.dtype.bits:
             raise dtype_error(
                 f"cannot bitcast {self.dtype} to {kind}",

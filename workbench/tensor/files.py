@@ -1,0 +1,154 @@
+"""Files as tensors: `Tensor(pathlib.Path("data.bin"))` is on the device "DISK:/../data.bin".
+
+A file computes nothing. Neighbours in it can be read (`tolist`, `numpy`), be taken to a device
+(`to`), and be written (`assign`, `t[2:4] = x`), at once and not before: no more is read or written
+than their bytes.
+"""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from workbench import engine
+from workbench.backends.buffer import Buffer
+from workbench.backends.device import Device
+from workbench.backends.file_memory import DISK, file_buffer
+from workbench.base.dtypes import DType
+from workbench.base.errors import FileError
+from workbench.ir.node.ops import MOVEMENT, Ops
+from workbench.ir.node.shapes import Shape
+from workbench.ir.node.uop import UOp
+from workbench.tensor.operands.refuse import dtype_error, where
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+
+def is_file(device: str | None) -> bool:
+    """Whether a device is a file."""
+    return device is not None and device.startswith(DISK)
+
+
+def file_device(name: str) -> str | None:
+    """Return the device of a file that "disk:.." names, or None for a name of another kind."""
+    if name[: len(DISK)].upper() != DISK:
+        return None
+    return f"{DISK}{Path(name[len(DISK) :]).resolve()}"
+
+
+def computing_device(device: str) -> str:
+    """Return the device that computes for a device: for a file, what needs nothing of it."""
+    return Device.DEFAULT if is_file(device) else device
+
+
+def opened(path: Path, dtype: DType) -> UOp:
+    """Return a file as a node: all of its bytes, as `dtype`.
+
+    Errors: FileError for a path that cannot be opened.
+    """
+    return _node(file_buffer(path.resolve(), dtype))
+
+
+def new_file(device: str, dtype: DType, shape: Shape) -> UOp:
+    """Return the file of a device as a node of `shape`. It is made where there is none, and made
+    longer where it is shorter."""
+    nbytes = math.prod(shape) * dtype.itemsize
+    memory = file_buffer(Path(device[len(DISK) :]), dtype, nbytes)
+    return engine.buffer_on(memory, shape)
+
+
+def read_to(node: UOp, device: str) -> UOp:
+    """Return a node of a file on a device: its bytes are read now."""
+    if not node.size or not _needs_file(node):
+        return node
+    rest: list[UOp] = []
+    while engine.neighbours(node) is None:
+        if node.op is Ops.BUFFER or len(node.src) != 1:
+            raise _computes(node)
+        rest.append(node)
+        (node,) = node.src
+    memory = Buffer(device, node.dtype, node.size)
+    memory.copy_from(_piece(node))
+    result = engine.buffer_on(memory, node.shape)
+    for step in reversed(rest):
+        result = step.replace(src=(result,))
+    return result
+
+
+def saved(node: UOp, device: str) -> UOp:
+    """Return the node of a file with the value of `node`, which is written now."""
+    (result,) = engine.realize([node])
+    values = engine.to_numpy(result)
+    target = new_file(device, node.dtype, node.shape)
+    write(target, values)
+    return target
+
+
+def reinterpreted(node: UOp, dtype: DType) -> UOp:
+    """Return neighbours in a file with their bytes read as `dtype`, of any width.
+
+    Shapes: the last axis has as many bytes as before.
+    """
+    nbytes = (node.shape[-1] if node.shape else 1) * node.dtype.itemsize
+    if nbytes % dtype.itemsize or (not node.shape and dtype.itemsize != nbytes):
+        raise dtype_error(
+            f"cannot bitcast {node.dtype} of shape {node.shape} to {dtype}",
+            f"the last axis has {nbytes} bytes, and an element {dtype.itemsize}",
+        )
+    memory = _piece(node)
+    size = memory.nbytes // dtype.itemsize
+    shape = (*node.shape[:-1], nbytes // dtype.itemsize) if node.shape else ()
+    return engine.buffer_on(memory.part(0, dtype, size), shape)
+
+
+def write(node: UOp, values: Any) -> None:
+    """Write an array to neighbours in a file."""
+    _piece(node).copy_in(values)
+
+
+def check_readable(nodes: Iterable[UOp]) -> None:
+    """Raise unless each node is neighbours in a file, which can be read, or needs no file.
+
+    Errors: FileError.
+    """
+    for node in nodes:
+        if node.size and _needs_file(node) and engine.neighbours(node) is None:
+            raise _computes(node)
+
+
+def _needs_file(node: UOp) -> bool:
+    return any(n.op is Ops.BUFFER and is_file(n.device) for n in node.toposort())
+
+
+def _node(memory: Buffer) -> UOp:
+    if memory.size:
+        return engine.buffer_on(memory, (memory.size,))
+    zero = UOp.const(memory.dtype, 0)
+    return UOp(Ops.EXPAND, memory.dtype, (zero,), (0,))
+
+
+def _piece(node: UOp) -> Buffer:
+    """Return the memory of neighbours in a file."""
+    stretch = engine.neighbours(node)
+    if stretch is None:
+        raise _computes(node)
+    buffer, start = stretch
+    return engine.memory_of(buffer).window(start, node.size)
+
+
+def _computes(node: UOp) -> FileError:
+    """Return the error for what is not neighbours in a file."""
+    below = node
+    while below.op in MOVEMENT and below.op is not Ops.BUFFER:
+        below = below.src[0]
+    what = f"cannot compute {below.op.name} in a file"
+    if below.op is Ops.BUFFER:
+        what = f"these {node.size} elements are not neighbours in their file"
+    return FileError(
+        what,
+        "a file computes nothing: neighbours in it can be read and written",
+        f'.to("{Device.DEFAULT}") first, which takes them to a device',
+        where(),
+    )
