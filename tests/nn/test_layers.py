@@ -169,8 +169,14 @@ def test_batch_norm_in_training_uses_its_batch() -> None:
     x = numbers((4, 3, 2, 5))
     with Context(TRAINING=1):
         y = ours(Tensor(x))
+        again = ours(Tensor(x + 1))
     want = theirs(torch.from_numpy(x)).detach().numpy()
     np.testing.assert_allclose(y.numpy(), want, rtol=2e-5, atol=2e-5)
+    theirs(torch.from_numpy(x + 1))
+    again.realize(*get_state_dict(ours).values())
+    for name, value in theirs.state_dict().items():
+        tensor = get_state_dict(ours)[name].numpy()
+        np.testing.assert_allclose(tensor, value.numpy(), rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.parametrize(

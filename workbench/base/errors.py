@@ -10,6 +10,7 @@
     +-- FileError             another file: this one is not what it says   (also a ValueError)
     +-- StateError            other keys, or a model of other shapes   (also a ValueError, KeyError)
     +-- GradientError         ask for a gradient that exists           (also a RuntimeError)
+    +-- OptimizerError        other arguments, or gradients first      (also a RuntimeError)
     +-- JitError              call the captured function as it was     (also a RuntimeError)
     +-- VerifyError           a graph broke a rule of its level        (also a ValueError)
     +-- RegisterError         register it otherwise                    (also a ValueError)
@@ -73,6 +74,10 @@ class StateError(WorkbenchError, ValueError, KeyError):
 
 class GradientError(WorkbenchError, RuntimeError):
     """A gradient does not exist, or what was asked for has none."""
+
+
+class OptimizerError(WorkbenchError, RuntimeError):
+    """An optimiser cannot be made of its arguments, or cannot step now."""
 
 
 class JitError(WorkbenchError, RuntimeError):

@@ -3,6 +3,7 @@ and names in state dicts PyTorch's.
 """
 
 from workbench.nn import datasets as datasets
+from workbench.nn import optim as optim
 from workbench.nn import state as state
 from workbench.nn.convolution import Conv1d as Conv1d
 from workbench.nn.convolution import Conv2d as Conv2d

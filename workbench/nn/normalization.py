@@ -50,8 +50,21 @@ class BatchNorm:
     def __call__(self, x: Tensor) -> Tensor:
         _check_channels(x, self.size, "BatchNorm")
         mean, variance = self.calc_stats(x)
+        if self.track_running_stats and TRAINING.value:
+            self._track(mean.detach(), variance.detach(), x.numel() // self.size)
         scale = (variance + self.eps).rsqrt()
         return x.batchnorm(self.weight, self.bias, mean, scale)
+
+    def _track(self, mean: Tensor, variance: Tensor, count: int) -> None:
+        """Move the running statistics towards those of a batch of `count` elements a channel."""
+        unbiased = variance * (count / (count - 1)) if count > 1 else variance
+        for running, batch in (
+            (self.running_mean, mean),
+            (self.running_var, unbiased),
+        ):
+            value = (1 - self.momentum) * running + self.momentum * batch
+            running.assign(value.cast(running.dtype))
+        self.num_batches_tracked.assign(self.num_batches_tracked + 1)
 
 
 BatchNorm2d = BatchNorm
