@@ -26,7 +26,7 @@ from workbench.tensor.autograd.leaves import leads_to_leaf
 from workbench.tensor.autograd.modes import TensorClass
 from workbench.tensor.base import canonical, moved, nodes_alive, tensors_alive
 from workbench.tensor.creation.creation import Creation
-from workbench.tensor.creation.random import Random
+from workbench.tensor.creation.sampling import Sampling
 from workbench.tensor.elementwise.activations import Activations
 from workbench.tensor.elementwise.arithmetic import Arithmetic
 from workbench.tensor.elementwise.casts import Casts
@@ -51,7 +51,7 @@ from workbench.tensor.versions import VersionedMemory
 
 
 class Tensor(
-    Random, Creation, Convolution, Pooling, Matmul, Assignment, Cumulative, Normalization,
+    Sampling, Creation, Convolution, Pooling, Matmul, Assignment, Cumulative, Normalization,
     Statistics, Reduce, Activations, Rectifiers, Pairs, Functions, Casts, ComparisonMixin,
     Arithmetic, Joining, Movement, Autograd,
     metaclass=TensorClass,

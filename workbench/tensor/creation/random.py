@@ -1,61 +1,42 @@
-"""Random tensors: a stream of numbered draws, the same on every device.
+"""Random tensors: draws from a stream of random words, the same on every device.
 
-The value of draw n is a function of n and the seed alone (threefry.py). A kernel reads the seed and
-the position from memory, so that every call runs the same kernel.
+The numbers are those of tinygrad 0.14 after the same seed: `rand` and what is computed of it bit
+for bit, `randn` to within 1e-6. A kernel reads its key from memory, so that calls of one shape run
+the same kernel.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any, Self
 
 import numpy as np
 
+from workbench.backends.device import Device
 from workbench.base.dtypes import DType, dtypes
-from workbench.base.forking import free_lock
 from workbench.ir.functions.formulas import cos_of_turns
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.shapes import Shape
 from workbench.ir.node.uop import UOp
+from workbench.tensor.base import canonical
 from workbench.tensor.creation.creation import Creation
-from workbench.tensor.creation.threefry import fraction, threefry2x32
-from workbench.tensor.movement.movement import reshaped, shrunk
-from workbench.tensor.operands.arguments import number, whole
+from workbench.tensor.creation.random_words import Stream, places, words_at
+from workbench.tensor.movement.movement import reshaped
+from workbench.tensor.operands.arguments import flag, number, whole
 from workbench.tensor.operands.axes import sizes
-from workbench.tensor.operands.broadcast import cast_to, expanded, scalar_dtype
+from workbench.tensor.operands.broadcast import scalar_dtype, wide_dtype
 from workbench.tensor.operands.literal import as_dtype
-from workbench.tensor.operands.numbered import numbered
 from workbench.tensor.operands.refuse import dtype_error, shape_error
 
-Draw = Callable[[UOp, UOp, DType], UOp]
+Draw = Callable[[UOp, int], UOp]
+"""The values of a draw, of shape (count,), of its keys and its count."""
 
-_WORD = 1 << 32
-
-
-class _Stream:
-    """The seed, and the number of draws taken since it was set."""
-
-    def __init__(self) -> None:
-        self.lock = free_lock()
-        self.restart(0)
-
-    def restart(self, seed: int) -> None:
-        with self.lock:
-            self.seed, self.position = seed, 0
-
-    def take(self, count: int) -> tuple[int, int]:
-        """Take `count` draws; return the seed and the number of the first one."""
-        with self.lock:
-            first = self.position
-            self.position += count
-            return self.seed, first
-
-
-_stream = _Stream()
+_stream = Stream()
 
 
 def draw_count() -> tuple[int, int]:
-    """Return the seed, and the number of draws since it was set."""
+    """Return the seed, and the number of random words drawn since it was set."""
     return _stream.seed, _stream.position
 
 
@@ -70,7 +51,7 @@ class Random(Creation):
 
     @staticmethod
     def manual_seed(seed: int = 0) -> None:
-        """Begin the stream of draws of `seed`, an integer of at most 64 bits.
+        """Begin the streams of `seed`, an integer of at most 64 bits, of which the low 32 count.
 
         Errors: DTypeError for anything else.
 
@@ -82,14 +63,23 @@ class Random(Creation):
 
     @classmethod
     def rand(
-        cls, *shape: Any, dtype: DType | str | None = None, device: str | None = None
+        cls,
+        *shape: Any,
+        device: str | None = None,
+        dtype: DType | str | None = None,
+        contiguous: bool = True,
     ) -> Self:
         """Return numbers of the uniform distribution from 0 up to, but not including, 1.
 
-        Dtypes: float32, or another float, of which all bits are random.
+        With `contiguous=False` they are computed where they are read, each time the same.
+        Dtypes: float32, or another float, of which all bits after the point are random.
         Errors: DTypeError if `dtype` is not a float.
         """
-        return cls._draw(sizes(shape, "rand"), _float(dtype, "rand"), device, _uniform)
+        kind = float_dtype(dtype, "rand")
+        size, is_stored = sizes(shape, "rand"), flag(contiguous, "rand: contiguous")
+        return cls._draw(
+            size, kind, device, kind, lambda k, n: _uniform(k, n, kind), is_stored
+        )
 
     @classmethod
     def randn(
@@ -97,53 +87,10 @@ class Random(Creation):
     ) -> Self:
         """Return numbers of the normal distribution of mean 0 and deviation 1; always finite.
 
-        Errors: DTypeError if `dtype` is not a float. Source: Box and Muller 1958.
+        Dtypes: float32, or another float, rounded from float32. Errors: DTypeError if `dtype` is
+        not a float. Source: Box and Muller 1958.
         """
-        return cls._draw(sizes(shape, "randn"), _float(dtype, "randn"), device, _normal)
-
-    @classmethod
-    def uniform(
-        cls,
-        *shape: Any,
-        low: float = 0.0,
-        high: float = 1.0,
-        dtype: DType | str | None = None,
-        device: str | None = None,
-    ) -> Self:
-        """Return numbers of the uniform distribution from `low` up to `high`; rounding may reach
-        `high`.
-
-        Errors: DTypeError if `dtype` is not a float.
-        """
-        first = number(low, "uniform: low")
-        width = number(high, "uniform: high") - first
-        return cls._draw(
-            sizes(shape, "uniform"),
-            _float(dtype, "uniform"),
-            device,
-            lambda a, b, kind: _uniform(a, b, kind) * width + first,
-        )
-
-    @classmethod
-    def normal(
-        cls,
-        *shape: Any,
-        mean: float = 0.0,
-        std: float = 1.0,
-        dtype: DType | str | None = None,
-        device: str | None = None,
-    ) -> Self:
-        """Return numbers of the normal distribution of `mean` and deviation `std`.
-
-        Errors: DTypeError if `dtype` is not a float.
-        """
-        middle, spread = number(mean, "normal: mean"), number(std, "normal: std")
-        return cls._draw(
-            sizes(shape, "normal"),
-            _float(dtype, "normal"),
-            device,
-            lambda a, b, kind: _normal(a, b, kind) * spread + middle,
-        )
+        return cls._normal("randn", shape, dtype, device)
 
     @classmethod
     def randint(
@@ -151,12 +98,12 @@ class Random(Creation):
         *shape: Any,
         low: int = 0,
         high: int = 10,
-        dtype: DType | str | None = None,
+        dtype: DType | str | None = dtypes.int32,
         device: str | None = None,
     ) -> Self:
-        """Return integers of the uniform distribution from `low` up to, but not including, `high`
-        (to within (high - low) / 2**64).
+        """Return integers of the uniform distribution from `low` up to, but not including, `high`.
 
+        They are `rand`, scaled and truncated: 2**23 different ones at most.
         Dtypes: int32 unless given. Errors: ShapeError if there is no such integer; DTypeError if
         `dtype` is not an integer type, or they are out of its range.
         """
@@ -174,74 +121,175 @@ class Random(Creation):
                 "it does not hold them all",
                 "dtype=dtypes.int64",
             )
-        return cls._draw(
-            sizes(shape, "randint"),
-            kind,
-            device,
-            lambda a, b, kind: _integers(a, b, kind, low, high),
-        )
+        return cls._scaled("randint", shape, high - low, kind, device, low)
 
-    def rand_like(self, dtype: DType | str | None = None) -> Self:
+    @classmethod
+    def uniform(
+        cls,
+        *shape: Any,
+        low: float = 0.0,
+        high: float = 1.0,
+        dtype: DType | str | None = None,
+        device: str | None = None,
+    ) -> Self:
+        """Return numbers of the uniform distribution from `low` up to `high`; rounding may reach
+        `high`.
+
+        Errors: ShapeError unless `low` is below `high`; DTypeError if `dtype` is not a float.
+        """
+        kind = float_dtype(dtype, "uniform")
+        least, most = number(low, "uniform: low"), number(high, "uniform: high")
+        width = most - least
+        if not 0 < width < math.inf or math.isinf(dtypes.default_float.const(width)):
+            raise shape_error(
+                f"cannot draw numbers from {least} up to {most}",
+                "low must be below high, and their difference finite",
+            )
+        return cls._scaled("uniform", shape, width, kind, device, least)
+
+    @classmethod
+    def normal(
+        cls,
+        *shape: Any,
+        mean: float = 0.0,
+        std: float = 1.0,
+        dtype: DType | str | None = None,
+        device: str | None = None,
+    ) -> Self:
+        """Return numbers of the normal distribution of `mean` and deviation `std`.
+
+        Errors: ShapeError if `std` is below 0; DTypeError if `dtype` is not a float.
+        """
+        middle, spread = number(mean, "normal: mean"), number(std, "normal: std")
+        if not spread >= 0:
+            raise shape_error(
+                f"cannot draw numbers with the deviation std={spread}",
+                "a deviation is 0 or more",
+                f"std={abs(spread)}",
+            )
+        return cls._normal("normal", shape, dtype, device, spread, middle)
+
+    def rand_like(
+        self,
+        *,
+        device: str | None = None,
+        dtype: DType | str | None = None,
+        contiguous: bool = True,
+    ) -> Self:
         """Return `rand` in this tensor's shape, on its device. Dtypes: this one's."""
-        kind = self.dtype if dtype is None else dtype
-        return self.rand(self.shape, dtype=kind, device=self.device)
+        kind, place = dtype or self.dtype, device or self.device
+        return self.rand(self.shape, device=place, dtype=kind, contiguous=contiguous)
 
-    def randn_like(self, dtype: DType | str | None = None) -> Self:
+    def randn_like(
+        self, dtype: DType | str | None = None, *, device: str | None = None
+    ) -> Self:
         """Return `randn` in this tensor's shape, on its device. Dtypes: this one's."""
-        kind = self.dtype if dtype is None else dtype
-        return self.randn(self.shape, dtype=kind, device=self.device)
+        kind, place = dtype or self.dtype, device or self.device
+        return self.randn(self.shape, dtype=kind, device=place)
+
+    @classmethod
+    def _scaled(
+        cls,
+        what: str,
+        shape: tuple[Any, ...],
+        width: float,
+        kind: DType,
+        device: str | None,
+        low: float,
+        factor: float | None = None,
+    ) -> Self:
+        """Return (rand * width + low) * factor, of draws in the default float; half-precision types
+        are rounded once."""
+        source = dtypes.default_float
+
+        def values(keys: UOp, count: int) -> UOp:
+            product = _uniform(keys, count, source) * width
+            if kind.is_int and width > kind.max:  # the sum wraps back into the type
+                product = product.cast(dtypes.uint64)
+            value = product.cast(wide_dtype(kind)) + kind.const(low)
+            return (value if factor is None else value * factor).cast(kind)
+
+        return cls._draw(sizes(shape, what), kind, device, source, values)
+
+    @classmethod
+    def _normal(
+        cls,
+        what: str,
+        shape: tuple[Any, ...],
+        dtype: DType | str | None,
+        device: str | None,
+        std: float = 1,
+        mean: float = 0,
+    ) -> Self:
+        """Return randn * std + mean."""
+        kind = float_dtype(dtype, what)
+
+        def values(keys: UOp, count: int) -> UOp:
+            value = _gaussian(keys, count).cast(wide_dtype(kind))
+            return (value if (std, mean) == (1, 0) else value * std + mean).cast(kind)
+
+        return cls._draw(sizes(shape, what), kind, device, dtypes.float64, values)
 
     @classmethod
     def _draw(
-        cls, shape: Shape, kind: DType, device: str | None, formula: Draw
+        cls,
+        shape: Shape,
+        kind: DType,
+        device: str | None,
+        source: DType,
+        values: Draw,
+        is_stored: bool = True,
     ) -> Self:
-        """Return `formula(word, word, kind)` of the next draws, one for each element."""
-        empty = cls.full(
-            shape, 0, kind, device
-        )  # raises for a bad shape before it takes draws
+        """Return `values` of the next random words; one element takes the words of one of
+        `source`."""
+        empty = cls.full(shape, 0, kind, device)  # raises for a bad shape
         count = empty.numel()
-        seed, first = _stream.take(count)
+        keys = _stream.take(
+            canonical(Device.DEFAULT if device is None else device),
+            _word_count(count, source),
+        )
         if not count:
             return empty
-        words = [n // step % _WORD for n in (seed, first) for step in (1, _WORD)]
-        start = cls(np.array(words, np.uint32), device)
-        values = formula(*_words(start.uop, count), kind)
-        stored = UOp(Ops.CONTIGUOUS, kind, (reshaped(cast_to(values, kind), shape),))
-        return start._with(stored)
+        start = cls(np.array(keys, np.uint32).reshape(-1), device)
+        value = reshaped(values(start.uop, count), shape)
+        if is_stored:
+            value = UOp(Ops.CONTIGUOUS, kind, (value,))
+        return start._with(value)
 
 
-def _words(start: UOp, count: int) -> tuple[UOp, UOp]:
-    """Return two random words for each of `count` draws; `start` is seed and first draw."""
-    k0, k1, low, high = (
-        expanded(shrunk(start, ((i, i + 1),)), (count,)) for i in range(4)
+def _word_count(count: int, kind: DType) -> int:
+    return -(-count * kind.itemsize // 4)
+
+
+def _uniform(keys: UOp, count: int, kind: DType) -> UOp:
+    """Return fractions from 0 up to 1 of `kind`, each a random one after the binary point."""
+    words, bits = _word_count(count, kind), kind.fraction_bits
+    place = places(count, words)
+    if kind.itemsize == 8:
+        low, high = (words_at(keys, place * 2 + i, words) for i in range(2))
+        first = high.cast(dtypes.float64) * 2.0**-32
+        return first + (low >> (64 - bits)).cast(dtypes.float64) * 2.0**-bits
+    share = 4 // kind.itemsize  # of an element in a word, the first one lowest
+    word = words_at(keys, place if share == 1 else place // share, words)
+    if share > 1:
+        unused = (place % share * -1 + (share - 1)) * (8 * kind.itemsize)
+        word = word << unused.cast(dtypes.uint32)
+    return ((word >> (32 - bits)).cast(dtypes.float32) * 2.0**-bits).cast(kind)
+
+
+def _gaussian(keys: UOp, count: int) -> UOp:
+    """Return sqrt(-2 log(1 - v)) * cos(2 pi u); u is the first half of a draw, v the second."""
+    words = 2 * count
+    place = places(count, words)
+    u, v = (
+        (words_at(keys, at, words) >> 9).cast(dtypes.float32) * 2.0**-23
+        for at in (place, place + count)
     )
-    x0 = numbered(count, dtypes.uint32) + low
-    # The draw's number has 64 bits: where its low word wraps, 1 is carried.
-    return threefry2x32(x0, high + (x0 < low).cast(dtypes.uint32), k0, k1)
+    return ((1 - v).alu(Ops.LOG) * -2.0).sqrt() * cos_of_turns(u)
 
 
-def _uniform(a: UOp, b: UOp, kind: DType) -> UOp:
-    return fraction(a, b, kind.fraction_bits + 1)
-
-
-def _normal(a: UOp, b: UOp, kind: DType) -> UOp:
-    """Return sqrt(-2 log(u)) * cos(2 pi v) of two fractions; u is above 0."""
-    bits = 32 if kind.bits == 64 else 24
-    u, v = (fraction(word, word, bits) for word in (a, b))
-    tiny = 2.0**-bits
-    log = (u + tiny).alu(Ops.LOG)
-    return (log * -2.0).sqrt() * cos_of_turns(v)
-
-
-def _integers(a: UOp, b: UOp, kind: DType, low: int, high: int) -> UOp:
-    wide = a.cast(dtypes.uint64) << 32
-    word = wide | b.cast(dtypes.uint64)
-    if high - low < 1 << 64:
-        word = word % (high - low)
-    return word.cast(kind) + low
-
-
-def _float(dtype: DType | str | None, what: str) -> DType:
+def float_dtype(dtype: DType | str | None, what: str) -> DType:
+    """Return `dtype`, or the default float. Errors: DTypeError if it is not a float."""
     kind = dtypes.default_float if dtype is None else as_dtype(dtype)
     if not kind.is_float:
         raise dtype_error(
