@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 
 from workbench.base.trace import derived_from
 from workbench.ir.gradient.table import GRADIENTS
+from workbench.ir.gradient.windows import rows_of, source_gradient
 from workbench.ir.node.constants import full
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
@@ -93,6 +94,11 @@ def leading_to(order: Iterable[UOp], targets: frozenset[UOp]) -> set[UOp]:
 
 def _shares(node: UOp, g: UOp, inner: set[UOp]) -> Iterable[tuple[UOp, UOp]]:
     """Yield the sources of `node` that lead to a target, with what its rule hands on to each."""
+    rows = rows_of(node)
+    if rows is not None and rows.source in inner:
+        with derived_from(node):
+            yield rows.source, source_gradient(g, rows)
+        return
     rule = GRADIENTS.get(node.op)
     if rule is None:
         raise NoGradient(node)

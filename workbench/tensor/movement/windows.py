@@ -132,6 +132,9 @@ def _along(value: UOp, axis: int, window: Window) -> UOp:
         value = shrunk(value, box)
     rows = length + shift if size > 1 else length
     value = reshaped(value, (*before, size, rows, *after))
+    whole = tuple((0, n) for n in value.shape)
+    columns = (count - 1) * window.stride + 1
+    value = shrunk(value, (*whole[: axis + 1], (0, columns), *whole[axis + 2 :]))
     value = sliced(value, axis + 1, 0, count, window.stride)
     order = [i for i in range(len(value.shape)) if i != axis]
     return UOp(Ops.PERMUTE, value.dtype, (value,), (*order, axis))
