@@ -35,23 +35,30 @@ from workbench.tensor.elementwise.functions import Functions
 from workbench.tensor.elementwise.pairs import Pairs
 from workbench.tensor.elementwise.rectifiers import Rectifiers
 from workbench.tensor.files import check_readable, computing_device, is_file
+from workbench.tensor.linalg.newton_schulz import NewtonSchulz
+from workbench.tensor.linalg.svd import SVD
+from workbench.tensor.losses.binary import BinaryLosses
+from workbench.tensor.losses.classes import ClassLosses
 from workbench.tensor.movement.joining import Joining
 from workbench.tensor.movement.movement import Movement
 from workbench.tensor.operands.arguments import flag, short
 from workbench.tensor.operands.axes import one_axis
 from workbench.tensor.operands.refuse import dtype_error, shape_error, where
-from workbench.tensor.reductions.convolution import Convolution
+from workbench.tensor.reductions.attention import Attention
 from workbench.tensor.reductions.cumulative import Cumulative
 from workbench.tensor.reductions.matmul import Matmul
 from workbench.tensor.reductions.normalization import Normalization
 from workbench.tensor.reductions.pooling import Pooling
 from workbench.tensor.reductions.reduce import Reduce
 from workbench.tensor.reductions.statistics import Statistics
+from workbench.tensor.reductions.transposed_convolution import TransposedConvolution
+from workbench.tensor.reductions.unpooling import Unpooling
 from workbench.tensor.versions import VersionedMemory
 
 
 class Tensor(
-    Sampling, Creation, Convolution, Pooling, Matmul, Assignment, Cumulative, Normalization,
+    Sampling, Creation, NewtonSchulz, SVD, ClassLosses, BinaryLosses, Attention,
+    TransposedConvolution, Pooling, Unpooling, Matmul, Assignment, Cumulative, Normalization,
     Statistics, Reduce, Activations, Rectifiers, Pairs, Functions, Casts, ComparisonMixin,
     Arithmetic, Joining, Movement, Autograd,
     metaclass=TensorClass,

@@ -15,7 +15,7 @@ from workbench.tensor.operands.refuse import dtype_error, shape_error
 
 
 class Matmul(Base):
-    """`@`, `matmul` and `dot`."""
+    """`@`, `matmul`, `dot` and `linear`."""
 
     __slots__ = ()
 
@@ -49,6 +49,21 @@ class Matmul(Base):
         if self.ndim == 1:
             output = output.squeeze(-2)
         return output.squeeze(-1) if other.ndim == 1 else output
+
+    def linear(
+        self, weight: Self, bias: Self | None = None, dtype: DType | str | None = None
+    ) -> Self:
+        """Return self @ `weight` + `bias`; a `weight` of one axis is a factor of the last one.
+
+        Shapes: (.., in) with (in, out) -> (.., out). Dtypes: with `dtype` all are cast to it first.
+        """
+        value, kernel = self, self._matrix(weight)
+        offset = None if bias is None else self._lift(bias, "add")
+        if dtype is not None:
+            value, kernel = value.cast(dtype), kernel.cast(dtype)
+            offset = None if offset is None else offset.cast(dtype)
+        output = value * kernel if kernel.ndim == 1 else value.dot(kernel)
+        return output if offset is None else output + offset
 
     def __matmul__(self, x: Operand) -> Self:
         return self.matmul(x)

@@ -6,8 +6,9 @@ import math
 from collections.abc import Sequence
 from typing import Any, Self
 
+from workbench.ir.node.shapes import Shape
 from workbench.tensor.base import Base
-from workbench.tensor.movement.movement import padded
+from workbench.tensor.movement.movement import padded, reshaped
 from workbench.tensor.movement.windows import (
     Window,
     check_fits,
@@ -18,6 +19,7 @@ from workbench.tensor.movement.windows import (
 )
 from workbench.tensor.operands.arguments import flag
 from workbench.tensor.operands.broadcast import expanded
+from workbench.tensor.operands.numbered import numbered
 from workbench.tensor.operands.refuse import shape_error
 
 Numbers = int | Sequence[int]
@@ -42,13 +44,21 @@ class Pooling(Base):
         dilation: Numbers = 1,
         padding: Numbers = 0,
         ceil_mode: bool = False,
-    ) -> Self:
-        """Return the greatest value of each window; padding is never the greatest."""
-        each = self._windows(
-            "max_pool2d", kernel_size, stride, dilation, padding, ceil_mode
-        )
+        return_indices: bool = False,
+    ) -> Self | tuple[Self, Self]:
+        """Return the greatest value of each window; padding is never the greatest. With
+        `return_indices`, return its place, too: the first one's, or that of the first NaN.
+
+        Shapes: places count the elements of the last axes row by row. Dtypes: they are int32.
+        """
+        what = "max_pool2d"
+        each = self._windows(what, kernel_size, stride, dilation, padding, ceil_mode)
         value = padded_for(self.uop, each, self.dtype.min)
-        return self._with(windows(value, each)).max(_last(each))
+        patches = self._with(windows(value, each))
+        greatest = patches.max(_last(each))
+        if not flag(return_indices, f"{what}: return_indices"):
+            return greatest
+        return greatest, patches._places(greatest, each, self.shape[-len(each) :])
 
     def avg_pool2d(
         self,
@@ -71,6 +81,18 @@ class Pooling(Base):
         patches = value._with(windows(padded_for(value.uop, each, 0), each))
         means = patches.sum(_last(each)) / value._counts(each, count_include_pad)
         return means.cast(self._fraction())
+
+    def _places(self, greatest: Self, each: Sequence[Window], shape: Shape) -> Self:
+        """Return the first place in `shape`, row-major, of the greatest value of each window."""
+        count = math.prod(shape)
+        plane = reshaped(numbered(count), shape)
+        # Padding has the place after the last.
+        places = self._with(windows(padded_for(plane, each, count), each))
+        spread = greatest.reshape(*greatest.shape, *(1,) * len(each))
+        is_greatest = self.eq(spread)
+        if self.dtype.is_float:
+            is_greatest = is_greatest | self.isnan()
+        return is_greatest.where(places, count).min(_last(each))
 
     def _windows(
         self,
