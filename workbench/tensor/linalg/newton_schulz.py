@@ -59,7 +59,7 @@ class NewtonSchulz(Base):
     def _odd_polynomial(self, factors: Sequence[float]) -> Self:
         """Return the sum of factors[i] * (X X^T) ** i X, by Horner's rule."""
         square = self.matmul(self.transpose(-1, -2)).contiguous()
-        total = self * factors[-1]
+        total, scale = self, factors[-1]
         for factor in reversed(factors[:-1]):
-            total = square.matmul(total) + self * factor
-        return total.contiguous()
+            total, scale = square.matmul(total) * scale + self * factor, 1
+        return (total * scale).contiguous()

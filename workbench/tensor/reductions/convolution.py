@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Self
+from typing import Self, TypeVar
 
 from workbench.base.dtypes import DType, promote
 from workbench.ir.node.shapes import Shape
@@ -18,6 +18,8 @@ from workbench.tensor.operands.arguments import whole
 from workbench.tensor.operands.broadcast import wide_dtype
 from workbench.tensor.operands.literal import as_dtype
 from workbench.tensor.operands.refuse import shape_error
+
+T = TypeVar("T", bound=Base)
 
 
 class Convolution(Base):
@@ -62,7 +64,7 @@ class Convolution(Base):
         output = summed.reshape(batch, channels, *outs)
         if bias is None:
             return output
-        column = _checked(self._lift(bias, "convolve"), channels)
+        column = checked_bias(self._lift(bias, "convolve"), channels)
         return output + column.reshape(1, channels, *(1,) * axes)
 
 
@@ -88,7 +90,8 @@ def _check(image: Shape, weight: Shape, groups: int) -> None:
         )
 
 
-def _checked(bias: Base, channels: int) -> Base:
+def checked_bias(bias: T, channels: int) -> T:
+    """Return `bias`. Errors: ShapeError unless it has one number for each of `channels`."""
     if bias.shape != (channels,):
         raise shape_error(
             f"cannot add a bias of shape {bias.shape}",

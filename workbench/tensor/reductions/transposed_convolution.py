@@ -9,7 +9,7 @@ from workbench.ir.node.shapes import Shape
 from workbench.tensor.movement.windows import Window, per_axis, windows_of
 from workbench.tensor.operands.arguments import whole
 from workbench.tensor.operands.refuse import shape_error
-from workbench.tensor.reductions.convolution import Convolution
+from workbench.tensor.reductions.convolution import Convolution, checked_bias
 
 _WHAT = "conv_transpose2d"
 
@@ -37,8 +37,8 @@ class TransposedConvolution(Convolution):
         end of each axis.
         Dtypes: as `conv2d`. Errors: ShapeError if channels or groups do not fit together, nothing
         of an axis is left, or `output_padding` is neither below `stride` nor below `dilation`.
-        Rewrite: -> conv2d of the input with stride - 1 zeros between its elements, the kernel
-        flipped and its channels swapped.
+        Rewrite: of `stride` neighbours of the output each is a convolution by itself, with every
+        stride-th tap of the kernel: one conv2d computes them as channels, which are interleaved.
         """
         kernel, count = (
             self._lift(weight, "convolve"),
@@ -48,36 +48,69 @@ class TransposedConvolution(Convolution):
         inputs, channels, *sizes = kernel.shape
         each = windows_of(_WHAT, sizes, stride, dilation, padding)
         more = per_axis(_WHAT, "output_padding", output_padding, len(sizes), 0)
-        sides = _sides(self.shape[2:], each, more)
-        grouped = kernel.reshape(count, inputs // count, channels, *sizes)
-        flipped = grouped.transpose(1, 2).flip(tuple(range(3, 3 + len(sizes))))
-        taps = flipped.reshape(count * channels, inputs // count, *sizes)
-        image = self._spread(tuple(w.stride for w in each))
-        image = image.pad((None, None, *sides))
-        steps = tuple(w.dilation for w in each)
-        return image.conv2d(taps, bias, groups=count, dilation=steps)
+        box = _box(self.shape[2:], each, more)
+        steps = [w.dilation if w.stride == 1 else 1 for w in each]
+        taps = kernel.reshape(count, inputs // count, channels, *sizes)._phases(each)
+        counts = taps.shape[2:]
+        margins = [step * (n - 1) for step, n in zip(steps, counts, strict=True)]
+        image = self.pad((None, None, *((n, n) for n in margins)))
+        output = image.conv2d(taps, groups=count, dilation=steps)
+        output = output._interleaved(tuple(w.stride for w in each))
+        ends = [after - n for (_, after), n in zip(box, output.shape[2:], strict=True)]
+        sides = [(-before, end) for (before, _), end in zip(box, ends, strict=True)]
+        output = output.pad((None, None, *sides))
+        if bias is None:
+            return output
+        column = checked_bias(self._lift(bias, "convolve"), count * channels)
+        return output + column.reshape(1, count * channels, *(1,) * len(sizes))
 
-    def _spread(self, strides: Shape) -> Self:
-        """Return self with stride - 1 zeros between neighbours along each of the last axes."""
-        image = self
-        for axis, stride in enumerate(strides, 2):
-            if stride == 1:
-                continue
-            size, none = image.shape[axis], [None] * image.ndim
-            image = image.unsqueeze(axis + 1)
-            image = image.pad((*none[: axis + 1], (0, stride - 1), *none[axis + 1 :]))
-            image = image.flatten(axis, axis + 1)
-            box = (0, (size - 1) * stride + 1)
-            image = image.shrink((*none[:axis], box, *none[axis + 1 :]))
-        return image
+    def _phases(self, each: Sequence[Window]) -> Self:
+        """Return a kernel of conv2d with every stride-th tap of self, for each phase.
+
+        Shapes: (groups, in, out, ky, kx) -> (groups * out * phases, in, taps along y, along x).
+        """
+        kernel, axes = self, len(each)
+        for axis, window in enumerate(each):
+            kernel = kernel._split_taps(3 + 2 * axis, window)
+        taps, phases = range(3, 3 + 2 * axes, 2), range(4, 4 + 2 * axes, 2)
+        flipped = kernel.flip(tuple(taps)).permute(0, 2, *phases, 1, *taps)
+        depth = self.shape[1]
+        return flipped.reshape(-1, depth, *flipped.shape[-axes:])
+
+    def _split_taps(self, axis: int, window: Window) -> Self:
+        """Return self with `axis` cut into taps and phases; where there is more than one phase,
+        zeros stand between taps that are dilated."""
+        kernel, none = self, [None] * self.ndim
+        count, stride = self.shape[axis], window.stride
+        if stride == 1:
+            return kernel.unsqueeze(axis + 1)
+        if window.dilation > 1:
+            kernel = kernel.unsqueeze(axis + 1)
+            between = (0, window.dilation - 1)
+            kernel = kernel.pad((*none[: axis + 1], between, *none[axis + 1 :]))
+            kernel = kernel.flatten(axis, axis + 1)
+            count *= window.dilation
+        kernel = kernel.pad((*none[:axis], (0, -count % stride), *none[axis + 1 :]))
+        return kernel.unflatten(axis, (-1, stride))
+
+    def _interleaved(self, strides: Shape) -> Self:
+        """Return self with its phases, the inner part of the channels, in the places of each.
+
+        Shapes: (batch, channels * phases, y, x) -> (batch, channels, y * stride, x * stride).
+        """
+        axes, (batch, _, *sizes) = len(strides), self.shape
+        apart = self.reshape(batch, -1, *strides, *sizes)
+        order = [axis for i in range(axes) for axis in (2 + axes + i, 2 + i)]
+        ends = (n * stride for n, stride in zip(sizes, strides, strict=True))
+        return apart.permute(0, 1, *order).reshape(batch, apart.shape[1], *ends)
 
 
-def _sides(shape: Shape, each: Sequence[Window], more: Shape) -> list[tuple[int, int]]:
-    """Return the padding of each axis that makes a convolution of a transposed one.
+def _box(shape: Shape, each: Sequence[Window], more: Shape) -> list[tuple[int, int]]:
+    """Return the part of all sums, as (begin, end) per axis, that is the output.
 
     Errors: ShapeError for an axis of which nothing is left, or too large an `output_padding`.
     """
-    sides = []
+    box = []
     for axis, (size, window, extra) in enumerate(
         zip(shape, each, more, strict=True), 2
     ):
@@ -86,16 +119,15 @@ def _sides(shape: Shape, each: Sequence[Window], more: Shape) -> list[tuple[int,
                 f"{_WHAT}: output_padding = {extra} is too large for axis {axis}",
                 f"it is below the stride, {window.stride}, or the dilation, {window.dilation}",
             )
-        margin = window.extent - 1
-        length = (size - 1) * window.stride + 1 + margin + extra
+        length = (size - 1) * window.stride + window.extent + extra
         if length - window.before - window.after < 1 or not size:
             raise shape_error(
                 f"{_WHAT}: nothing of axis {axis} is left",
                 f"it has {max(0, length)} elements, and {window.before + window.after} are cut off",
                 "less padding",
             )
-        sides.append((margin - window.before, margin - window.after + extra))
-    return sides
+        box.append((window.before, length - window.after))
+    return box
 
 
 def _check(image: Shape, weight: Shape, groups: int) -> None:

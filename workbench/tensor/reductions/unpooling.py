@@ -35,7 +35,7 @@ class Unpooling(Base):
         Shapes: the last axes (as many as `kernel_size` has numbers) become those that the pool had,
         or `output_size`, which has their sizes or those of all axes. An index counts the places of
         these axes row by row. A value with an index outside is dropped; of several with one index
-        (they are equal where windows overlap) the greatest is put there.
+        (they are equal where windows overlap) the last one is put there.
         Errors: ShapeError if shapes differ or an output size is below 1, DTypeError for `indices`
         that are not integers.
         """
@@ -69,11 +69,13 @@ class Unpooling(Base):
     def _put(self, places: Self, lead: Shape, shape: Shape) -> Self:
         """Return zeros of `lead` + `shape` with self at `places`, row-major in `shape`."""
         count = math.prod(self.shape[len(lead) :])
-        column = (*lead, count, 1)
-        cells = self._with(numbered(math.prod(shape)))
-        is_there = places.reshape(column).eq(cells)
-        values = is_there.where(self.reshape(column), self.dtype.min).max(-2)
-        return is_there.any(-2).where(values, 0).reshape(*lead, *shape)
+        flat, order = places.reshape(*lead, count), self._with(numbered(count))
+        is_same = flat.unsqueeze(-1).eq(flat.unsqueeze(-2))
+        is_later = order.gt(order.unsqueeze(-1))
+        is_last = (is_same & is_later).any(-1).logical_not().unsqueeze(-1)
+        is_there = flat.unsqueeze(-1).eq(self._with(numbered(math.prod(shape))))
+        values = (is_there & is_last).where(self.reshape(*lead, count, 1), 0)
+        return values.sum(-2, dtype=self.dtype).reshape(*lead, *shape)
 
 
 def _unlike(values: Base, indices: Base) -> Exception:
