@@ -41,6 +41,7 @@ LAYERS: dict[str, tuple[int, str]] = {
     "workbench.pipeline":           (6, "pipeline"),
     "workbench.engine":             (6, "pipeline"),
     "workbench.placement":          (6, "pipeline"),
+    "workbench.memory_plan":        (6, "pipeline"),
     "workbench.replay":             (6, "pipeline"),
     "workbench.portable":           (6, "pipeline"),
     "workbench.counters":           (6, "pipeline"),

@@ -6,7 +6,15 @@ BUFFER nodes are pure IR; this file has the memory of each, as long as the node 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import (
+    Callable,
+    Collection,
+    Container,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -21,6 +29,7 @@ from workbench.backends.buffer import Buffer
 from workbench.backends.device import Device
 from workbench.backends.memory import Lease
 from workbench.backends.native.host_memory import HOST, data_memory
+from workbench.base.context import NO_MEMORY_PLANNER
 from workbench.base.dtypes import DType, dtypes
 from workbench.base.errors import JitError, WorkbenchError
 from workbench.base.trace import observer, replaced
@@ -35,6 +44,7 @@ from workbench.ir.schedule.decide import NOTHING_FORCED
 from workbench.ir.schedule.item import Schedule, ScheduleItem
 from workbench.ir.schedule.schedule import base
 from workbench.ir.schedule.schedule import schedule as make_schedule
+from workbench.memory_plan import NO_PLAN, MemoryBlocks, plan_memory
 from workbench.pipeline import build, tuned
 from workbench.placement import Placement, place
 
@@ -211,13 +221,7 @@ def realize(
     )
     items, over = placed.items, placed.over
     spare = _spare(plan, results, outputs, others)
-    last_use = {b: n for n, item in enumerate(items) for b in item.buffers}
-    for number, item in enumerate(items):
-        with _overwriting([(b, over[b]) for b in item.outputs if b in over]):
-            run_item(item)
-        for node in spare.intersection(item.buffers):
-            if last_use[node] == number:
-                del _memory[node]
+    _run(items, over, spare)
     for node, buffer in plan.stored.items():
         if buffer not in spare:
             _computed[node] = buffer
@@ -225,6 +229,27 @@ def realize(
         if output is not result:
             _computed[output] = result
     return results
+
+
+def _run(
+    items: Sequence[ScheduleItem], over: Mapping[UOp, UOp], spare: Collection[UOp]
+) -> None:
+    """Run items; new versions are written `over` old ones. Values in `spare` are freed after their
+    last reader; until then they are in memory that they share."""
+    shared = () if NO_MEMORY_PLANNER.value else {*spare}.difference(over.values())
+    blocks = MemoryBlocks(plan_memory(items, shared) if shared else NO_PLAN)
+    last_use = {b: n for n, item in enumerate(items) for b in item.buffers}
+    for number, item in enumerate(items):
+        for buffer in item.outputs:
+            part = blocks.part(buffer)
+            if part is not None:
+                _memory[buffer] = part
+        with _overwriting([(b, over[b]) for b in item.outputs if b in over]):
+            run_item(item)
+        for node in item.buffers:
+            if node in spare and last_use[node] == number:
+                del _memory[node]
+        blocks.end(number)
 
 
 def _placed(

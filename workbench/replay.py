@@ -14,11 +14,12 @@ from dataclasses import dataclass
 from workbench.backends.buffer import Buffer
 from workbench.backends.contract import Launch
 from workbench.backends.device import Device
-from workbench.base.dtypes import DType
+from workbench.base.context import NO_MEMORY_PLANNER
 from workbench.counters import ran
 from workbench.engine import Capture, memory_under
 from workbench.ir.node.uop import UOp
 from workbench.ir.schedule.item import ScheduleItem
+from workbench.memory_plan import MemoryBlocks, plan_memory
 from workbench.pipeline import build, tuned
 
 
@@ -142,23 +143,17 @@ class Replay:
     def _shared(
         self, items: Sequence[ScheduleItem], inner: set[UOp]
     ) -> dict[UOp, Buffer]:
-        """Return the memory of the BUFFERs of intermediate values: after its last reader, a
-        BUFFER's memory is used by the next one of its size. It is not the memory of the capture,
-        which a tensor that outlives the function may still use."""
-        readers: dict[UOp, int] = {}
-        for place, item in enumerate(items):
-            readers.update((self._root(b)[0], place) for b in item.buffers)
-        memory: dict[UOp, Buffer] = {}
-        free: dict[tuple[str, DType, int], list[Buffer]] = {}
-        for place, item in enumerate(items):
-            for target in item.outputs:
-                if target in inner and target not in memory:
-                    spare = free.get(_size(target))
-                    memory[target] = spare.pop() if spare else Buffer(*_size(target))
-            for node in dict.fromkeys(self._root(b)[0] for b in item.buffers):
-                if node in inner and readers[node] == place:
-                    free.setdefault(_size(node), []).append(memory[node])
-        return memory
+        """Return the memory of the BUFFERs of values on the way, which they share as far as they
+        are not needed at once. It is not the memory of the capture, which a tensor that outlives
+        the function may still use."""
+        if NO_MEMORY_PLANNER.value:
+            return {node: Buffer(node.device, node.dtype, node.size) for node in inner}
+        plan = plan_memory(
+            items, inner, owner=lambda node: self._root(node)[0], is_kept=True
+        )
+        blocks = MemoryBlocks(plan)
+        parts = {node: blocks.part(node) for node in plan.pieces}
+        return {node: part for node, part in parts.items() if part is not None}
 
     def _buffer_of(self, node: UOp) -> Buffer:
         root, start = self._root(node)
@@ -205,10 +200,6 @@ class Replay:
         the same), and which piece of it."""
         buffer = memory_under(node)
         return places.get(self._root(node)[0], -1), self._piece(node), buffer
-
-
-def _size(node: UOp) -> tuple[str, DType, int]:
-    return node.device, node.dtype, node.size
 
 
 def _move(uses: Sequence[_Use], memory: Buffer) -> None:

@@ -59,7 +59,11 @@ which measures on request; 0 a static picture."""
 TRAINING = Setting("TRAINING", 0)
 """1 while a model is trained: dropout drops, and normalisation uses the statistics of the batch."""
 
-_SETTINGS = {s.name: s for s in (DEV, DEBUG, LIVE, TRAINING)}
+NO_MEMORY_PLANNER = Setting("NO_MEMORY_PLANNER", 0)
+"""1 gives each value on the way to a result memory of its own; else they share it, each for as long
+as it is read."""
+
+_SETTINGS = {s.name: s for s in (DEV, DEBUG, LIVE, TRAINING, NO_MEMORY_PLANNER)}
 
 
 class Context:

@@ -1,0 +1,282 @@
+"""The memory of a schedule: which values on the way share it, and how much is held at the peak.
+
+A value on the way lives from the item that computes it to the last one that reads it. Such values
+are pieces of one block a device, whose places are used again: a new value takes the smallest gap
+that it fits into, or the place of a value that dies with it, where the kernel reads each element of
+that one only at the index that it writes. Source of the idea: the memory planners of XLA and TVM.
+"""
+
+from __future__ import annotations
+
+from bisect import insort
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from workbench.backends.buffer import Buffer
+from workbench.backends.memory import memory_named, size_class
+from workbench.base.dtypes import dtypes
+from workbench.ir.node.uop import UOp
+from workbench.ir.schedule.in_place import reads_where_it_writes
+from workbench.ir.schedule.item import ScheduleItem
+
+
+class Piece(NamedTuple):
+    """A part of a device's block: the place of a value that items `first` to `last` need. `over` is
+    the value whose place it takes while that is read."""
+
+    device: str
+    offset: int
+    size_bytes: int
+    first: int
+    last: int
+    over: UOp | None = None
+
+
+class SharedBlock(NamedTuple):
+    """Memory that the pieces of a device are in, held while items `first` to `last` run."""
+
+    size_bytes: int
+    first: int
+    last: int
+
+
+class ItemMemory(NamedTuple):
+    """The memory of an item: `live` are the BUFFERs with a value while it runs, of those that the
+    schedule computes; `held_bytes` all that is allocated for them, unused parts too."""
+
+    live: tuple[UOp, ...]
+    held_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryPlan:
+    """The `pieces` of values on the way, the `blocks` that they are in by device, and what is held
+    at each item. Scratch memory that a kernel needs while it runs is not counted."""
+
+    pieces: Mapping[UOp, Piece]
+    blocks: Mapping[str, SharedBlock]
+    items: tuple[ItemMemory, ...]
+
+    @property
+    def peak_bytes(self) -> int:
+        """Most bytes that are held at an item."""
+        return max([item.held_bytes for item in self.items], default=0)
+
+    @property
+    def peak(self) -> int:
+        """The number of the first item at which that is held."""
+        sizes = [item.held_bytes for item in self.items]
+        return sizes.index(max(sizes)) if sizes else 0
+
+    @property
+    def apart_bytes(self) -> int:
+        """Bytes of the pieces, if each had memory of its own."""
+        return sum(piece.size_bytes for piece in self.pieces.values())
+
+    def __str__(self) -> str:
+        apart, together = (
+            self.apart_bytes,
+            sum(b.size_bytes for b in self.blocks.values()),
+        )
+        if not self.pieces:
+            return f"no values share memory; at most {self.peak_bytes:,} bytes are held"
+        return (
+            f"{len(self.pieces)} values on the way need {together:,} bytes instead of {apart:,}; "
+            f"at most {self.peak_bytes:,} bytes are held"
+        )
+
+
+NO_PLAN = MemoryPlan({}, {}, ())
+"""That of no values."""
+
+
+def alignment_of(device: str) -> int:
+    """Return the multiple of bytes at which a piece of a device's memory may begin."""
+    memory = memory_named(device)
+    return max(memory.alignment_bytes, memory.offset_bytes)
+
+
+def plan_memory(
+    items: Sequence[ScheduleItem],
+    inner: Collection[UOp],
+    alignment: Callable[[str], int] = alignment_of,
+    owner: Callable[[UOp], UOp] = lambda buffer: buffer,
+    is_kept: bool = False,
+) -> MemoryPlan:
+    """Return where the BUFFERs of values on the way, `inner`, are while `items` run: together in a
+    block, or, where less is held at the peak then, each in memory of its own that is freed with its
+    last reader. With `is_kept`, they keep their memory for the next run, so they are together.
+
+    `owner` is the BUFFER whose memory another one uses: itself for most. Units: bytes; a piece
+    begins at a multiple of `alignment(device)`.
+    """
+    first: dict[UOp, int] = {}
+    last: dict[UOp, int] = {}
+    for number, item in enumerate(items):
+        for buffer in item.buffers:
+            last[owner(buffer)] = number
+        for buffer in item.outputs:
+            first.setdefault(owner(buffer), number)
+    lives = {b: (first[b], last[b]) for b in first if b in inner}
+    pieces = _placed(items, lives, alignment, owner)
+    blocks = _blocks(pieces)
+    together = MemoryPlan(pieces, blocks, _usage(items, lives, blocks, owner))
+    apart = MemoryPlan({}, {}, _usage(items, lives, {}, owner))
+    return together if is_kept or together.peak_bytes <= apart.peak_bytes else apart
+
+
+class MemoryBlocks:
+    """The memory of a plan while its items run: blocks are allocated with the first of their
+    pieces."""
+
+    def __init__(self, plan: MemoryPlan):
+        self._plan = plan
+        self._blocks: dict[str, Buffer] = {}
+
+    def part(self, buffer: UOp) -> Buffer | None:
+        """Return the piece that a BUFFER is; None where it has memory of its own."""
+        piece = self._plan.pieces.get(buffer)
+        if piece is None:
+            return None
+        block = self._blocks.get(piece.device)
+        if block is None:
+            size = self._plan.blocks[piece.device].size_bytes
+            block = self._blocks[piece.device] = Buffer(
+                piece.device, dtypes.uint8, size
+            )
+        return block.part(piece.offset, buffer.dtype, buffer.size)
+
+    def end(self, number: int) -> None:
+        """Let go of the blocks that no item after this one needs."""
+        for device, block in self._plan.blocks.items():
+            if block.last == number:
+                self._blocks.pop(device, None)
+
+
+def _placed(
+    items: Sequence[ScheduleItem],
+    lives: Mapping[UOp, tuple[int, int]],
+    alignment: Callable[[str], int],
+    owner: Callable[[UOp], UOp],
+) -> dict[UOp, Piece]:
+    """Return the piece of each BUFFER in `lives`, which has the items that it lives through."""
+    gaps: dict[str, _Gaps] = {}
+    pieces: dict[UOp, Piece] = {}
+    for number, item in enumerate(items):
+        dying = [
+            b
+            for b in dict.fromkeys(map(owner, item.buffers))
+            if b in pieces and pieces[b].last == number
+        ]
+        born = [b for b in item.outputs if b in lives and b not in pieces]
+        for buffer in sorted(born, key=_nbytes, reverse=True):
+            device = buffer.device
+            size = -(-_nbytes(buffer) // (step := alignment(device))) * step
+            over = _over(item, buffer, size, pieces, dying)
+            if over is None:
+                offset = gaps.setdefault(device, _Gaps()).take(size)
+            else:
+                dying.remove(over)
+                offset = pieces[over].offset
+            pieces[buffer] = Piece(device, offset, size, *lives[buffer], over)
+        dying += [b for b in born if pieces[b].last == number]
+        for buffer in dying:
+            gaps[buffer.device].give(pieces[buffer].offset, pieces[buffer].size_bytes)
+    return pieces
+
+
+def _over(
+    item: ScheduleItem,
+    buffer: UOp,
+    size: int,
+    pieces: Mapping[UOp, Piece],
+    dying: Iterable[UOp],
+) -> UOp | None:
+    """Return a value of the same size, in place of which an item may write `buffer`."""
+    if item.kernel is None:
+        return None
+    slot, kernel = item.buffers.index(buffer), item.kernel
+    for old in dying:
+        if (old.device, pieces[old].size_bytes) == (buffer.device, size):
+            if old in item.inputs and reads_where_it_writes(
+                kernel, item.buffers.index(old), slot
+            ):
+                return old
+    return None
+
+
+class _Gaps:
+    """The free parts of a block that grows."""
+
+    def __init__(self) -> None:
+        self._gaps: list[tuple[int, int]] = []
+        """(offset, size) of each, in order; no two touch."""
+        self._end = 0
+
+    def take(self, size: int) -> int:
+        """Return the offset of `size` bytes: in the smallest gap that has them, or at the end."""
+        fits = [gap for gap in self._gaps if gap[1] >= size]
+        if fits:
+            offset, free = min(fits, key=lambda gap: gap[1])
+            self._gaps.remove((offset, free))
+            if free > size:
+                insort(self._gaps, (offset + size, free - size))
+            return offset
+        offset = self._end
+        if self._gaps and sum(self._gaps[-1]) == self._end:
+            offset, _ = self._gaps.pop()
+        self._end = offset + size
+        return offset
+
+    def give(self, offset: int, size: int) -> None:
+        """Take back a part, which joins the gaps beside it."""
+        if not size:
+            return
+        for gap in [g for g in self._gaps if sum(g) == offset or g[0] == offset + size]:
+            self._gaps.remove(gap)
+            offset, size = min(offset, gap[0]), size + gap[1]
+        insort(self._gaps, (offset, size))
+
+
+def _blocks(pieces: Mapping[UOp, Piece]) -> dict[str, SharedBlock]:
+    blocks: dict[str, SharedBlock] = {}
+    for piece in pieces.values():
+        size, first, last = blocks.get(
+            piece.device, SharedBlock(0, piece.first, piece.last)
+        )
+        end = piece.offset + piece.size_bytes
+        blocks[piece.device] = SharedBlock(
+            max(size, end), min(first, piece.first), max(last, piece.last)
+        )
+    return blocks
+
+
+def _usage(
+    items: Sequence[ScheduleItem],
+    lives: Mapping[UOp, tuple[int, int]],
+    blocks: Mapping[str, SharedBlock],
+    owner: Callable[[UOp], UOp],
+) -> tuple[ItemMemory, ...]:
+    """Return the memory of each item, values on the way being in `blocks`, or apart where there are
+    none."""
+    results: dict[UOp, None] = {}
+    rows = []
+    for number, item in enumerate(items):
+        results.update(
+            (b, None) for b in item.outputs if owner(b) is b and b not in lives
+        )
+        live = [b for b, (first, last) in lives.items() if first <= number <= last]
+        own = results if blocks else (*live, *results)
+        nbytes = sum(size_class(_nbytes(b)) for b in own)
+        nbytes += sum(
+            size_class(b.size_bytes)
+            for b in blocks.values()
+            if b.first <= number <= b.last
+        )
+        rows.append(ItemMemory((*live, *results), nbytes))
+    return tuple(rows)
+
+
+def _nbytes(buffer: UOp) -> int:
+    return buffer.size * buffer.dtype.itemsize
