@@ -9,6 +9,7 @@ import math
 from typing import Any, Self
 
 from workbench.base.dtypes import DType
+from workbench.ir.node.shapes import addressable
 from workbench.tensor.creation.random import Random, float_dtype
 from workbench.tensor.operands.arguments import number
 from workbench.tensor.operands.axes import sizes
@@ -28,7 +29,7 @@ class InitialWeights(Random):
 
         Errors: DTypeError if `dtype` is not a float.
         """
-        size = sizes(shape, "scaled_uniform")
+        size = addressable(sizes(shape, "scaled_uniform"))
         factor = max(1, math.prod(size)) ** -0.5
         kind = float_dtype(dtype, "scaled_uniform")
         return cls._scaled("scaled_uniform", (size,), 2, kind, device, -1, factor)
@@ -44,7 +45,7 @@ class InitialWeights(Random):
         Source: Glorot and Bengio 2010, "Understanding the difficulty of training deep feedforward
         neural networks".
         """
-        size = sizes(shape, "glorot_uniform")
+        size = addressable(sizes(shape, "glorot_uniform"))
         if not size:
             raise shape_error(
                 "cannot draw the weights of a layer as a scalar",
@@ -69,8 +70,9 @@ class InitialWeights(Random):
         Errors: DTypeError if `dtype` is not a float. Source: He, Zhang, Ren and Sun 2015,
         "Delving deep into rectifiers".
         """
-        size = sizes(shape, "kaiming_uniform")
-        bound = math.sqrt(3.0) * _kaiming(size, number(a, "kaiming_uniform: a"))
+        size = addressable(sizes(shape, "kaiming_uniform"))
+        slope = float(number(a, "kaiming_uniform: a"))
+        bound = math.sqrt(3.0) * _kaiming(size, slope)
         return cls.uniform(size, low=-bound, high=bound, dtype=dtype, device=device)
 
     @classmethod
@@ -85,11 +87,11 @@ class InitialWeights(Random):
 
         Errors: DTypeError if `dtype` is not a float.
         """
-        size = sizes(shape, "kaiming_normal")
-        std = _kaiming(size, number(a, "kaiming_normal: a"))
+        size = addressable(sizes(shape, "kaiming_normal"))
+        std = _kaiming(size, float(number(a, "kaiming_normal: a")))
         return cls.normal(size, mean=0.0, std=std, dtype=dtype, device=device)
 
 
 def _kaiming(size: tuple[int, ...], a: float) -> float:
     """Return the deviation that keeps the variance of what flows through a layer."""
-    return math.sqrt(2.0 / (1 + a**2)) / math.sqrt(max(1, math.prod(size[1:])))
+    return math.sqrt(2.0 / (1 + a * a)) / math.sqrt(max(1, math.prod(size[1:])))

@@ -177,14 +177,16 @@ class Random(Creation):
         contiguous: bool = True,
     ) -> Self:
         """Return `rand` in this tensor's shape, on its device. Dtypes: this one's."""
-        kind, place = dtype or self.dtype, device or self.device
+        kind = self.dtype if dtype is None else dtype
+        place = self.device if device is None else device
         return self.rand(self.shape, device=place, dtype=kind, contiguous=contiguous)
 
     def randn_like(
         self, dtype: DType | str | None = None, *, device: str | None = None
     ) -> Self:
         """Return `randn` in this tensor's shape, on its device. Dtypes: this one's."""
-        kind, place = dtype or self.dtype, device or self.device
+        kind = self.dtype if dtype is None else dtype
+        place = self.device if device is None else device
         return self.randn(self.shape, dtype=kind, device=place)
 
     @classmethod
