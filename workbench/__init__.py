@@ -17,6 +17,7 @@ from workbench.base.dtypes import dtypes as dtypes
 from workbench.base.forking import no_fork
 
 if TYPE_CHECKING:
+    from workbench import nn as nn
     from workbench.backends.contract import DeviceInfo as DeviceInfo
     from workbench.backends.device import Device as Device
     from workbench.backends.program.language import Language as Language
@@ -76,12 +77,14 @@ _HOME = {
 }
 
 
-__all__ = ["Context", "dtypes", *_HOME]
+__all__ = ["Context", "dtypes", "nn", *_HOME]
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _HOME:
+    if name not in (*_HOME, "nn"):
         raise AttributeError(f"module 'workbench' has no attribute {name!r}")
+    if name == "nn":
+        return import_module("workbench.nn")
     with no_fork:  # in a forked child a module that is half imported would stay so
         if name == "Kernel":  # a kernel read from text has its picture, too
             import_module("workbench.viz.formatters").register_all()

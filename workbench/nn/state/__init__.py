@@ -1,5 +1,7 @@
 """State dicts, and files of weights."""
 
+from workbench.nn.state.archives import tar_extract as tar_extract
+from workbench.nn.state.archives import zip_extract as zip_extract
 from workbench.nn.state.load_state import load_state_dict as load_state_dict
 from workbench.nn.state.safetensors_file import safe_load as safe_load
 from workbench.nn.state.safetensors_file import safe_load_metadata as safe_load_metadata
