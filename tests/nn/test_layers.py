@@ -202,6 +202,53 @@ def test_weights_begin_uniform_up_to_a_bound(make: Any, bound: float) -> None:
             assert abs(values.std() / (bound / 3**0.5) - 1) < 0.05
 
 
+SEEDED: list[tuple[Callable[[], Tensor], list[float]]] = [
+    (
+        lambda: nn.Linear(3, 2).weight,
+        [
+            0.460642546415329,
+            -0.3451651930809021,
+            0.03188782557845116,
+            -0.31670859456062317,
+        ],
+    ),
+    (
+        lambda: nn.Conv2d(1, 2, 2).weight,
+        [
+            -0.011340141296386719,
+            -0.15201199054718018,
+            0.1593245267868042,
+            0.13647449016571045,
+        ],
+    ),
+    (
+        lambda: nn.Embedding(2, 2).weight,
+        [
+            0.9623149037361145,
+            -0.24352991580963135,
+            0.6463568210601807,
+            -0.47046273946762085,
+        ],
+    ),
+    (
+        lambda: nn.LSTMCell(1, 1).weight_hh,
+        [
+            -0.840085506439209,
+            0.14452862739562988,
+            0.4235680103302002,
+            0.7485530376434326,
+        ],
+    ),
+]
+"""A weight, and the first of its values in tinygrad 0.14 after manual_seed(1337)."""
+
+
+@pytest.mark.parametrize(("make", "values"), SEEDED)
+def test_weights_are_tinygrad_s_for_a_seed(make: Any, values: list[float]) -> None:
+    Tensor.manual_seed(1337)
+    assert make().flatten()[:4].tolist() == values
+
+
 def test_layers_keep_half_precision() -> None:
     layer = nn.RMSNorm(4, elementwise_affine=False)
     x = Tensor(numbers((2, 4))).half() * 10000

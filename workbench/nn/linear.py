@@ -49,8 +49,7 @@ class Embedding:
     def __init__(self, vocab_size: int, embed_size: int):
         rows = whole(vocab_size, "Embedding: vocab_size", 1)
         columns = whole(embed_size, "Embedding: embed_size", 1)
-        bound = math.sqrt(6 / (rows + columns))
-        self.weight = Tensor.uniform(rows, columns, low=-bound, high=bound)
+        self.weight = Tensor.glorot_uniform(rows, columns)
 
     def __call__(self, idx: Tensor) -> Tensor:
         if not idx.dtype.is_int:
