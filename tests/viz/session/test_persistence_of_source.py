@@ -8,7 +8,8 @@ import pytest
 
 from tests.viz.record.support import broken, plain
 from tests.viz.session.support import Page, session_of
-from tests.viz.support import matmul
+from tests.viz.support import array, matmul
+from workbench.viz import explore
 from workbench.viz.session.handlers import variants as tuning
 from workbench.viz.session.jobs import PREFETCH
 from workbench.viz.session.live_record import Edited
@@ -106,3 +107,33 @@ def test_what_was_made_by_hand_comes_back_first() -> None:
             pass
         names = sorted(row["name"] for row in plain(session.record)["variants"])
         assert names == ["UPCAST g1 4", "auto", "edited 1", "plain"], "each once"
+
+
+def test_what_is_wrong_stays_marked() -> None:
+    """On an emulator, in a plan that was cut and is whole again, and in the next session."""
+    x = array(16, 16)
+
+    def wrong(session: Session) -> Any:
+        (row,) = [v for v in session.record.variants if v.edited and not v.deleted]
+        return row.check is not None and not row.check.ok
+
+    with session_of(explore((x @ x).relu())) as session:
+        session.complete()
+        edited(session, 0, "entry:", "entry:\n  ret void\nnever:")
+        assert wrong(session)
+        done(session, "device", name="PYTHON")
+        assert wrong(session)
+        done(session, "note", variant=0, text="saves")
+        done(session, "device", name="LLVM")
+        decisions = session.record.plan.decisions
+        node = next(d.node for d in decisions if not d.stored)
+        done(session, "replan", node=node, store=True)
+        node = next(d.node for d in session.record.plan.decisions if d.forced)
+        done(session, "replan", node=node, store=None)
+        session.complete()
+        assert session.jobs.submit(session, session._prefetch(False), PREFETCH).wait(60)
+        assert wrong(session)
+        done(session, "note", variant=0, text="saves again")
+    with session_of(explore((x @ x).relu())) as session:
+        assert session.jobs.submit(session, session._prefetch(False), PREFETCH).wait(60)
+        assert wrong(session)

@@ -142,6 +142,37 @@ def test_what_was_chosen_stays_in_another_plan_where_it_applies() -> None:
         done(session, "replan", node=compared_node(session), store=None)
 
 
+def test_default_opts_are_those_of_the_plan_that_is_shown() -> None:
+    """Back from a cut, the kernel that stores the same value has its own ones, and is chosen: not
+    those of the kernel of the cut plan."""
+    x = array(64, 64)
+    with session_of(explore((x @ x).relu() @ x)) as session:
+        session.complete()
+        before = [(v.kernel, v.name, v.opts) for v in session.record.variants]
+        product = next(
+            d for d in session.record.plan.decisions if "sum of products" in d.name
+        )  # fmt: skip
+        done(session, "replan", node=product.node, store=True)
+        session.complete()
+        record = session.record
+        assert len(record.kernels) == 3
+        autos = [
+            (place, v) for place, v in enumerate(record.variants) if v.name == "auto"
+        ]
+        assert {v.kernel for _, v in autos} == {0, 1, 2}
+        done(session, "replan", node=compared_node(session), store=None)
+        compared = session.record.plan.compared
+        assert compared is not None
+        for place, row in autos:
+            kernel, new = compared.kernels_now[row.kernel], compared.variants_now[place]
+            if kernel is not None:
+                assert new is not None and session.row(new).name == "auto"
+                assert session.row(new).kernel == kernel
+        session.complete()
+        after = [(v.kernel, v.name, v.opts) for v in session.record.variants]
+        assert sorted(after) == sorted(before), "and there are no others"
+
+
 def compared_node(session: Session) -> int:
     """Return the node whose decision was changed."""
     compared = session.record.plan.compared

@@ -24,6 +24,8 @@ class KernelRuns:
         self._record, self._changes, self._kernels = record, changes, kernels
         # a model of equal layers has equal kernels
         self._defaults: dict[Hashable, Kernel] = {}
+        self._times: dict[tuple[str, int], tuple[float, float]] = {}
+        """Median and spread of what was measured, by device and kernel."""
 
     def predict(self, speeds: Speeds | None, most: int | None = None) -> Iterator[int]:
         """Add the predicted time of kernels, of the first `most` that differ; yield the place of
@@ -42,8 +44,16 @@ class KernelRuns:
             yield number
 
     def set_time(self, number: int, median_s: float, spread: float) -> None:
-        """Set the time of a kernel, and of those equal to it."""
-        run = "plan", "runs", self._record.plan.runs[number].like
+        """Set the time of a kernel. Those equal to it share it, until they have one of their
+        own."""
+        for place in {number, self._record.plan.runs[number].like}:
+            known = self._times.get((self._record.device, place))
+            if place == number or known is None:
+                self._times[self._record.device, place] = median_s, spread
+                self._put(place, median_s, spread)
+
+    def _put(self, number: int, median_s: float, spread: float) -> None:
+        run = "plan", "runs", number
         self._changes.put((*run, "measured_s"), median_s)
         self._changes.put((*run, "spread"), spread)
 
@@ -55,10 +65,14 @@ class KernelRuns:
         if self._kernels[variant].ast is self.default(row.kernel).ast:
             self.set_time(row.kernel, row.timing.median_s, row.timing.spread)
 
-    def forget(self) -> None:
-        """Let no kernel have a time: those that there are were of another device."""
+    def show_device(self) -> None:
+        """Let each kernel have the time that was measured on the device of the record, and none of
+        another device."""
         plain = [self._kernels[row.root] for row in self._record.kernels]
         self._changes.put(("plan", "runs"), run_rows(plain))
+        for (device, number), time in self._times.items():
+            if device == self._record.device:
+                self._put(number, *time)
 
     def default(self, number: int) -> Kernel:
         """Return a kernel with the default opts, which equal kernels share."""

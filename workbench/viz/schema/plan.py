@@ -130,8 +130,8 @@ class PlanRead(Struct, array_like=True, forbid_unknown_fields=True):
 
 class PlanRun(Struct, forbid_unknown_fields=True):
     """A run of a kernel with the default opts, warm. `like` is the first kernel that is equal: its
-    times are those of all of them. `spread` is a share of the median. Units: seconds, null where
-    none is known."""
+    times are those of all of them that have none of their own. `spread` is a share of the median.
+    Units: seconds, null where none is known."""
 
     like: int
     predicted_s: float | None

@@ -192,6 +192,7 @@ def _merged(
             origins=_recent([*there.origins, *entry.origins]),
             search=entry.search or there.search,
             note=there.note if is_note_theirs else entry.note,
+            edited=_checked(entry.edited, there.edited),
         )
     pins = fresh if is_pinned_here else {**fresh, **on_disk}
     for key, entry in merged.items():
@@ -203,6 +204,13 @@ def _merged(
     for key in with_search[MOST_SEARCHES:]:
         merged[key] = replace(merged[key], search=None)
     return {key: merged[key] for key in merged if key in set(stay)}
+
+
+def _checked(edit: SavedEdit | None, there: SavedEdit | None) -> SavedEdit | None:
+    """Return source with the check of another session, where this one has not checked it."""
+    if edit is None or there is None or edit.check is not None:
+        return edit
+    return replace(edit, check=there.check)
 
 
 # what is read

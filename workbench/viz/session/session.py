@@ -160,7 +160,8 @@ class Session(LiveRecord):
         with self.lock:
             self._patches += 1
             was, ex, device = self.record, self.recorder.exploration, self.device
-            last = variant_transfer.LastPlan(self.recorder, self.edited, self.timings)
+            tried = self.edited, self.timings, self.checks
+            last = variant_transfer.LastPlan(self.recorder, *tried)
             planned.display.baselines = ex.display.baselines
             plan = plan_comparison.before(self)
             self._open(planned, self.recorder.speeds)

@@ -75,4 +75,6 @@ class KernelTable:
         return sum(run.measured_s or run.predicted_s or 0.0 for run in runs)
 
     def _run(self, place: int) -> PlanRun:
-        return self.runs[self.runs[place].like]
+        """Return the run of a kernel: its own where it was measured, else that of its equals."""
+        own = self.runs[place]
+        return own if own.measured_s is not None else self.runs[own.like]

@@ -63,3 +63,24 @@ def test_history_names_the_rule_and_leads_to_it(page: Any) -> None:
     page.click('.wb-rw-history [role=option]:has-text("form-fma")')
     assert where(page) == last
     assert page.locator(".wb-g-picked").count() == 1
+
+
+def test_a_node_of_another_pass_or_variant_is_said_to_be_one(page: Any) -> None:
+    """In an earlier pass what becomes it is named, with that; in another variant there is none."""
+    page.click('.wb-rw-list [role=option]:has-text("form-fma") >> nth=-1')
+    page.click("g.wb-g-new")
+    panel = ".wb-rw-node"
+    name = page.inner_text(f"{panel} .wb-heading h3")
+    assert name.startswith("FMA")
+    assert "It becomes" not in page.inner_text(panel)
+    page.click('.wb-rw-pass:has-text("statement-tree")')
+    now = page.inner_text(f"{panel} .wb-heading h3")
+    assert not now.startswith("FMA")
+    assert f"It becomes {name}" in page.inner_text(panel)
+    assert "in a pass before statement-tree" not in page.inner_text(panel)
+    page.click('.wb-rw-pass:has-text("decompose")')
+    page.keyboard.press("j")
+    page.click("[aria-label=variants] [role=treeitem] >> nth=1")
+    text = page.inner_text(panel)
+    assert "It was there before" not in text
+    assert "picked in another variant" in text

@@ -64,8 +64,26 @@ def test_a_timed_variant_gives_its_kernel_the_time(session: Session) -> None:
     runs = handle(session, "measure", variants=[auto, 3])
     timing = session.row(auto).timing
     assert timing is not None
-    assert runs[first]["measured_s"] == timing.median_s
+    assert runs[3]["measured_s"] == timing.median_s
+    assert runs[first]["measured_s"] == timing.median_s, "one equal to it has no other"
     assert runs[first]["spread"] == timing.spread
+    handle(session, "auto", kernel=first)
+    own = len(session.record.variants) - 1
+    runs = handle(session, "measure", variants=[own])
+    for place, variant in (first, own), (3, auto):
+        shown = session.row(variant).timing
+        assert shown is not None and runs[place]["measured_s"] == shown.median_s
+
+
+def test_times_are_there_again_with_their_device(session: Session) -> None:
+    """Measured ones, of kernels that have no variant with the default opts, too."""
+    before = handle(session, "kernels")
+    assert any(run["measured_s"] for run in before)
+    handle(session, "device", name="PYTHON")
+    after = handle(session, "device", name="LLVM")
+    for run, again in zip(before, after, strict=True):
+        assert again["measured_s"] == run["measured_s"]
+        assert again["spread"] == run["spread"]
 
 
 def test_another_device_has_times_of_its_own(session: Session) -> None:

@@ -13,8 +13,9 @@ import { bytesText, hasWords, secondsText } from "../base/text.js";
  * @returns {Work[]} */
 export function kernelWork({ kernels, plan: { runs } }) {
   const rows = kernels.map(({ bytes }, k) => {
-    const { measured_s, predicted_s } = runs[runs[k].like];
-    return { seconds: measured_s ?? predicted_s, isMeasured: measured_s !== null, bytes };
+    const like = runs[runs[k].like];
+    const measured_s = runs[k].measured_s ?? like.measured_s;
+    return { seconds: measured_s ?? like.predicted_s, isMeasured: measured_s !== null, bytes };
   });
   const all = rows.reduce((sum, { seconds }) => sum + (seconds ?? 0), 0);
   return rows.map((row) => ({

@@ -12,7 +12,7 @@ from workbench.ir.node.uop import UOp
 from workbench.viz.exploration.exploration import Exploration
 from workbench.viz.record.record import Recorder
 from workbench.viz.record.runs import structure_of
-from workbench.viz.schema.variant import TimingRow
+from workbench.viz.schema.variant import CheckRow, TimingRow
 from workbench.viz.session.handlers.variants import (
     edited_variant,
     show_elsewhere,
@@ -22,17 +22,20 @@ from workbench.viz.session.live_record import Edited, LiveRecord
 
 TRANSFER_LIMIT = 24
 """Most variants that come along, the latest: each is optimised again."""
+AUTO = "auto"
+"""The name of a kernel with its default opts."""
 COMPARED = ("plan", "compared")
 """The path of the comparison of plans in the record."""
 
 
 @dataclass(frozen=True)
 class LastPlan:
-    """The record of the plan before, its source that was edited by hand, and its timings."""
+    """The record of the plan before, its source that was edited by hand, its timings and checks."""
 
     recorder: Recorder
     edited: Mapping[int, Edited]
     timings: Mapping[tuple[int, str], TimingRow]
+    checks: Mapping[tuple[int, str], CheckRow]
 
 
 def transfer(session: LiveRecord, was: LastPlan) -> None:
@@ -118,12 +121,31 @@ def _variant_now(
         return None
     try:
         if source is not None and parent is not None:
-            return edited_variant(session, source, parent, row.name)
+            place = edited_variant(session, source, parent, row.name)
+            _transfer_verdict(session, was, variant, place)
+            return place
         rules_off = [name for name in row.rules_off if name not in plain.rules_off]
-        kernel = plain.without(*rules_off).apply(*before.applied_opts)
+        kernel = plain.without(*rules_off)
+        if row.name == AUTO:  # nobody chose these opts for the kernel
+            kernel = kernel.optimized()
+            if not kernel.applied_opts:
+                return root
+        else:
+            kernel = kernel.apply(*before.applied_opts)
         parent = root if parent is None else parent
         place = variant_of(session, kernel, parent, row.name)
     except WorkbenchError:
         return None
-    session.set(place, "steps", row.steps)
+    if row.name != AUTO:  # it has the steps of its own kernel
+        session.set(place, "steps", row.steps)
     return place
+
+
+def _transfer_verdict(session: LiveRecord, was: LastPlan, old: int, new: int) -> None:
+    """Let source edited by hand keep what was found wrong with it."""
+    session.set(new, "error", was.recorder.record.variants[old].error)
+    device = session.edited[new].device
+    outcome = was.checks.get((old, device))
+    if outcome is not None:
+        session.checks[new, device] = outcome
+        session.set(new, "check", outcome)

@@ -133,7 +133,7 @@ def device(session: LiveRecord, name: str) -> NoResult:
     for variant, kernel in enumerate(session.kernels):
         session.kernels[variant] = on_device(kernel, info.name)
         _show_device(session, variant)
-    session.recorder.runs.forget()
+    session.recorder.runs.show_device()
     steps = session.in_this_plan(_predicted(session))
     session.jobs.submit(session.recorder, steps, PREFETCH)  # a stop does not drop it
     return NoResult()
@@ -176,10 +176,10 @@ def _show_device(session: LiveRecord, variant: int) -> None:
         others = without_device(row.code_elsewhere, session.device)
         own = [c for c in row.code if is_of_one_device(c) and c not in others]
         session.set(variant, "code_elsewhere", [*others, *own])
-    row_here.timing, row_here.check = (
-        session.timings.get(here),
-        session.checks.get(here),
-    )
+    row_here.timing = session.timings.get(here)
+    # the answer of edited source is that of its own device, whatever is shown
+    answered = here if edited is None else (variant, edited.device)
+    row_here.check = session.checks.get(answered)
     for field in (*OF_DEVICE, "timing", "check"):
         session.set(variant, field, getattr(row_here, field))
     show_elsewhere(session, variant)

@@ -5,7 +5,7 @@ import { walkable } from "../../../base/lists.js";
 import { nodeHistory } from "../../../record/history.js";
 import { passesOf } from "../../../record/passes.js";
 import { ruleName } from "../../../record/rules.js";
-import { timelineOf } from "../../../record/states.js";
+import { stateOrder, timelineOf } from "../../../record/states.js";
 import { inline } from "../../../record/words.js";
 
 /** @import { View } from "../../../types.d.ts" */
@@ -30,9 +30,24 @@ export function historyBox(app, n) {
   box.append(
     items.length
       ? walkable("listbox", "what led to this node", {}, ...items)
-      : h("p", { class: "wb-quiet" }, "It was there before the first pass that is recorded."),
+      : h("p", { class: "wb-quiet" }, withoutHistory(app, ofLine)),
   );
   return box;
+}
+
+/** Why nothing led to some nodes.
+ * @param {App} app
+ * @param {number[]} nodes */
+function withoutHistory(app, nodes) {
+  const { record } = app;
+  const isThere = passesOf(app).some((place) => {
+    const { before, after } = record.passes[place];
+    const state = new Set(stateOrder(record.nodes, [...before, ...after]));
+    return nodes.some((n) => state.has(n));
+  });
+  return isThere
+    ? "It was there before the first pass that is recorded."
+    : "No pass of this variant has it: it was picked in another variant.";
 }
 
 /** @type {(app: App, i: number, place: Partial<View>, ...inner: Child[]) => HTMLElement} */

@@ -11,6 +11,7 @@ import { historyBox } from "./history.js";
 import { valuesBox } from "./values.js";
 import { whyNotBox } from "./why_not.js";
 
+/** @import { NodeColumns } from "../../../record.d.ts" */
 /** @import { App } from "../../../app/store.js" */
 /** @import { State, Timeline } from "../../../record/states.js" */
 /** @import { RewritesState } from "../state.js" */
@@ -28,13 +29,14 @@ export function nodePanel(app, place, step, state) {
   const stateNow = timeline.state(step);
   const here = nodeInState(app, timeline, stateNow, n);
   const users = stateNow?.users.get(here);
+  const own = timeline.real(here);
   return h(
     "section",
     { class: "wb-rw-node", "aria-label": "the picked node" },
     headingOf(
-      nodes.op[n],
-      `${nodes.op[n]} #${n}`,
-      h("span", { class: "wb-quiet" }, [nodes.shape[n], nodes.dtype[n]].filter(Boolean).join(" ")),
+      nodes.op[here],
+      `${nodes.op[here]} #${own}`,
+      h("span", { class: "wb-quiet" }, kindText(nodes, here)),
       ...nodeLines(app, n),
       h("button", {
         class: "wb-button",
@@ -45,12 +47,28 @@ export function nodePanel(app, place, step, state) {
       }, "×"),
     ),
     h("pre", {}, inline(nodes, here, 160, 4)),
+    otherState(nodes, n, own, !stateNow || stateNow.users.has(here)),
     nodeLinks(app, timeline, "from", nodes.src[here]),
     users && nodeLinks(app, timeline, "read by", [...new Set(users)]),
     historyBox(app, n),
-    valuesBox(app, n, place, step, state),
-    whyNotBox(app, n, place, step, state),
+    valuesBox(app, own, place, step, state),
+    whyNotBox(app, own, place, step, state),
   );
+}
+
+/** @type {(nodes: NodeColumns, n: number) => string} */
+const kindText = (nodes, n) => [nodes.shape[n], nodes.dtype[n]].filter(Boolean).join(" ");
+
+/** Where the picked node is not in the state that is shown: what of that state becomes it, or that
+ * there is none.
+ * @param {NodeColumns} nodes
+ * @param {number} n
+ * @param {number} own
+ * @param {boolean} isThere */
+function otherState(nodes, n, own, isThere) {
+  const name = `${nodes.op[n]} #${n} ${kindText(nodes, n)}`;
+  if (!isThere) return h("p", { class: "wb-quiet" }, "It is not in the state that is shown.");
+  return own === n ? null : h("p", { class: "wb-quiet" }, `It becomes ${name}, which was picked.`);
 }
 
 /**
