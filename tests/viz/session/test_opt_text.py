@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from tests.viz.support import matmul
 from workbench.base.errors import ParseError
 from workbench.ir.opt.opt import Opt, OptOps
+from workbench.viz.model.opts import opts_words
 from workbench.viz.session.opt_text import MOST_OPTS, parse_opt, parse_opts
 
 NAMES = st.from_regex(r"[a-z][0-9]{1,2}", fullmatch=True)
@@ -37,6 +38,17 @@ def test_a_copied_kernel_is_read() -> None:
     assert parse_opts(kernel.to_python()) == ()
     chosen = (Opt(OptOps.UPCAST, "g1", 4), Opt(OptOps.UNROLL, "r0", 2))
     assert parse_opts(kernel.apply(*chosen).to_python()) == chosen
+
+
+def test_opts_are_read_as_the_page_shows_them() -> None:
+    listed = 'UPCAST("g1", 16), UNROLL("r0", 0), SWAP("g0", "r0")'
+    opts = parse_opts(listed)
+    assert opts_words(opts) == "UPCAST g1 16, UNROLL r0 whole, SWAP g0 r0"
+    assert parse_opts(opts_words(opts)) == opts
+    assert parse_opts("UPCAST g1 16\nUNROLL r0 whole;SWAP g0 r0") == opts
+    for text in "UPCAST", "UPCAST g1 2**9", "NONE g1 4", "UPCAST g1 4 5":
+        with pytest.raises(ParseError):
+            parse_opts(text)
 
 
 def test_words_for_arguments() -> None:

@@ -2,23 +2,26 @@
 
 It accepts printed opts: `UPCAST("g1", 4)`, `Opt(OptOps.UPCAST, "g1", 4)`, several of them with
 commas or on lines, in brackets or not, and the whole of `Kernel.to_python()`, whose arguments of
-`.apply(...)` it reads; also `Opt("UPCAST", "g1", 4)`.
+`.apply(...)` it reads; also `Opt("UPCAST", "g1", 4)`, and what the page shows: `UPCAST g1 4`.
 """
 
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 from workbench.base.errors import ParseError
 from workbench.base.words import cut
 from workbench.ir.opt.opt import Opt, OptKind, OptOps
+from workbench.viz.model.opts import WHOLE
 
 MOST_CHARACTERS = 200_000
 MOST_OPTS = 100
 MOST_TEXT = 60
 """Characters of a text that an error repeats."""
 EXAMPLE = 'UPCAST("g1", 4)'
+_WORD = re.compile(r"[A-Za-z_][A-Za-z_0-9]*|[0-9]{1,9}")
 
 
 def parse_opts(text: str) -> tuple[Opt, ...]:
@@ -28,6 +31,9 @@ def parse_opts(text: str) -> tuple[Opt, ...]:
     """
     if len(text) > MOST_CHARACTERS:
         raise ParseError("cannot read the opts", "the text is too long", EXAMPLE)
+    shown = _opts_in_words(text)
+    if shown is not None:
+        return _few(shown)
     try:
         tree = ast.parse(text.strip())
         opts = [opt for statement in tree.body for opt in _of_statement(statement)]
@@ -36,10 +42,33 @@ def parse_opts(text: str) -> tuple[Opt, ...]:
             raise
         because = getattr(error, "msg", None) or "it is nested too deeply"
         raise ParseError("cannot read the opts", str(because), EXAMPLE) from None
+    return _few(opts)
+
+
+def _few(opts: list[Opt]) -> tuple[Opt, ...]:
     if len(opts) > MOST_OPTS:
         because = f"there are {len(opts)} of them, more than {MOST_OPTS}"
         raise ParseError("cannot read the opts", because, EXAMPLE)
     return tuple(opts)
+
+
+def _opts_in_words(text: str) -> list[Opt] | None:
+    """Return the opts of a text like "UPCAST g1 4, UNROLL r0 whole"; None for any other."""
+    parts = [part.split() for part in re.split(r"[,;\n]", text) if part.strip()]
+    opts = []
+    for op, *arguments in parts:
+        is_shown = op in OptOps.__members__ and 1 <= len(arguments) <= 2
+        if not is_shown or not all(map(_WORD.fullmatch, arguments)):
+            return None
+        axis, arg = ([*map(_value_of, arguments), None])[:2]
+        opts.append(Opt(OptOps[op], axis, arg))
+    return opts or None
+
+
+def _value_of(word: str) -> int | str:
+    if word == WHOLE:
+        return 0
+    return int(word) if word.isdecimal() else word
 
 
 def parse_opt(text: str) -> Opt:

@@ -30,7 +30,7 @@ export function notices(app) {
           ),
           button(app, "ask again", () => askAgain(app)),
         ),
-      app.notice && h("div", { class: "wb-notice" }, app.notice),
+      app.notice && h("div", { class: "wb-notice" }, h("span", {}, app.notice)),
       // an error must be seen where its pane is folded, too
       ...app.room.isOpen("left") ? [] : ["results", "kernels"].map((where) => failure(app, where)),
     );

@@ -22,14 +22,13 @@ import { OptsDrafts } from "./opts_drafts.js";
 export function optsRow(app) {
   const el = h("div", { class: "wb-foot" });
   const drafts = new OptsDrafts(app);
-  /** @type {boolean | null} */
-  let asText = null; // null: where there are no opts
+  let asText = false; // where there are no opts, a list can only be written
   const update = () => {
     const variant = app.variant();
     el.hidden = !variant;
     if (!variant) return;
     const shown = { app, drafts, variant };
-    const isText = asText ?? !variant.opts.length;
+    const isText = asText || !variant.opts.length;
     const turn = () => {
       asText = !isText;
       app.changed("optlist");
