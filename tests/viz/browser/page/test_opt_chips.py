@@ -232,6 +232,10 @@ def test_each_variant_is_copied_as_python_from_its_row(
             page.click(f"[data-key=copy-variant-{place}]")
             assert page.evaluate("copied") == record["variants"][place]["python"]
             assert rows.nth(1).bounding_box() == before
+            name = rows.nth(1).locator(".wb-words").first.bounding_box()
+            button = page.locator(f"[data-key=copy-variant-{place}]").bounding_box()
+            assert button["x"] >= name["x"] + name["width"], "it covers no name"
+            assert before["y"] - 2 <= button["y"] <= before["y"] + before["height"]
             rows.nth(0).focus()
             keys(page, "y")
             assert page.evaluate("copied") == python[0]

@@ -3,6 +3,8 @@
 
 /** @import { PageRecord, PlanPicture, PlanRepeat } from "../record.d.ts" */
 
+const MOST_UNFOLDED = 60; // kernels that are drawn unasked, each as a box
+
 /** What is unfolded, by the keys of units.
  * @typedef {ReadonlySet<string>} Unfolded */
 
@@ -43,6 +45,16 @@ export function planUnits({ repeats, runs }, unfolded) {
     units.push({ key, first: at, end, repeat });
   }
   return units;
+}
+
+/** What is unfolded at first: a plan that is one repeat, which would be one box, unless its kernels
+ * are many.
+ * @param {PlanPicture} plan
+ * @returns {Unfolded} */
+export function unfoldedAtFirst(plan) {
+  const [only, ...others] = planUnits(plan, new Set());
+  const isOne = only?.repeat && !others.length && plan.runs.length <= MOST_UNFOLDED;
+  return new Set(isOne ? [only.key] : []);
 }
 
 /** The repeats that a kernel is in, outer ones first.

@@ -3,7 +3,14 @@
 import { reach } from "../../app/links.js";
 import { button } from "../../app/pieces.js";
 import { h, refill } from "../../base/elements.js";
-import { foldStep, foldUnit, unfoldStep, unitOfKernel, valueKey } from "../../record/units.js";
+import {
+  foldStep,
+  foldUnit,
+  unfoldedAtFirst,
+  unfoldStep,
+  unitOfKernel,
+  valueKey,
+} from "../../record/units.js";
 import { foldedDrawing, foldedShape } from "./folded.js";
 
 /** @import { PlanPicture } from "../../record.d.ts" */
@@ -140,7 +147,7 @@ export class Levels {
     const { plan } = this.app.record;
     if (this.#plan !== plan.reads) {
       this.#plan = plan.reads;
-      this.#unfolded = new Set(); // another plan has other kernels
+      this.#unfolded = unfoldedAtFirst(plan); // another plan has other kernels
       this.#drawn = null;
     }
     const of = [plan.nodes, plan.reads, plan.regions, this.#unfolded];

@@ -138,7 +138,7 @@ function variantRow(app, i, level) {
         h("i", { class: "wb-quiet wb-mark", "data-term": "edited" }, "edited"),
       variant.elsewhere.length > 0 && h("i", { class: "wb-quiet wb-mark" }, app.record.device),
       troubleMark(variant),
-      copyButton(app, variant, i),
+      h("span", { class: "wb-copy-place" }, copyButton(app, variant, i)),
     ),
     busy
       ? h("span", { class: "wb-quiet wb-said" }, "timing…")
