@@ -37,7 +37,7 @@ def unknown(monkeypatch: pytest.MonkeyPatch) -> None:
 
     for name in ("speeds", "_measure"):
         monkeypatch.setattr(speeds, name, asked)
-    monkeypatch.setattr("workbench.viz.record.record.speeds", asked)
+    monkeypatch.setattr("workbench.viz.record.about.speeds", asked)
 
 
 def test_the_cost_of_a_variant_is_its_kernels() -> None:
@@ -71,7 +71,7 @@ def timed(recorder: Recorder, variant: int, gflops: float, threads: int = 1) -> 
     median_s = work.flops / gflops / 1e9
     row = timing_row([median_s] * 3, work, "LLVM", "f32", threads)
     recorder.put(("variants", variant, "timing"), row)
-    recorder.mend_speeds()
+    recorder.machine.mend()
 
 
 def peaks(record: dict[str, Any]) -> tuple[float, float]:
@@ -99,12 +99,12 @@ def test_what_beats_the_peak_raises_it(monkeypatch: pytest.MonkeyPatch) -> None:
     timing = recorder.record.variants[0].timing
     assert timing and timing.share == ShareRow(100 / 128, "one thread's peak")
     machine = replace(SPEEDS, peak={**SPEEDS.peak, "f32": Rate(2e11, 2e11)})
-    recorder.speeds = machine  # as if another variant had raised it
+    recorder.machine.speeds = machine  # as if another variant had raised it
     change = [["variants", 0, "timing", "share"], {"fraction": 0.5, "of": "peak"}]
     assert (
         change in plain(recorder.patch())["set"] and not plain(recorder.patch())["set"]
     )
-    recorder.speeds = SPEEDS
+    recorder.machine.speeds = SPEEDS
     timed(recorder, 0, 140)
     assert peaks(plain(recorder.record)) == pytest.approx((140, 256)) and again == [1]
     timed(recorder, 0, 290, threads=2)
@@ -129,7 +129,7 @@ def test_no_launch_takes_longer_than_a_kernel_that_ran(
     work = recorder.kernels[0].estimates
     row = timing_row([4.1e-6] * 3, work, "LLVM", "f32", 1)
     recorder.put(("variants", 0, "timing"), row)
-    recorder.mend_speeds(0)
+    recorder.machine.mend(0)
     recorder.add_cost(0)
     shown = plain(recorder.record)["variants"][0]
     assert shown["cost"]["launch_s"] == pytest.approx(4.1e-6)

@@ -76,7 +76,7 @@ def test_results_are_those_of_the_workbench(
         session.handle({"do": "check", "variant": variant})
         session.handle({"do": "measure", "variants": [variant]})
         assert "of peak" not in str(ex.results), "nobody has measured one"
-        session.recorder.add_speeds()
+        session.recorder.machine.add()
         text = str(ex.results)
     for words in (
         f": {opt}",

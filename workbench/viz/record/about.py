@@ -5,17 +5,20 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import asdict
 from typing import NamedTuple
 
 from workbench.backends.device import Device
 from workbench.backends.native import machine as system
 from workbench.backends.program.language import Language
+from workbench.base.errors import WorkbenchError
 from workbench.ir.node import construct
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 from workbench.ir.text.printer import to_text
-from workbench.measure.speeds import Speeds
+from workbench.measure.speeds import Speeds, beaten, quicker, speeds
+from workbench.viz.record.changes import Changes, Path
 from workbench.viz.schema.record import (
     CacheSize,
     DeviceRow,
@@ -23,6 +26,7 @@ from workbench.viz.schema.record import (
     LevelSpeed,
     MachineRow,
     OneThread,
+    PageRecord,
 )
 from workbench.viz.schema.variant import ShareRow, TimingRow
 
@@ -128,3 +132,54 @@ def share_row(timing: TimingRow, speeds: Speeds | None) -> ShareRow | None:
         return ShareRow(fraction, "peak")
     of = "one thread's peak" if threads == 1 else f"{threads} threads' peak"
     return ShareRow(fraction, of)
+
+
+class MachineSpeeds:
+    """The speeds of this machine in a record: they are measured once, and a kernel that exceeds a
+    peak raises it. `speeds` is None until they are known."""
+
+    def __init__(
+        self, record: PageRecord, changes: Changes, machine_speeds: Speeds | None
+    ):
+        self._record, self._changes, self.speeds = record, changes, machine_speeds
+
+    def add(self) -> None:
+        """Add them to the record; where they are unknown, measuring them takes a second, once."""
+        if self.speeds is None:
+            with suppress(WorkbenchError):  # it needs a compiler
+                self._put(speeds())
+                self.mend()
+
+    def mend(self, variant: int | None = None) -> None:
+        """Raise the peaks that a timing of a variant (None: of any) exceeds, and shorten the launch
+        that takes longer than it, so that no timing in the record contradicts the machine."""
+        listed = self._record.variants
+        for row in listed if variant is None else [listed[variant]]:
+            timing = row.timing
+            # edited source may execute fewer operations than are counted
+            if self.speeds is None or not timing or timing.emulator or row.edited:
+                continue
+            if timing.machine:
+                continue
+            speed = timing.gflops * 1e9
+            faster = beaten(self.speeds, timing.kind, timing.threads, speed)
+            self._put(quicker(faster, timing.threads, timing.median_s))
+
+    def put_shares(self) -> None:
+        """Set the share of the peak, which may have risen since, that each timing reached."""
+        for variant, row in enumerate(self._record.variants):
+            if row.timing is not None:
+                self._put_share(("variants", variant, "timing"), row.timing)
+            for place, timing in enumerate(row.elsewhere):
+                self._put_share(("variants", variant, "elsewhere", place), timing)
+
+    def _put(self, machine_speeds: Speeds) -> None:
+        self.speeds = machine_speeds
+        for name, value in speed_rows(machine_speeds)._asdict().items():
+            if getattr(self._record.machine, name) != value:
+                self._changes.put(("machine", name), value)
+
+    def _put_share(self, path: Path, timing: TimingRow) -> None:
+        share = share_row(timing, self.speeds)
+        if share != timing.share:
+            self._changes.put((*path, "share"), share)

@@ -8,7 +8,7 @@ changes since its last call. Tables only grow, so places in them stay valid.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from copy import copy
 from typing import Any
 
@@ -18,8 +18,7 @@ from workbench.ir.node.uop import UOp
 from workbench.ir.opt.opt import OptOps
 from workbench.ir.rewriting.rewrite import Rule, added_rules, rules_in_force
 from workbench.kernel.kernel import Kernel
-from workbench.measure.speeds import Speeds, beaten, quicker, speeds
-from workbench.measure.speeds import earlier_speeds as earlier_speeds
+from workbench.measure.speeds import Speeds, earlier_speeds
 from workbench.viz.exploration.exploration import Exploration
 from workbench.viz.exploration.questions import question_row
 from workbench.viz.glossary.glossary import glossary_rows
@@ -31,12 +30,11 @@ from workbench.viz.model.words import plural
 from workbench.viz.page.panel import section_row, sections
 from workbench.viz.record import variants as rows
 from workbench.viz.record.about import (
+    MachineSpeeds,
     device_rows,
     expression_key,
     language_rows,
     machine,
-    share_row,
-    speed_rows,
 )
 from workbench.viz.record.changes import Changes, Path
 from workbench.viz.record.code import VariantCode
@@ -55,7 +53,6 @@ from workbench.viz.record.rules import RuleRows
 from workbench.viz.record.runs import KernelRuns, run_rows
 from workbench.viz.schema.messages import RecordPatch
 from workbench.viz.schema.record import ExpressionRow, PageRecord, WithoutRow
-from workbench.viz.schema.variant import TimingRow
 
 VERSION = 1
 FIRST_DRAWN = 250
@@ -88,27 +85,25 @@ def _registered() -> tuple[object, ...]:
 
 
 class Recorder:
-    """Builds a record. `record` is always consistent; `kernels` has the Kernel per variant.
-
-    All costs and peaks follow from `speeds`, None until they are known: they are measured once, and
-    a kernel that exceeds a peak raises it, here and in the record.
-    """
+    """Builds a record. `record` is always consistent; `kernels` has the Kernel per variant,
+    `machine` the speeds from which all costs and peaks follow."""
 
     def __init__(self, exploration: Exploration, machine_speeds: Speeds | None = None):
         self.exploration = exploration
         self.rules = added_rules()
         """The rule sets that were registered at its construction."""
-        self.speeds = machine_speeds or earlier_speeds()
+        machine_speeds = machine_speeds or earlier_speeds()
         self.kernels: list[Kernel] = []
         self._lines, self._texts, self._rules = Lines(), Texts(), RuleRows()
         self._nodes = Nodes(self._lines, exploration.lines, exploration.items)
         self._passes = PassRows(self._nodes, self._texts, self._rules)
         # a model of equal layers has equal kernels: offers of each are computed once
         self._next: dict[tuple[object, ...], NextRows] = {}
-        self.record = self._opening()
+        self.record = self._opening(machine_speeds)
         if exploration.display.ask:
             self.record.ask = question_row(exploration.display.ask, self.record)
         self._changes = Changes(self.record)
+        self.machine = MachineSpeeds(self.record, self._changes, machine_speeds)
         self.runs = KernelRuns(self.record, self._changes, self.kernels)
         self.code = VariantCode(
             exploration,
@@ -120,7 +115,12 @@ class Recorder:
             self._lines,
         )
 
-    def _opening(self) -> PageRecord:
+    @property
+    def speeds(self) -> Speeds | None:
+        """The speeds of this machine; None until they are known."""
+        return self.machine.speeds
+
+    def _opening(self, machine_speeds: Speeds | None) -> PageRecord:
         ex = self.exploration
         named = (
             ex.line.text
@@ -138,7 +138,7 @@ class Recorder:
             nothing=bounded(ex.nothing_to_do),
             without=WithoutRow(list(ex.rules_off), ""),
             recipes=page_recipes(ex),
-            machine=machine(self.speeds),
+            machine=machine(machine_speeds),
             kinds=kind_rows(),
             opt_kinds=opt_kind_rows(),
             glossary=list(glossary_rows()),
@@ -203,7 +203,7 @@ class Recorder:
             row = section_row(section, ex, self._nodes)
             self.put(("panels", name), row)
             yield "section"
-        self.add_speeds()
+        self.machine.add()
         yield "speeds"
         for _ in self.runs.predict(self.speeds, MOST_KERNELS):
             yield "prediction"
@@ -301,7 +301,7 @@ class Recorder:
 
     def add_cost(self, variant: int) -> None:
         """Add the cost of a variant by its loop nest, and its bottleneck."""
-        self.add_speeds()
+        self.machine.add()
         timing = self.record.variants[variant].timing
         measured_s = None if timing is None or timing.machine else timing.median_s
         costs = rows.cost_rows(self.kernels[variant], self.speeds, measured_s)
@@ -310,38 +310,9 @@ class Recorder:
             self.put(("variants", variant, "bound"), bound)
             self.put(("variants", variant, "cost"), cost)
 
-    def add_speeds(self) -> None:
-        """Add the speeds of this machine; where they are unknown, measuring them takes a second,
-        once."""
-        if self.speeds is None:
-            with suppress(WorkbenchError):  # it needs a compiler
-                self._put_speeds(speeds())
-                self.mend_speeds()
-
-    def mend_speeds(self, variant: int | None = None) -> None:
-        """Raise the peaks that a timing of a variant (None: of any) exceeds, and shorten the launch
-        that takes longer than it, so that no timing in the record contradicts the machine."""
-        listed = self.record.variants
-        for row in listed if variant is None else [listed[variant]]:
-            timing = row.timing
-            # edited source may execute fewer operations than are counted
-            if self.speeds is None or not timing or timing.emulator or row.edited:
-                continue
-            if timing.machine:
-                continue
-            speed = timing.gflops * 1e9
-            faster = beaten(self.speeds, timing.kind, timing.threads, speed)
-            self._put_speeds(quicker(faster, timing.threads, timing.median_s))
-
-    def _put_speeds(self, machine_speeds: Speeds) -> None:
-        self.speeds = machine_speeds
-        for name, value in speed_rows(machine_speeds)._asdict().items():
-            if getattr(self.record.machine, name) != value:
-                self.put(("machine", name), value)
-
     def add_offers(self, variant: int) -> None:
         """Add the next opts of a variant: legal ones, and others with the reason."""
-        self.add_speeds()
+        self.machine.add()
         kernel = self.kernels[variant]
         with self._explained(variant):
             same = kernel.ast, kernel.device, kernel.rules_off, *_registered()
@@ -366,18 +337,8 @@ class Recorder:
 
     def patch(self) -> RecordPatch:
         """Return the changes since the last call, or since `first()`."""
-        for variant, row in enumerate(self.record.variants):
-            if row.timing is not None:
-                self._put_share(("variants", variant, "timing"), row.timing)
-            for place, timing in enumerate(row.elsewhere):
-                self._put_share(("variants", variant, "elsewhere", place), timing)
+        self.machine.put_shares()
         return self._changes.patch()
-
-    def _put_share(self, path: Path, timing: TimingRow) -> None:
-        """Set the share of the peak, which may have risen since, that a timing reached."""
-        share = share_row(timing, self.speeds)
-        if share != timing.share:
-            self.put((*path, "share"), share)
 
     # helpers
 

@@ -47,8 +47,8 @@ class KernelRuns:
         """Set the time of a kernel. Those equal to it share it, until they have one of their
         own."""
         for place in {number, self._record.plan.runs[number].like}:
-            known = self._times.get((self._record.device, place))
-            if place == number or known is None:
+            earlier = self._times.get((self._record.device, place))
+            if place == number or earlier is None:
                 self._times[self._record.device, place] = median_s, spread
                 self._put(place, median_s, spread)
 

@@ -31,9 +31,9 @@ def parse_opts(text: str) -> tuple[Opt, ...]:
     """
     if len(text) > MOST_CHARACTERS:
         raise ParseError("cannot read the opts", "the text is too long", EXAMPLE)
-    shown = _opts_in_words(text)
-    if shown is not None:
-        return _few(shown)
+    in_words = _opts_in_words(text)
+    if in_words is not None:
+        return _few(in_words)
     try:
         tree = ast.parse(text.strip())
         opts = [opt for statement in tree.body for opt in _of_statement(statement)]

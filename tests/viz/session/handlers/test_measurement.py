@@ -41,7 +41,7 @@ def test_measure(session: Session) -> None:
 
 def test_shares_are_of_one_peak(session: Session) -> None:
     """However often it is timed: the slower time is never nearer to the peak."""
-    session.recorder.add_speeds()
+    session.recorder.machine.add()
     rows = []
     for _ in range(3):
         done(session, "measure", variants=[0], cold=False)
