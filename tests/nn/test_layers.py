@@ -49,6 +49,28 @@ ROWS: list[tuple[str, Callable[[], Any], Callable[[], Any], tuple[int, ...]]] = 
         lambda: T.Conv3d(2, 3, (2, 3, 2)),
         (1, 2, 4, 5, 3),
     ),
+    (
+        "ConvTranspose1d",
+        lambda: nn.ConvTranspose1d(2, 3, 3, 2, 1, 1),
+        lambda: T.ConvTranspose1d(2, 3, 3, 2, 1, 1),
+        (2, 2, 5),
+    ),
+    (
+        "ConvTranspose2d",
+        lambda: nn.ConvTranspose2d(2, 3, 3),
+        lambda: T.ConvTranspose2d(2, 3, 3),
+        (2, 2, 4, 3),
+    ),
+    (
+        "ConvTranspose2d strides",
+        lambda: nn.ConvTranspose2d(
+            4, 6, (3, 2), (2, 1), (1, 0), (1, 0), (1, 2), 2, False
+        ),
+        lambda: T.ConvTranspose2d(
+            4, 6, (3, 2), (2, 1), (1, 0), (1, 0), 2, False, (1, 2)
+        ),
+        (2, 4, 3, 5),
+    ),
     ("BatchNorm", lambda: nn.BatchNorm(3), lambda: T.BatchNorm2d(3), (4, 3, 2, 5)),
     (
         "BatchNorm 3d",
@@ -237,6 +259,15 @@ SEEDED: list[tuple[Callable[[], Tensor], list[float]]] = [
             0.14452862739562988,
             0.4235680103302002,
             0.7485530376434326,
+        ],
+    ),
+    (
+        lambda: nn.ConvTranspose2d(2, 1, 2).weight,
+        [
+            0.08962645381689072,
+            0.15125702321529388,
+            -0.15568237006664276,
+            0.3018779754638672,
         ],
     ),
 ]

@@ -7,6 +7,8 @@ from workbench.nn import optim as optim
 from workbench.nn import state as state
 from workbench.nn.convolution import Conv1d as Conv1d
 from workbench.nn.convolution import Conv2d as Conv2d
+from workbench.nn.convolution import ConvTranspose1d as ConvTranspose1d
+from workbench.nn.convolution import ConvTranspose2d as ConvTranspose2d
 from workbench.nn.linear import Embedding as Embedding
 from workbench.nn.linear import Linear as Linear
 from workbench.nn.linear import LSTMCell as LSTMCell

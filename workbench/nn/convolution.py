@@ -87,6 +87,50 @@ class Conv2d:
         )
 
 
+class ConvTranspose2d(Conv2d):
+    """The transposed convolution of images with `weight`, plus `bias`: the gradient of Conv2d with
+    respect to its input, as a layer.
+
+    Shapes: (batch, in_channels, y, x) -> (batch, out_channels, ..); weight (in_channels,
+    out_channels / groups, ky, kx). `padding` is cut off the output, `output_padding` added at the
+    end of each axis.
+    Initial values: as those of Conv2d. Errors: as those of Conv2d.
+    """
+
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        kernel_size: Sizes,
+        stride: Sizes = 1,
+        padding: Sizes = 0,
+        output_padding: Sizes = 0,
+        dilation: Sizes = 1,
+        groups: int = 1,
+        bias: bool = True,
+    ):
+        super().__init__(
+            in_channels,
+            out_channels,
+            kernel_size,
+            stride,
+            padding,
+            dilation,
+            groups,
+            bias,
+        )
+        self.output_padding = output_padding
+        # A second draw, as tinygrad's: the same seed gives the same weights.
+        columns = out_channels // self.groups
+        self.weight = self._uniform(in_channels, columns, *self.kernel_size)
+
+    def __call__(self, x: Tensor) -> Tensor:
+        return x.conv_transpose2d(
+            self.weight, self.bias, self.groups, self.stride, self.dilation,
+            self.padding, self.output_padding,
+        )  # fmt: skip
+
+
 def Conv1d(
     in_channels: int,
     out_channels: int,
@@ -111,6 +155,27 @@ def Conv1d(
         groups,
         bias,
     )
+
+
+def ConvTranspose1d(
+    in_channels: int,
+    out_channels: int,
+    kernel_size: int,
+    stride: int = 1,
+    padding: int = 0,
+    output_padding: int = 0,
+    dilation: int = 1,
+    groups: int = 1,
+    bias: bool = True,
+) -> ConvTranspose2d:
+    """Return a ConvTranspose2d for 1-D images.
+
+    Shapes: (batch, in_channels, x) -> (batch, out_channels, ..).
+    """
+    return ConvTranspose2d(
+        in_channels, out_channels, (kernel_size,), stride, padding, output_padding,
+        dilation, groups, bias,
+    )  # fmt: skip
 
 
 def _sizes(value: Sizes, count: int, name: str) -> Shape:

@@ -33,8 +33,7 @@ class Linear:
                 f"cannot apply Linear({features}, {self.weight.shape[0]}) to shape {x.shape}",
                 f"the last axis is the features, and there must be {features}",
             )
-        y = x.matmul(self.weight.transpose())
-        return y if self.bias is None else y + self.bias
+        return x.linear(self.weight.transpose(), self.bias)
 
 
 class Embedding:
@@ -94,10 +93,8 @@ class LSTMCell:
         if hc is None:
             zeros = Tensor.zeros(x.shape[0], hidden, dtype=x.dtype)
             hc = zeros, zeros
-        gates = x.matmul(self.weight_ih.transpose())
-        gates = gates + hc[0].matmul(self.weight_hh.transpose())
-        if self.bias_ih is not None and self.bias_hh is not None:
-            gates = gates + self.bias_ih + self.bias_hh
+        gates = x.linear(self.weight_ih.transpose(), self.bias_ih)
+        gates = gates + hc[0].linear(self.weight_hh.transpose(), self.bias_hh)
         enter, forget, value, leave = gates.chunk(4, dim=1)
         cell = forget.sigmoid() * hc[1] + enter.sigmoid() * value.tanh()
         return leave.sigmoid() * cell.tanh(), cell

@@ -75,7 +75,7 @@ class LARS(Optimizer):
             step = step + self.momentum * velocity if self.nesterov else velocity
         if self.ns_coefficients is not None:
             matrix = step.reshape(step.shape[0], -1)
-            matrix = orthogonal(matrix, self.ns_steps, self.ns_coefficients)
+            matrix = matrix.newton_schulz(self.ns_steps, self.ns_coefficients)
             step = matrix.reshape(step.shape)
         step = step if self.classic else step * rate
         return step if self.pre_wd or not self.wd else step + self.wd * self.lr * param
@@ -140,25 +140,6 @@ def Muon(
                 where(),
             )
     return optimizer
-
-
-def orthogonal(matrix: Tensor, steps: int, coefficients: Sequence[float]) -> Tensor:
-    """Return a matrix whose singular values are those of `matrix`, brought near 1: `steps` times
-    X becomes the sum of coefficients[n] * (X X^T)^n X.
-
-    Source: Newton and Schulz; Bernstein and Newhouse 2024.
-    """
-    rows, columns = matrix.shape
-    value = matrix / (norm(matrix) + 1e-7)
-    value = value.transpose() if rows > columns else value
-    for _ in range(steps):
-        square, power = value @ value.transpose(), value
-        total = coefficients[0] * value
-        for coefficient in coefficients[1:]:
-            power = square @ power
-            total = total + coefficient * power
-        value = total
-    return value.transpose() if rows > columns else value
 
 
 def norm(tensor: Tensor) -> Tensor:
