@@ -25,27 +25,37 @@ from workbench.tensor.autograd.autograd import Autograd
 from workbench.tensor.autograd.leaves import leads_to_leaf
 from workbench.tensor.autograd.modes import TensorClass
 from workbench.tensor.base import canonical, moved, nodes_alive, tensors_alive
-from workbench.tensor.creation.creation import Creation
+from workbench.tensor.creation.likes import Likes
 from workbench.tensor.creation.sampling import Sampling
 from workbench.tensor.elementwise.activations import Activations
 from workbench.tensor.elementwise.arithmetic import Arithmetic
 from workbench.tensor.elementwise.casts import Casts
+from workbench.tensor.elementwise.closeness import Closeness
 from workbench.tensor.elementwise.comparison import ComparisonMixin
 from workbench.tensor.elementwise.functions import Functions
 from workbench.tensor.elementwise.pairs import Pairs
 from workbench.tensor.elementwise.rectifiers import Rectifiers
+from workbench.tensor.elementwise.several import Several
 from workbench.tensor.files import check_readable, computing_device, is_file
 from workbench.tensor.linalg.newton_schulz import NewtonSchulz
 from workbench.tensor.linalg.svd import SVD
 from workbench.tensor.losses.binary import BinaryLosses
 from workbench.tensor.losses.classes import ClassLosses
+from workbench.tensor.movement.diagonals import Diagonals
+from workbench.tensor.movement.interpolate import Interpolation
 from workbench.tensor.movement.joining import Joining
 from workbench.tensor.movement.movement import Movement
+from workbench.tensor.movement.padding import Padding
+from workbench.tensor.movement.rearrange import Rearrange
+from workbench.tensor.movement.repetition import Repetition
+from workbench.tensor.movement.scatter import Scatter
 from workbench.tensor.operands.arguments import flag, short
 from workbench.tensor.operands.axes import one_axis
 from workbench.tensor.operands.refuse import dtype_error, shape_error, where
 from workbench.tensor.reductions.attention import Attention
 from workbench.tensor.reductions.cumulative import Cumulative
+from workbench.tensor.reductions.einsum import Einsum
+from workbench.tensor.reductions.keccak import Keccak
 from workbench.tensor.reductions.matmul import Matmul
 from workbench.tensor.reductions.normalization import Normalization
 from workbench.tensor.reductions.pooling import Pooling
@@ -53,14 +63,21 @@ from workbench.tensor.reductions.reduce import Reduce
 from workbench.tensor.reductions.statistics import Statistics
 from workbench.tensor.reductions.transposed_convolution import TransposedConvolution
 from workbench.tensor.reductions.unpooling import Unpooling
+from workbench.tensor.sorting.selection import Selection
+from workbench.tensor.sorting.sorting import Sorting
 from workbench.tensor.versions import VersionedMemory
 
 
 class Tensor(
-    Sampling, Creation, NewtonSchulz, SVD, ClassLosses, BinaryLosses, Attention,
-    TransposedConvolution, Pooling, Unpooling, Matmul, Assignment, Cumulative, Normalization,
-    Statistics, Reduce, Activations, Rectifiers, Pairs, Functions, Casts, ComparisonMixin,
-    Arithmetic, Joining, Movement, Autograd,
+    Sampling, Likes,
+    Sorting, Selection, Keccak,
+    NewtonSchulz, SVD, ClassLosses, BinaryLosses, Attention,
+    TransposedConvolution, Pooling, Unpooling, Matmul, Einsum, Cumulative, Normalization,
+    Statistics, Reduce,
+    Activations, Rectifiers, Pairs, Functions, Casts, Closeness, ComparisonMixin, Several,
+    Arithmetic,
+    Assignment, Interpolation, Scatter, Padding, Diagonals, Rearrange, Repetition,
+    Joining, Movement, Autograd,
     metaclass=TensorClass,
 ):  # fmt: skip
     """An n-dimensional array that is computed when it is needed.

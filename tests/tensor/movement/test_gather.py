@@ -142,9 +142,7 @@ def test_refusals() -> None:
     t = Tensor([[1, 2], [3, 4]])
     with pytest.raises(DTypeError, match="with a tensor of float32"):
         t[Tensor([0.5])]
-    with pytest.raises(DTypeError, match="is not known before it is computed"):
-        t[t > 2]
-    with pytest.raises(ShapeError, match="cannot index with tensors of shapes"):
+    with pytest.raises(ShapeError, match="cannot index: shapes"):
         t[[0, 1], [0, 1, 1]]
     with pytest.raises(ShapeError, match="too many indices"):
         t[[0], [0], [0]]

@@ -31,9 +31,9 @@ Action = Callable[[], object]
 
 # fmt: off
 SHAPES: list[tuple[Action, str]] = [
-    (lambda: M + V, "cannot add tensors of shapes (3, 4) and (5,)"),
-    (lambda: (M > 0).where(V, 0), "cannot choose between tensors of shapes"),
-    (lambda: M < V, "cannot compare tensors of shapes (3, 4) and (5,)"),
+    (lambda: M + V, "cannot add: shapes (3, 4) and (5,) do not broadcast"),
+    (lambda: (M > 0).where(V, 0), "cannot choose between: shapes"),
+    (lambda: M < V, "cannot compare: shapes (3, 4) and (5,)"),
     (lambda: M @ V, "cannot multiply matrices of shapes (3, 4) and (5,)"),
     (lambda: M @ M, "try      transpose the right one"),
     (lambda: M @ S, "a scalar is not a matrix"),
@@ -87,7 +87,7 @@ SHAPES: list[tuple[Action, str]] = [
     (lambda: M.split(0), "never reach the end"),
     (lambda: M.split(-1), "a size = -1 is too small"),
     (lambda: M.chunk(0), "into 0 chunks"),
-    (lambda: M[[0, 1], [0, 1, 2]], "cannot index with tensors of shapes (2,) and (3,)"),
+    (lambda: M[[0, 1], [0, 1, 2]], "cannot index: shapes (2,) and (3,)"),
     (lambda: M.sum("a"), "sum: axis 'a' is not an axis"),
     (lambda: M.sum(1.0), "an axis is an integer, and this is float"),
     (lambda: M.max(True), "an axis is an integer, and this is bool"),
@@ -101,8 +101,8 @@ SHAPES: list[tuple[Action, str]] = [
     (lambda: S.cross_entropy(I), "cross_entropy: a scalar has no classes"),
     (lambda: M.nll_loss(I, V), "nll_loss: a weight of shape (5,)"),
     (lambda: M.sparse_categorical_crossentropy(M), "labels of shape (3, 4) do not fit"),
-    (lambda: M.binary_crossentropy(V), "cannot multiply tensors of shapes (5,) and (3, 4)"),
-    (lambda: M.linear(V), "cannot multiply tensors of shapes"),
+    (lambda: M.binary_crossentropy(V), "cannot multiply: shapes (5,) and (3, 4) do not broadcast"),
+    (lambda: M.linear(V), "cannot multiply: shapes"),
     (lambda: M.linear(M), "cannot multiply matrices of shapes (3, 4) and (3, 4)"),
     (lambda: IMAGE.conv_transpose2d(M), "and they have 4 and 2 axes"),
     (lambda: IMAGE.conv_transpose2d(Tensor.ones(3, 1, 2, 2)), "the input has 2 channels, and"),
@@ -117,7 +117,7 @@ SHAPES: list[tuple[Action, str]] = [
     (lambda: M.scaled_dot_product_attention(V, V), "do not fit"),
     (lambda: M.scaled_dot_product_attention(M.T, M), "a query has 4 features, and a key 3"),
     (lambda: M.scaled_dot_product_attention(M, M[:2]), "there are 3 keys, and 2 values"),
-    (lambda: M.scaled_dot_product_attention(M, M, V), "cannot add tensors of shapes (3, 3) and"),
+    (lambda: M.scaled_dot_product_attention(M, M, V), "cannot add: shapes (3, 3) and"),
     (lambda: M.scaled_dot_product_attention(M, M, IMAGE[0, :, :3, :3]), "a mask of shape (2, 3"),
     (lambda: M.scaled_dot_product_attention(M, M, B[:1], is_causal=True), "only one of them can"),
     (lambda: M.scaled_dot_product_attention(M, M, enable_gqa=True), "with enable_gqa heads of"),
@@ -130,9 +130,9 @@ SHAPES: list[tuple[Action, str]] = [
     (lambda: M.celu(0), "celu: alpha = 0"),
     (lambda: M.hardtanh(2, 1), "no number lies between them"),
     (lambda: M.batchnorm(None, None, V, V), "mean of shape (5,) does not fit shape (3, 4)"),
-    (lambda: M.fmod(V), "cannot take the remainder of tensors of shapes (3, 4) and (5,)"),
-    (lambda: M.lerp(V, 0.5), "tensors of shapes (5,) and (3, 4)"),
-    (lambda: M.logaddexp(V), "cannot add the exponentials of tensors of shapes"),
+    (lambda: M.fmod(V), "cannot take the remainder of: shapes (3, 4) and (5,)"),
+    (lambda: M.lerp(V, 0.5), "shapes (5,) and (3, 4) do not broadcast"),
+    (lambda: M.logaddexp(V), "cannot add the exponentials of: shapes"),
     (lambda: Tensor.arange(2**30).split(1), "into 1073741824 pieces"),
     (lambda: M.max_pool2d(4), "no window fits axis 0"),
     (lambda: M.conv2d(M), "and they have 2 and 2 axes"),
@@ -229,19 +229,16 @@ DTYPES: list[tuple[Action, str]] = [
     (lambda: I @ 3, "cannot multiply a matrix and int 3"),
     (lambda: I[M], "cannot index a tensor with a tensor of float32"),
     (lambda: I[[0.5]], "cannot index a tensor with a tensor of float32"),
-    (lambda: I[B], "is not known before it is computed"),
     (lambda: M.one_hot(3), "with a tensor of float32"),
     (lambda: I.cat(3), "cannot cat int 3"),
     (lambda: I.stack("a"), "cannot stack str 'a'"),
     (lambda: Tensor.rand(2, dtype="int8"), "rand: int8 is not a float type"),
     (lambda: Tensor.randint(2, high=1000, dtype="uint8"), "does not hold them all"),
     (lambda: I[1.5], "cannot index a tensor with float"),
-    (lambda: I[True], "cannot index a tensor with bool"),
     (lambda: I["a"], "cannot index a tensor with str"),
     (lambda: I[0.5:], "the ends and step of a slice are integers"),
     (lambda: bool(I), "has no truth value"),
     (lambda: I.div(2, rounding_mode="up"), "rounding_mode='up'"),
-    (lambda: M.pad((1, 1), mode="reflect"), "only constant padding"),
     (lambda: I8 + 300, "cannot add: int8 does not hold the number 300"),
     (lambda: 300 - I8, "it holds integers from -128 to 127"),
     (lambda: I8.maximum(300), "try      dtypes.int32, which does"),
@@ -304,6 +301,7 @@ def test_the_builtin_classes_catch_them_too() -> None:
 
 AXIS_NAMES = {"axis", "dim", "dim0", "dim1", "start_dim", "end_dim", "order"}
 OTHERS = {"chunks": 1, "sizes": 1, "repeats": 2, "index": I,
+          "size": 1, "step": 1, "k": 1, "src": 1.0,
           "weight": None, "bias": None, "mean": 0.0, "invstd": 1.0}  # fmt: skip
 
 
@@ -327,6 +325,8 @@ def test_a_wrong_axis_is_an_index_error_too(
     arguments = {k: v for k, v in OTHERS.items() if k in parameters}
     if name == "unflatten":
         arguments["sizes"] = (1,)
+    if name == "scatter_reduce":
+        arguments["reduce"] = "sum"
     for error in (IndexError, ValueError, AxisError):
         with pytest.raises(error, match="out of range|without axes|no axis"):
             if parameters[parameter].kind is inspect.Parameter.VAR_POSITIONAL:
@@ -339,5 +339,5 @@ def test_a_refusal_reads_as_a_whole() -> None:
     with pytest.raises(ShapeError) as caught:
         M + V
     text = str(caught.value).splitlines()
-    assert text[0] == "cannot add tensors of shapes (3, 4) and (5,)"
+    assert text[0] == "cannot add: shapes (3, 4) and (5,) do not broadcast"
     assert [line.split()[0] for line in text[1:]] == ["because", "try", "where"]

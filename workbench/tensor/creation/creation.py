@@ -25,7 +25,7 @@ from workbench.tensor.operands.broadcast import (
 )
 from workbench.tensor.operands.literal import as_dtype
 from workbench.tensor.operands.numbered import numbered, position_dtype
-from workbench.tensor.operands.refuse import shape_error
+from workbench.tensor.operands.refuse import dtype_error, shape_error
 
 _uids = counter()
 
@@ -42,8 +42,11 @@ class Creation(Base):
         fill_value: Const,
         dtype: DType | str | None = None,
         device: str | None = None,
+        buffer: bool = True,
     ) -> Self:
         """Return a tensor of `shape` with `fill_value` everywhere.
+
+        It is a constant, which needs no memory; `buffer` is there for tinygrad's calls.
 
         Dtypes: that of the value, unless given; a float is truncated to an integer type.
         Errors: DTypeError for an int out of range of the type.
@@ -123,6 +126,12 @@ class Creation(Base):
         count = whole(steps, "linspace: steps", 0)
         start, stop = number(start, "linspace: start"), number(stop, "linspace: stop")
         kind = dtypes.default_float if dtype is None else as_dtype(dtype)
+        if kind.is_bool:
+            raise dtype_error(
+                "linspace: dtype=bool does not fit",
+                "a bool has two values, and none is evenly spaced between them",
+                'dtype="int32", or != 0 on the numbers',
+            )
         within = wide_dtype(kind) if kind.is_float else dtypes.default_float
         place = numbered(count, within)
         gap = (stop - start) / max(1, count - 1)
@@ -171,19 +180,6 @@ class Creation(Base):
         tensor = cls(construct.buffer(kind, f"empty{next(_uids)}", place, size))
         tensor._device = place
         return tensor
-
-    def full_like(self, fill_value: Const, dtype: DType | str | None = None) -> Self:
-        """Return `fill_value` in this tensor's shape, on its device. Dtypes: this one's."""
-        kind = self.dtype if dtype is None else dtype
-        return self.full(self.shape, fill_value, kind, self._device)
-
-    def zeros_like(self, dtype: DType | str | None = None) -> Self:
-        """Return zeros in this tensor's shape, on its device. Dtypes: this one's."""
-        return self.full_like(0, dtype)
-
-    def ones_like(self, dtype: DType | str | None = None) -> Self:
-        """Return ones in this tensor's shape, on its device. Dtypes: this one's."""
-        return self.full_like(1, dtype)
 
     @classmethod
     def _constant(cls, value: UOp, device: str | None) -> Self:

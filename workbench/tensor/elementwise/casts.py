@@ -52,6 +52,10 @@ class Casts(Base):
         """Return the values as float64."""
         return self.cast(dtypes.float64)
 
+    def short(self) -> Self:
+        """Return the values as int16; floats truncate and saturate."""
+        return self.cast(dtypes.int16)
+
     def int(self) -> Self:
         """Return the values as int32; floats truncate and saturate."""
         return self.cast(dtypes.int32)

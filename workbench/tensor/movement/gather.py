@@ -7,7 +7,7 @@ device can do it; an index without such a position gives 0, and -0.0 may become 
 from __future__ import annotations
 
 import math
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
@@ -37,14 +37,15 @@ class Gather(Indexing):
     __slots__ = ()
 
     def __getitem__(self, index: TensorIndex | tuple[TensorIndex, ...]) -> Self:
-        """Return the elements that `index` names: basic indexing, and tensors of integers.
+        """Return the elements that `index` names: basic indexing, tensors of integers, and masks.
 
         Shapes: an integer removes its axis, a slice keeps it, None adds one of size 1; index
         tensors (or arrays, or lists) broadcast, and their shape takes the place of the axes
         that they index; if a slice separates these, it comes first. An integer beside them
-        counts as basic, as in PyTorch and unlike numpy.
+        counts as basic, as in PyTorch and unlike numpy. A mask, of bools, is the positions where it
+        is true, one index for each of its axes; a mask in a tensor is computed for that.
         Errors: AxisError if an integer, or one of a list or array, is out of range, or there
-        are too many; DTypeError for an index of floats or bools. An index in a tensor, known
+        are too many; DTypeError for an index of floats. An index in a tensor, known
         only when it is computed, gives 0 where it is out of range.
         """
         view, places = self._located(index)
@@ -55,20 +56,28 @@ class Gather(Indexing):
     ) -> tuple[Self, list[tuple[int, Self]]]:
         """Return the view that the basic entries of `index` name, and the axes of it that its
         tensors index, with these."""
-        indices: tuple[Any, ...] = index if isinstance(index, tuple) else (index,)
+        indices = _without_masks(index if isinstance(index, tuple) else (index,))
         if not any(map(_is_advanced, indices)):
             return super().__getitem__(indices), []
         entries = one_per_axis(indices, self.shape)
-        basic = tuple(slice(None) if _is_advanced(e) else e for e in entries)
+        basic: list[Any] = []
         places: list[tuple[int, Self]] = []
         axis = place = 0  # before and after basic indexing
         for entry in entries:
             if _is_advanced(entry):
-                places.append((place, self._index(entry)))
-                _refuse_outside(entry, axis, self.shape)
-            axis += entry is not None
-            place += entry is None or isinstance(entry, slice) or _is_advanced(entry)
-        return super().__getitem__(basic), places
+                index = entry.index if isinstance(entry, MaskColumn) else entry
+                places.append((place, self._index(index)))
+                if not isinstance(entry, MaskColumn):
+                    refuse_outside(entry, axis, self.shape)
+                elif entry.size is not None and entry.size != self.shape[axis]:
+                    raise _another_shape(entry, axis, self.shape)
+            is_new = entry is None or getattr(entry, "is_new_axis", False)
+            basic.append(
+                None if is_new else slice(None) if _is_advanced(entry) else entry
+            )
+            axis += not is_new
+            place += is_new or isinstance(entry, slice) or _is_advanced(entry)
+        return super().__getitem__(tuple(basic)), places
 
     def gather(self, dim: int, index: Self) -> Self:
         """Return self[.., index[i, j, ..], ..], the index in the place of axis `dim`.
@@ -78,7 +87,7 @@ class Gather(Indexing):
         """
         axis = one_axis(dim, self.ndim, "gather")
         raw_index, index = index, self._index(index)
-        _refuse_outside(raw_index, axis, self.shape or (1,))
+        refuse_outside(raw_index, axis, self.shape or (1,))
         if index.ndim != self.ndim or any(
             i != axis and n > self.shape[i] for i, n in enumerate(index.shape)
         ):
@@ -124,7 +133,7 @@ class Gather(Indexing):
         if len(places) == 1:
             index = places[0][1]._wrapped(self.shape[axes[0]], axes[0], self.shape)
             return axes, axes[0], index
-        common_shape("index with", *[index.shape for _, index in places])
+        common_shape("index", *[index.shape for _, index in places])
         beside = axes == list(range(axes[0], axes[-1] + 1))
         return axes, axes[0] if beside else 0, self._flat_index(places)
 
@@ -192,13 +201,73 @@ class Gather(Indexing):
         return index.cast(wide)  # type: ignore[no-any-return]
 
 
+class MaskColumn(NamedTuple):
+    """Positions where a mask is true, along one of its axes, which has `size` elements; of a mask
+    without axes (size None) along a new axis of one."""
+
+    index: Any
+    size: int | None
+    shape: Shape
+
+    @property
+    def is_new_axis(self) -> bool:
+        """Whether it is of a mask without axes."""
+        return self.size is None
+
+
+def _without_masks(indices: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Return `indices` with the columns of each mask in its place.
+
+    How often a mask in a tensor is true must be known: it is computed.
+    """
+    entries: list[Any] = []
+    for entry in indices:
+        mask = _mask(entry)
+        if mask is None:
+            entries.append(entry)
+        elif not mask.shape:
+            flag = np.zeros(int(bool(mask.item())), np.int32)
+            entries.append(MaskColumn(flag, None, ()))
+        else:
+            columns = (
+                np.nonzero(mask) if isinstance(mask, np.ndarray) else mask.nonzero().T
+            )
+            entries += [
+                MaskColumn(column, size, mask.shape)
+                for column, size in zip(columns, mask.shape, strict=True)
+            ]
+    return tuple(entries)
+
+
+def _mask(entry: Any) -> Any:
+    """Return an index of bools as an array or a tensor; None for any other index."""
+    if isinstance(entry, Base):
+        return entry if entry.dtype.is_bool else None
+    if isinstance(entry, bool | np.bool_) or (
+        isinstance(entry, np.ndarray) and entry.dtype == bool
+    ):
+        return np.asarray(entry)
+    if isinstance(entry, list | tuple) and _first_leaf(entry) in (True, False):
+        array = np.asarray(entry)
+        return array if array.dtype == bool else None
+    return None
+
+
+def _first_leaf(entry: Any) -> Any:
+    while isinstance(entry, list | tuple):
+        if not entry:
+            return None
+        entry = entry[0]
+    return entry if isinstance(entry, bool | np.bool_) else None
+
+
 def _is_advanced(entry: object) -> bool:
     if isinstance(entry, np.ndarray):
         return entry.ndim > 0
     return isinstance(entry, Base | list | tuple | range)
 
 
-def _refuse_outside(entry: Any, axis: int, shape: Shape) -> None:
+def refuse_outside(entry: Any, axis: int, shape: Shape) -> None:
     """Raise AxisError for a list or array with an index that the axis does not have."""
     size = shape[axis]
     if isinstance(entry, Base) or not size:
@@ -212,14 +281,16 @@ def _refuse_outside(entry: Any, axis: int, shape: Shape) -> None:
 
 
 def _no_index(dtype: DType) -> Exception:
-    if dtype.is_bool:
-        return dtype_error(
-            "cannot index a tensor with a tensor of bool",
-            "how many are true, and so the shape, is not known before it is computed",
-            "(mask).where(a, b) chooses by element",
-        )
     return dtype_error(
         f"cannot index a tensor with a tensor of {dtype}",
-        "an index is of integers",
+        "an index is of integers, or a mask of bools",
         ".int() on the index",
+    )
+
+
+def _another_shape(column: MaskColumn, axis: int, shape: Shape) -> Exception:
+    return shape_error(
+        f"cannot index shape {shape} with a mask of shape {column.shape}",
+        f"axis {axis} has {shape[axis]} elements, and the mask {column.size} there",
+        "a mask with the sizes of the axes that it is for",
     )

@@ -101,8 +101,15 @@ def _on_axis(value: UOp, axis: int, lo: int, hi: int) -> UOp:
 
 
 def one_per_axis(indices: tuple[Any, ...], shape: Shape) -> list[Any]:
-    """Return `indices` with Ellipsis, and missing indices at the end, as full slices."""
-    used = sum(entry is not None and entry is not Ellipsis for entry in indices)
+    """Return `indices` with Ellipsis, and missing indices at the end, as full slices.
+
+    None is of no axis, nor is an entry that says that it `is_new_axis`.
+    """
+    free = (None, Ellipsis)
+    used = sum(
+        not any(entry is f for f in free) and not getattr(entry, "is_new_axis", False)
+        for entry in indices
+    )
     if used > len(shape):
         raise axis_error(
             f"too many indices for shape {shape}",

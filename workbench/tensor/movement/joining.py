@@ -38,7 +38,7 @@ class Joining(Base):
         axis = one_axis(dim, first.ndim, "cat")
         _check_joined([t.shape for t in tensors], axis)
         values = promoted(*[t.uop for t in tensors])
-        return first._with(_joined(values, axis), *tensors[1:])
+        return first._with(joined(values, axis), *tensors[1:])
 
     def stack(self, *args: Self, dim: int = 0) -> Self:
         """Return this tensor and `args` side by side along a new axis in place `dim`.
@@ -101,7 +101,14 @@ class Joining(Base):
 
 def _listed(first: Any, rest: tuple[Any, ...], what: str) -> list[Any]:
     """Return the tensors of `cat(a, b)` and `cat([a, b])` alike."""
-    tensors = [*first, *rest] if isinstance(first, list | tuple) else [first, *rest]
+    is_list = isinstance(first, list | tuple)
+    if is_list and rest:
+        raise dtype_error(
+            f"cannot {what} a list and {len(rest)} more",
+            "the tensors are a list, or arguments one by one, and dim has a name",
+            f"Tensor.{what}(*tensors, dim=0)",
+        )
+    tensors = list(first) if is_list else [first, *rest]
     if not tensors:
         raise shape_error(f"cannot {what} no tensors", "the list is empty")
     maker = next((t for t in tensors if isinstance(t, Base)), None)
@@ -139,7 +146,7 @@ def _check_joined(shapes: Sequence[Shape], axis: int) -> None:
         )
 
 
-def _joined(values: Sequence[UOp], axis: int) -> UOp:
+def joined(values: Sequence[UOp], axis: int) -> UOp:
     """Return `values`, equally shaped but for `axis`, one after the other along it.
 
     Rewrite: cat(a, b) -> where(position < len(a), pad(a after), pad(b before)), in halves.
@@ -149,7 +156,7 @@ def _joined(values: Sequence[UOp], axis: int) -> UOp:
     if len(values) == 1:
         return values[0]
     half = len(values) // 2
-    left, right = _joined(values[:half], axis), _joined(values[half:], axis)
+    left, right = joined(values[:half], axis), joined(values[half:], axis)
     first, second = left.shape[axis], right.shape[axis]
     after = _one_axis(left.shape, axis, (0, second))
     row = (1,) * axis + (first,) + (1,) * (len(left.shape) - axis - 1)

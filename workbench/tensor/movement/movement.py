@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Self
 
-import numpy as np
-
 from workbench.base.dtypes import Const, dtypes
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.shapes import Shape
 from workbench.ir.node.uop import UOp
 from workbench.tensor.base import Base
-from workbench.tensor.operands.arguments import listed, number, short, text, whole
+from workbench.tensor.operands.arguments import listed, short, whole
 from workbench.tensor.operands.axes import (
     flat,
     is_minus_one,
@@ -21,14 +19,14 @@ from workbench.tensor.operands.axes import (
     sizes,
     with_inferred,
 )
-from workbench.tensor.operands.broadcast import constant, expanded
-from workbench.tensor.operands.refuse import dtype_error, shape_error
+from workbench.tensor.operands.broadcast import expanded
+from workbench.tensor.operands.refuse import axis_error, shape_error
 
 Box = tuple[tuple[int, int], ...]
 
 
 class Movement(Base):
-    """reshape, permute, expand, shrink, pad, flip, and methods built on them."""
+    """reshape, permute, expand, shrink, flip, and methods built on them."""
 
     __slots__ = ()
 
@@ -72,6 +70,17 @@ class Movement(Base):
         return self.permute(order)
 
     @property
+    def mT(self) -> Self:
+        """The tensor with its last two axes exchanged. Errors: AxisError for fewer axes."""
+        if self.ndim < 2:
+            raise axis_error(
+                f"shape {self.shape} has no matrices to transpose",
+                "a matrix has two axes",
+                "unsqueeze(0) for a row",
+            )
+        return self.transpose(-2, -1)
+
+    @property
     def T(self) -> Self:
         """The transpose; a tensor of fewer than two axes is its own."""
         return self if self.ndim < 2 else self.transpose()
@@ -98,6 +107,16 @@ class Movement(Base):
             )
         return self._view(expanded(self.uop, target))
 
+    def expand_as(self, other: Self) -> Self:
+        """Return the tensor expanded to the shape of `other`."""
+        return self.expand(self._lift(other, "expand").shape)
+
+    def view_as(self, other: Self) -> Self:
+        """Return the tensor in the shape of `other`."""
+        return self.reshape(self._lift(other, "reshape").shape)
+
+    reshape_as = view_as
+
     def broadcast_to(self, *shape: Any) -> Self:
         """Return `expand(*shape)`. Also known as: numpy and PyTorch broadcast_to."""
         return self.expand(*shape)
@@ -107,7 +126,7 @@ class Movement(Base):
 
         Errors: ShapeError if a bound is outside the tensor.
         """
-        pairs = _one_per_axis("shrink", listed(bounds, "shrink: bounds"), self.shape)
+        pairs = box_pairs("shrink", listed(bounds, "shrink: bounds"), self.shape)
         box = tuple(
             (0, size) if pair is None else pair
             for pair, size in zip(pairs, self.shape, strict=True)
@@ -119,38 +138,6 @@ class Movement(Base):
                     f"bounds run from 0 to {size}, the lower one first",
                 )
         return self._view(shrunk(self.uop, box))
-
-    def pad(
-        self, padding: Sequence[Any], mode: str = "constant", value: Const = 0.0
-    ) -> Self:
-        """Return the tensor with `value` added around it.
-
-        Shapes: `padding` is a (before, after) or None per axis, or PyTorch's flat form: before and
-        after of the last axis, then of the one before it. A negative number removes elements.
-        Dtypes: the tensor's; a float `value` is truncated to an integer type.
-        Errors: ShapeError if `padding` fits neither form, or removes too many elements; DTypeError
-        for an integer `value` out of range of the tensor's type.
-        """
-        if text(mode, "pad: mode") != "constant":
-            raise dtype_error(
-                f"cannot pad with mode={mode!r}",
-                "only constant padding is built",
-                'mode="constant"',
-            )
-        amounts = listed(padding, "pad: padding")
-        fill = constant(self.dtype, number(value, "pad: value"), "pad").arg
-        box = _padding(amounts, self.shape)
-        bounds = tuple(
-            (max(0, -before), size - max(0, -after))
-            for (before, after), size in zip(box, self.shape, strict=True)
-        )
-        if any(lo > hi for lo, hi in bounds):
-            raise shape_error(
-                f"cannot pad shape {self.shape} by {amounts}",
-                "it cuts off more than there is",
-            )
-        added = tuple((max(0, before), max(0, after)) for before, after in box)
-        return self._with(padded(shrunk(self.uop, bounds), added, fill))
 
     def flip(self, axis: int | Sequence[int], *more: int) -> Self:
         """Return the tensor with the order along the axes named reversed."""
@@ -196,41 +183,6 @@ class Movement(Base):
         split = with_inferred(flat((sizes,)), self.shape[axis : axis + 1])
         return self.reshape((*self.shape[:axis], *split, *self.shape[axis + 1 :]))
 
-    def repeat(self, *repeats: Any) -> Self:
-        """Return the tensor `repeats[i]` times after itself along axis i.
-
-        Shapes: more numbers than axes add leading axes, as in PyTorch.
-        Errors: ShapeError for fewer numbers than axes. Also known as: numpy tile.
-        """
-        times = sizes(repeats, "repeat")
-        if len(times) < self.ndim:
-            raise shape_error(
-                f"cannot repeat shape {self.shape} by {times}",
-                f"there are {len(times)} numbers for {self.ndim} axes",
-                f"repeat{(1,) * (self.ndim - len(times)) + times}",
-            )
-        shape = (1,) * (len(times) - self.ndim) + self.shape
-        apart = [size for n in shape for size in (1, n)]
-        beside = [size for pair in zip(times, shape, strict=True) for size in pair]
-        wide = expanded(reshaped(self.uop, tuple(apart)), tuple(beside))
-        whole = tuple(t * n for t, n in zip(times, shape, strict=True))
-        return self._with(reshaped(wide, whole))
-
-    def repeat_interleave(self, repeats: int, dim: int | None = None) -> Self:
-        """Return the tensor with each element of axis `dim` repeated in place.
-
-        Shapes: None for `dim` flattens first. Also known as: numpy repeat.
-        """
-        if dim is None:
-            return self.flatten().repeat_interleave(repeats, 0)
-        times = whole(repeats, "repeat_interleave: repeats", 0)
-        axis = one_axis(dim, self.ndim, "repeat_interleave")
-        before, size = self.shape[:axis], self.shape[axis : axis + 1] or (1,)
-        after = self.shape[axis + 1 :]
-        apart = reshaped(self.uop, (*before, *size, 1, *after))
-        wide = expanded(apart, (*before, *size, times, *after))
-        return self._with(reshaped(wide, (*before, size[0] * times, *after)))
-
 
 # On nodes: a movement that changes nothing gives the node itself.
 
@@ -266,24 +218,11 @@ def padded(value: UOp, box: Box, fill: Const = 0) -> UOp:
     return inside.where(zeros, value.like(fill))
 
 
-def _padding(amounts: tuple[Any, ...], shape: Shape) -> Box:
-    if amounts and all(isinstance(n, int | np.integer) for n in amounts):
-        if len(amounts) % 2 or len(amounts) > 2 * len(shape):
-            raise shape_error(
-                f"cannot pad shape {shape} by {amounts}",
-                f"the flat form has two numbers per axis, from the last axis on, at most"
-                f" {2 * len(shape)} here, and this has {len(amounts)}",
-            )
-        numbers = [int(n) for n in amounts]
-        ends = [(numbers[i], numbers[i + 1]) for i in range(0, len(numbers), 2)]
-        return ((0, 0),) * (len(shape) - len(ends)) + tuple(reversed(ends))
-    pairs = _one_per_axis("pad", amounts, shape)
-    return tuple((0, 0) if pair is None else pair for pair in pairs)
-
-
-def _one_per_axis(
+def box_pairs(
     what: str, entries: tuple[Any, ...], shape: Shape
 ) -> list[tuple[int, int] | None]:
+    """Return a pair of integers or None for each axis. Errors: ShapeError for another number of
+    entries, or entries of another kind."""
     pairs = all(
         p is None or (isinstance(p, list | tuple) and len(p) == 2) for p in entries
     )

@@ -107,11 +107,11 @@ def windows(value: UOp, each: Sequence[Window]) -> UOp:
     """
     first = len(value.shape) - len(each)
     for axis, window in enumerate(each, first):
-        value = _along(value, axis, window)
+        value = along(value, axis, window)
     return value
 
 
-def _along(value: UOp, axis: int, window: Window) -> UOp:
+def along(value: UOp, axis: int, window: Window) -> UOp:
     """Return the windows along `axis`; the elements of each are the last axis.
 
     Rewrite: copies of the axis, end to end, are cut into rows longer than it by `dilation`, so

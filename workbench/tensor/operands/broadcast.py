@@ -125,8 +125,9 @@ def expanded(value: UOp, shape: Shape) -> UOp:
 def _apart(what: str, shapes: tuple[Shape, ...], axis: int) -> Exception:
     conflicts = dict.fromkeys(s for s in shapes if len(s) >= -axis and s[axis] != 1)
     sizes = " and ".join(str(s[axis]) for s in conflicts)
+    place = max(map(len, shapes)) + axis
     return shape_error(
-        f"cannot {what} tensors of shapes {' and '.join(map(str, shapes))}",
-        f"axis {axis} has the sizes {sizes}, and only size 1 is repeated to fit",
+        f"cannot {what}: shapes {' and '.join(map(str, shapes))} do not broadcast",
+        f"axis {place} has {sizes}, and only size 1 is repeated to fit",
         "reshape, unsqueeze or transpose one of them so that the sizes agree",
     )

@@ -1,0 +1,68 @@
+"""Constants and memory in the shape of another tensor, on its device."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+from workbench.base.dtypes import Const, DType
+from workbench.tensor.creation.creation import Creation
+
+
+class Likes(Creation):
+    """const_like, full_like, zeros_like, ones_like, empty_like; const, invalids.
+
+    Dtypes: this tensor's, unless `dtype` is given. Its device, unless `device` is.
+    """
+
+    __slots__ = ()
+
+    @classmethod
+    def const(cls, b: Const, dtype: DType | str | None = None) -> Self:
+        """Return the number `b` as a tensor without axes. Dtypes: as `full`."""
+        return cls.full((), b, dtype)
+
+    @classmethod
+    def invalids(
+        cls, *shape: Any, dtype: DType | str | None = None, device: str | None = None
+    ) -> Self:
+        """Return `empty(*shape)`. Also known as: tinygrad invalids."""
+        return cls.empty(*shape, dtype=dtype, device=device)
+
+    def const_like(self, b: Const, dtype: DType | str | None = None) -> Self:
+        """Return the number `b` in this tensor's shape."""
+        return self.full_like(b, dtype)
+
+    def full_like(
+        self,
+        fill_value: Const,
+        dtype: DType | str | None = None,
+        device: str | None = None,
+        buffer: bool = True,
+    ) -> Self:
+        """Return `fill_value` in this tensor's shape.
+
+        It is a constant, which needs no memory; `buffer` is there for tinygrad's calls.
+        """
+        kind = self.dtype if dtype is None else dtype
+        place = self._device if device is None else device
+        return self.full(self.shape, fill_value, kind, place)
+
+    def zeros_like(
+        self, dtype: DType | str | None = None, device: str | None = None
+    ) -> Self:
+        """Return zeros in this tensor's shape."""
+        return self.full_like(0, dtype, device)
+
+    def ones_like(
+        self, dtype: DType | str | None = None, device: str | None = None
+    ) -> Self:
+        """Return ones in this tensor's shape."""
+        return self.full_like(1, dtype, device)
+
+    def empty_like(
+        self, dtype: DType | str | None = None, device: str | None = None
+    ) -> Self:
+        """Return uninitialised memory in this tensor's shape."""
+        kind = self.dtype if dtype is None else dtype
+        place = self._device if device is None else device
+        return self.empty(self.shape, dtype=kind, device=place)

@@ -1,0 +1,181 @@
+"""Elements added around a tensor: a value, or elements of the tensor itself."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Self
+
+import numpy as np
+
+from workbench.base.dtypes import Const
+from workbench.ir.node.shapes import Shape
+from workbench.ir.node.uop import UOp
+from workbench.tensor.base import Base
+from workbench.tensor.movement.joining import joined
+from workbench.tensor.movement.movement import (
+    Box,
+    box_pairs,
+    flipped,
+    padded,
+    reshaped,
+    shrunk,
+)
+from workbench.tensor.operands.arguments import listed, number, text
+from workbench.tensor.operands.axes import flat
+from workbench.tensor.operands.broadcast import constant, expanded
+from workbench.tensor.operands.refuse import dtype_error, shape_error
+
+_MODES = ("constant", "reflect", "replicate", "circular")
+
+
+class Padding(Base):
+    """pad, pad_to, shrink_to."""
+
+    __slots__ = ()
+
+    def pad(
+        self, padding: Sequence[Any], mode: str = "constant", value: Const = 0.0
+    ) -> Self:
+        """Return the tensor with elements added around it.
+
+        `mode` says which: "constant" `value`; "reflect" the tensor mirrored at its first and last
+        elements, "replicate" these elements, "circular" those of the other end.
+        Shapes: `padding` is a (before, after) or None per axis, or PyTorch's flat form: before and
+        after of the last axis, then of the one before it. A negative number removes elements.
+        Dtypes: the tensor's; a float `value` is truncated to an integer type.
+        Errors: ShapeError if `padding` fits neither form, removes too many elements, or needs more
+        than there are; DTypeError for an integer `value` out of range of the tensor's type.
+        """
+        if text(mode, "pad: mode") not in _MODES:
+            raise dtype_error(
+                f"cannot pad with mode={mode!r}",
+                "the modes are " + ", ".join(_MODES),
+                'mode="constant"',
+            )
+        amounts = listed(padding, "pad: padding")
+        fill = constant(self.dtype, number(value, "pad: value"), "pad").arg
+        box = _padding(amounts, self.shape)
+        bounds = tuple(
+            (max(0, -before), size - max(0, -after))
+            for (before, after), size in zip(box, self.shape, strict=True)
+        )
+        if any(lo > hi for lo, hi in bounds):
+            raise shape_error(
+                f"cannot pad shape {self.shape} by {amounts}",
+                "it cuts off more than there is",
+            )
+        added = tuple((max(0, before), max(0, after)) for before, after in box)
+        if mode == "reflect":  # of the whole axis, as in torch: it is cut afterwards
+            wide = self._extended(mode, self.uop, added)
+            cut = tuple(
+                (lo, hi + sum(sides))
+                for (lo, hi), sides in zip(bounds, added, strict=True)
+            )
+            return self._with(shrunk(wide, cut))
+        inside = shrunk(self.uop, bounds)
+        if mode == "constant":
+            return self._with(padded(inside, added, fill))
+        return self._with(self._extended(mode, inside, added))
+
+    def _extended(self, mode: str, value: UOp, added: Box) -> UOp:
+        for axis, sides in enumerate(added):
+            _check_source(mode, self.shape, value.shape, axis, sides)
+            value = _extended(value, axis, *sides, mode)
+        return value
+
+    def pad_to(self, shape: Any, *args: Any, value: Const = 0.0) -> Self:
+        """Return the tensor with `value` after its elements, up to `shape`; None keeps an axis.
+
+        Errors: ShapeError if an axis is longer than that, or `shape` has not a size per axis.
+        """
+        target = _target("pad_to", flat((shape, *args)), self.shape)
+        for axis, (size, have) in enumerate(zip(target, self.shape, strict=True)):
+            if size < have:
+                raise shape_error(
+                    f"cannot pad shape {self.shape} to {target}",
+                    f"axis {axis} has {have} elements already",
+                    f"shrink_to({size}) on that axis",
+                )
+        sides = [(0, n - have) for n, have in zip(target, self.shape, strict=True)]
+        return self.pad(sides, value=value)
+
+    def shrink_to(self, shape: Any, *args: Any) -> Self:
+        """Return the first elements of each axis, as many as `shape` has; None keeps an axis.
+
+        Errors: ShapeError if an axis is shorter than that, or `shape` has not a size per axis.
+        """
+        target = _target("shrink_to", flat((shape, *args)), self.shape)
+        return self.shrink([(0, size) for size in target])
+
+
+def _target(what: str, entries: tuple[Any, ...], shape: Shape) -> Shape:
+    """Return a size for each axis; None is that of `shape`."""
+    fits = len(entries) == len(shape)
+    if not fits or not all(n is None or (type(n) is int and n >= 0) for n in entries):
+        raise shape_error(
+            f"cannot {what} {entries} from shape {shape}",
+            f"it takes a size, 0 or more, or None for each of the {len(shape)} axes",
+        )
+    return tuple(
+        have if n is None else n for n, have in zip(entries, shape, strict=True)
+    )
+
+
+def _check_source(
+    mode: str, shape: Shape, inside: Shape, axis: int, sides: tuple[int, int]
+) -> None:
+    """Raise ShapeError where the elements to add are more than the axis has."""
+    size = inside[axis]
+    most = {"reflect": size - 1, "circular": size}.get(mode, max(sides) if size else 0)
+    if any(sides) and max(sides) > most:
+        raise shape_error(
+            f"cannot pad axis {axis} of shape {shape} by {sides} with mode={mode!r}",
+            f"the elements come from the axis, which has {max(0, most)} of them to copy",
+            'mode="replicate", or "constant"' if size else 'mode="constant"',
+        )
+
+
+def _extended(value: UOp, axis: int, before: int, after: int, mode: str) -> UOp:
+    """Return `value` with copies of its own elements before and after it."""
+    if not before and not after:
+        return value
+    size = value.shape[axis]
+    if mode == "circular":
+        lead, rest = value.shape[:axis], value.shape[axis + 1 :]
+        times = expanded(
+            reshaped(value, (*lead, 1, size, *rest)), (*lead, 3, size, *rest)
+        )
+        ring = reshaped(times, (*lead, 3 * size, *rest))
+        return _slab(ring, axis, size - before, 2 * size + after)
+    if mode == "reflect":
+        first = flipped(_slab(value, axis, 1, before + 1), (axis,))
+        last = flipped(_slab(value, axis, size - 1 - after, size - 1), (axis,))
+    else:
+        first = _repeated(_slab(value, axis, 0, 1), axis, before)
+        last = _repeated(_slab(value, axis, size - 1, size), axis, after)
+    parts = [p for p in (first, value, last) if p.shape[axis]]
+    return joined(parts, axis)
+
+
+def _repeated(value: UOp, axis: int, times: int) -> UOp:
+    return expanded(value, (*value.shape[:axis], times, *value.shape[axis + 1 :]))
+
+
+def _slab(value: UOp, axis: int, lo: int, hi: int) -> UOp:
+    box = tuple((lo, hi) if i == axis else (0, n) for i, n in enumerate(value.shape))
+    return shrunk(value, box)
+
+
+def _padding(amounts: tuple[Any, ...], shape: Shape) -> Box:
+    if amounts and all(isinstance(n, int | np.integer) for n in amounts):
+        if len(amounts) % 2 or len(amounts) > 2 * len(shape):
+            raise shape_error(
+                f"cannot pad shape {shape} by {amounts}",
+                f"the flat form has two numbers per axis, from the last axis on, at most"
+                f" {2 * len(shape)} here, and this has {len(amounts)}",
+            )
+        numbers = [int(n) for n in amounts]
+        ends = [(numbers[i], numbers[i + 1]) for i in range(0, len(numbers), 2)]
+        return ((0, 0),) * (len(shape) - len(ends)) + tuple(reversed(ends))
+    pairs = box_pairs("pad", amounts, shape)
+    return tuple((0, 0) if pair is None else pair for pair in pairs)

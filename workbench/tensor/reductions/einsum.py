@@ -1,0 +1,207 @@
+"""Sums of products by a formula: "ij,jk->ik"."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from typing import Any, NamedTuple, NoReturn, Self
+
+from workbench.base.dtypes import DType, promote
+from workbench.tensor.base import Base
+from workbench.tensor.operands.arguments import short, text
+from workbench.tensor.operands.broadcast import wide_dtype
+from workbench.tensor.operands.literal import as_dtype
+from workbench.tensor.operands.refuse import dtype_error, shape_error
+
+_TERM = re.compile(r"([A-Za-z]*)(\.\.\.)?([A-Za-z]*)")
+_WORTH = 2
+"""Operands are multiplied two by two, with a sum between, where all at once would be more than this
+times as many products."""
+
+
+class Term(NamedTuple):
+    """A factor: a tensor with one letter for each axis. Axes of `...` are digits from the end."""
+
+    tensor: Any
+    letters: str
+
+
+class Einsum(Base):
+    """einsum."""
+
+    __slots__ = ()
+
+    @classmethod
+    def einsum(
+        cls,
+        formula: str,
+        *operands: Self | Sequence[Self],
+        dtype: DType | str | None = None,
+    ) -> Self:
+        """Return the sum of products that `formula` says, by Einstein's convention.
+
+        A letter names an axis of the operands, `...` all axes that have no letter, which broadcast.
+        Letters that the result lacks are summed over; a letter twice in a term is the diagonal.
+        Without "->" the result has the letters that stand once, in the order of the alphabet.
+        Dtypes: operands promote; `dtype` is that of the sum and the result.
+        Errors: ShapeError where formula and operands do not fit.
+        """
+        tensors = _listed(operands)
+        inputs, output = _terms(text(formula, "einsum: formula"), len(tensors))
+        each = [
+            _term(tensor, letters, formula)
+            for tensor, letters in zip(tensors, inputs, strict=True)
+        ]
+        sizes = _sizes(each, formula)
+        target = _output(output, inputs, each, formula)
+        kind = _promoted(tensors) if dtype is None else as_dtype(dtype)
+        terms = [Term(t.tensor.cast(wide_dtype(kind)), t.letters) for t in each]
+        while len(terms) > 1:
+            count = len(terms) if _at_once(terms, target, sizes) else 2
+            after = target + "".join(t.letters for t in terms[count:])
+            terms = [_product(terms[:count], after, target, sizes), *terms[count:]]
+        result: Self = _summed(terms[0], target, sizes).cast(kind)
+        return result
+
+
+def _listed(operands: Sequence[Any]) -> list[Any]:
+    one = len(operands) == 1 and isinstance(operands[0], list | tuple)
+    tensors = list(operands[0] if one else operands)
+    for tensor in tensors:
+        if not isinstance(tensor, Base):
+            raise dtype_error(
+                f"cannot einsum {type(tensor).__name__} {short(tensor)}",
+                "operands are tensors",
+                'Tensor.einsum("ij,jk->ik", a, b)',
+            )
+    return tensors
+
+
+def _terms(formula: str, count: int) -> tuple[list[str], str | None]:
+    inputs, *output = formula.replace(" ", "").split("->")
+    terms = inputs.split(",")
+    if len(output) > 1:
+        _refuse(formula, "it has two arrows")
+    for term in (*terms, *output):
+        if _TERM.fullmatch(term) is None:
+            _refuse(formula, f"{term!r} must be letters, with ... once")
+    if len(terms) != count:
+        _refuse(formula, f"it has {len(terms)} terms, and there are {count} operands")
+    return terms, output[0] if output else None
+
+
+def _term(tensor: Any, term: str, formula: str) -> Term:
+    """Return the operand with a letter for each axis, none of them twice."""
+    before, dots, after = _TERM.fullmatch(term).groups()  # type: ignore[union-attr]
+    rest = tensor.ndim - len(before) - len(after)
+    if rest < 0 or (rest and not dots):
+        _refuse(
+            formula,
+            f"{term!r} names {len(before + after)} axes, and shape {tensor.shape} has"
+            f" {tensor.ndim}",
+        )
+    letters = before + _dots(rest) + after
+    for letter in dict.fromkeys(letters):
+        while letters.count(letter) > 1:
+            tensor, letters = _diagonal(tensor, letters, letter, formula)
+    return Term(tensor, letters)
+
+
+def _dots(count: int) -> str:
+    """Return a character for each of the axes of `...`: the last one's is the same everywhere."""
+    return "".join(chr(0x100 + i) for i in reversed(range(count)))
+
+
+def _diagonal(tensor: Any, letters: str, letter: str, formula: str) -> tuple[Any, str]:
+    first = letters.index(letter)
+    second = letters.index(letter, first + 1)
+    sizes = tensor.shape[first], tensor.shape[second]
+    if sizes[0] != sizes[1]:
+        _refuse(
+            formula, f"{letter} has the sizes {sizes[0]} and {sizes[1]} in one term"
+        )
+    rest = letters[:first] + letters[first + 1 : second] + letters[second + 1 :]
+    return tensor.diagonal(0, first, second), rest + letter
+
+
+def _sizes(terms: list[Term], formula: str) -> dict[str, int]:
+    sizes: dict[str, int] = {}
+    for term in terms:
+        for letter, size in zip(term.letters, term.tensor.shape, strict=True):
+            have = sizes.get(letter, 1)
+            if 1 not in (have, size) and have != size:
+                name = "an axis of ..." if ord(letter) >= 0x100 else letter
+                _refuse(formula, f"{name} has the sizes {have} and {size}")
+            sizes[letter] = size if have == 1 else have
+    return sizes
+
+
+def _output(
+    output: str | None, inputs: list[str], terms: list[Term], formula: str
+) -> str:
+    """Return the letters of the result, with those that `...` stands for."""
+    letters = "".join(term.letters for term in terms)
+    dots = _dots(len({n for n in letters if ord(n) >= 0x100}))
+    if output is None:
+        all_letters = "".join(inputs).replace(".", "")
+        once = sorted(n for n in all_letters if all_letters.count(n) == 1)
+        return dots + "".join(once)
+    result = output.replace("...", dots)
+    for letter in result:
+        if letter not in letters:
+            _refuse(formula, f"{letter} of the result is in no operand")
+        if result.count(letter) > 1:
+            _refuse(formula, f"{letter} stands twice in the result")
+    return result
+
+
+def _at_once(terms: list[Term], result: str, sizes: dict[str, int]) -> bool:
+    """Whether to multiply all terms at once: the products are hardly more than in pairs."""
+    pairs, letters = 0, set(terms[0].letters)
+    for i, term in enumerate(terms[1:], 1):
+        letters |= set(term.letters)
+        pairs += math.prod(sizes[n] for n in letters)
+        letters &= set(result + "".join(t.letters for t in terms[i + 1 :]))
+    everything = {letter for term in terms for letter in term.letters}
+    return math.prod(sizes[n] for n in everything) <= _WORTH * pairs
+
+
+def _product(terms: list[Term], after: str, result: str, sizes: dict[str, int]) -> Term:
+    """Return the product of `terms`, summed over the letters that are not needed `after` it."""
+    letters = "".join(dict.fromkeys("".join(t.letters for t in terms)))
+    needed = "".join(
+        n for n in dict.fromkeys(result + letters) if n in letters and n in after
+    )
+    order = needed + "".join(n for n in letters if n not in needed)
+    tensor = _aligned(terms[0], order)
+    for term in terms[1:]:
+        tensor = tensor * _aligned(term, order)
+    return Term(_summed(Term(tensor, order), needed, sizes), needed)
+
+
+def _aligned(term: Term, order: str) -> Any:
+    """Return the tensor with the axes of `order`; those that it lacks have size 1."""
+    own = [n for n in order if n in term.letters]
+    tensor = term.tensor.permute(*(term.letters.index(n) for n in own))
+    sizes = dict(zip(own, tensor.shape, strict=True))
+    return tensor.reshape(*(sizes.get(n, 1) for n in order))
+
+
+def _summed(term: Term, result: str, sizes: dict[str, int]) -> Any:
+    """Return the tensor with the axes `result`, summed over the others."""
+    axes = tuple(i for i, n in enumerate(term.letters) if n not in result)
+    rest = [n for n in term.letters if n in result]
+    tensor = term.tensor.sum(axes, dtype=term.tensor.dtype) if axes else term.tensor
+    return tensor.permute(*(rest.index(n) for n in result))
+
+
+def _promoted(tensors: list[Any]) -> DType:
+    kind: DType = tensors[0].dtype
+    for tensor in tensors[1:]:
+        kind = promote(kind, tensor.dtype)
+    return kind
+
+
+def _refuse(formula: str, because: str) -> NoReturn:
+    raise shape_error(f"cannot einsum {short(formula)}", because)
