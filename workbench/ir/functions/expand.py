@@ -13,6 +13,7 @@ from workbench.ir.functions import trigonometry
 from workbench.ir.functions.erf import erf
 from workbench.ir.functions.formulas import exp, log, sigmoid, softplus, tanh
 from workbench.ir.functions.power import power
+from workbench.ir.functions.signs import copysign, magnitude
 from workbench.ir.node.ops import Ops
 from workbench.ir.rewriting.passes import Pass
 from workbench.ir.rewriting.patterns import op, var
@@ -37,6 +38,8 @@ FUNCTION_RULES = RuleSet("expand-functions", [
     Rule("asinh-formula",    op(Ops.ASINH, x),   trigonometry.asinh),
     Rule("acosh-formula",    op(Ops.ACOSH, x),   trigonometry.acosh),
     Rule("atanh-formula",    op(Ops.ATANH, x),   trigonometry.atanh),
+    Rule("abs-formula",      op(Ops.ABS, x),     magnitude),
+    Rule("copysign-formula", op(Ops.COPYSIGN, x, y), copysign),
     Rule("pow-formula",      op(Ops.POW, x, y),  power),
 ])
 # fmt: on

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from workbench.ir.functions.signs import magnitude, with_sign_of
+from workbench.ir.functions.signs import absolute
+from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 
 
@@ -21,11 +22,12 @@ def ceiled(x: UOp) -> UOp:
 def rounded(x: UOp) -> UOp:
     """Return the nearest whole number, the even one of two, with the sign of x.
 
-    Beside 2**fraction_bits a float has no room for a fraction: adding it rounds.
+    Beside 2**fraction_bits a float has no room for a fraction: adding it rounds. TRUNC changes
+    nothing here, but no gradient goes through it.
     """
-    size, shift = magnitude(x), 2.0**x.dtype.fraction_bits
-    whole = (size + shift) - shift
-    return (size < shift).where(with_sign_of(whole, x), x)
+    size, shift = absolute(x), 2.0**x.dtype.fraction_bits
+    whole = ((size + shift) - shift).trunc()
+    return (size < shift).where(whole.alu(Ops.COPYSIGN, x), x.trunc())
 
 
 def is_odd(whole: UOp) -> UOp:

@@ -1,9 +1,16 @@
-"""The sign bit of float nodes: removed, or copied from another node."""
+"""The sign of float nodes: removed, or copied from another node; as an op of the tensor level, and
+as the bits that the op becomes in a kernel."""
 
 from __future__ import annotations
 
 from workbench.base.dtypes import dtypes
+from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
+
+
+def absolute(x: UOp) -> UOp:
+    """Return the absolute value of a float as the op ABS."""
+    return x.like(abs(x.arg)) if x.is_const else x.alu(Ops.ABS)
 
 
 def magnitude(x: UOp) -> UOp:
@@ -19,3 +26,8 @@ def with_sign_of(size: UOp, x: UOp) -> UOp:
     bits = dtypes.named(f"int{x.dtype.bits}")
     sign = x.bitcast(bits) & int(bits.min)
     return (size.bitcast(bits) | sign).bitcast(x.dtype)
+
+
+def copysign(x: UOp, y: UOp) -> UOp:
+    """Return the magnitude of x with the sign of y."""
+    return with_sign_of(magnitude(x), y)

@@ -27,6 +27,12 @@ def power(g: UOp, n: UOp, x: UOp, y: UOp) -> tuple[UOp, UOp]:
     )
 
 
+def with_sign(g: UOp, n: UOp, x: UOp, y: UOp) -> tuple[UOp, UOp]:
+    """Return the gradients of COPYSIGN, n = x with the sign of y: g, or -g where the sign of x is
+    another one."""
+    return ((x < 0.0) ^ (n < 0.0)).where(-g, g), g.like(0)
+
+
 # fmt: off
 FUNCTIONS: dict[Ops, GradientRule] = {
     Ops.EXP2:      lambda g, n, x: (g * (n * math.log(2)),),
@@ -50,6 +56,8 @@ FUNCTIONS: dict[Ops, GradientRule] = {
     Ops.TANH:      lambda g, n, x: (g * (1.0 - n * n),),
     Ops.ERF:       lambda g, n, x: (g * ((-(x * x)).alu(Ops.EXP) * (2 / math.sqrt(math.pi))),),
     Ops.POW:       power,
+    Ops.ABS:       lambda g, n, x: (x.eq(0.0).where(g.like(0), (x < 0.0).where(-g, g)),),
+    Ops.COPYSIGN:  with_sign,
     Ops.TRUNC:     lambda g, n, x: (g.like(0),),
 }
 # fmt: on

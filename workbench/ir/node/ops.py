@@ -94,6 +94,8 @@ class Ops(Enum):
     ACOSH = "ACOSH"
     ATANH = "ATANH"
     POW = "POW"
+    ABS = "ABS"
+    COPYSIGN = "COPYSIGN"
     # kernel
     INDEX = "INDEX"
     LOAD = "LOAD"
@@ -357,6 +359,9 @@ OPS: dict[Ops, OpInfo] = {
         word="atanh", is_function=True, cost=47.0),
     Ops.POW: Op(2, "t", "float", _wrap(np.power), "a to the power b of floats",
         word="pow", is_function=True, cost=61.0),
+    Ops.ABS: Op(1, "t", "float", np.abs, "a without its sign", word="abs"),
+    Ops.COPYSIGN: Op(2, "t", "float", np.copysign, "a with the sign of b",
+        word="copysign", cost=3.0),
     Ops.INDEX: Op(None, "kln", "first", None, "an element of a buffer, by one index per dimension"),
     Ops.LOAD: Op(None, "kln", "first", None, "the element there; 0 where its gate is shut"),
     Ops.STORE: Op(None, "kln", "void", None, "writes a value to an INDEX, where its gate is open"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Self
 
-from workbench.ir.functions.signs import magnitude
+from workbench.ir.functions.signs import absolute
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 from workbench.tensor.base import Base
@@ -100,4 +100,4 @@ def _exact_gelu(x: UOp) -> UOp:
 def _softsign(x: UOp) -> UOp:
     """Return x / (1 + |x|), which rounds to 1 far below the limit here."""
     inside = x.max(-(2.0**60)).min(2.0**60)
-    return inside / (magnitude(inside) + 1.0)
+    return inside / (absolute(inside) + 1.0)

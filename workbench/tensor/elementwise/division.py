@@ -7,7 +7,7 @@ import math
 
 from workbench.base.dtypes import dtypes
 from workbench.ir.functions.rounding import floored
-from workbench.ir.functions.signs import magnitude, with_sign_of
+from workbench.ir.functions.signs import absolute
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 from workbench.tensor.operands.broadcast import cast_to, filled
@@ -38,7 +38,7 @@ def remainder(a: UOp, b: UOp) -> UOp:
     kind, (a, b) = a.dtype, _widened(a, b)
     rest = a.alu(Ops.FMOD, b)
     rest = _is_against(rest, b).where(rest + b, rest)
-    return cast_to(with_sign_of(magnitude(rest), b), kind)
+    return cast_to(rest.alu(Ops.COPYSIGN, b), kind)
 
 
 def truncated_remainder(a: UOp, b: UOp) -> UOp:
@@ -65,12 +65,12 @@ def _floored(a: UOp, b: UOp) -> UOp:
     kind, (a, b) = a.dtype, _widened(a, b)
     rest, direct = a.alu(Ops.FMOD, b), a / b
     whole = floored(direct)
-    size, by = magnitude(rest), magnitude(b)
+    size, by = absolute(rest), absolute(b)
     is_below = (by < size + size) ^ _is_against(rest, b)
     is_rounded = whole.eq(direct) & is_below
-    fits = magnitude(whole) < 2.0 ** (a.dtype.fraction_bits + 1)
+    fits = absolute(whole) < 2.0 ** (a.dtype.fraction_bits + 1)
     whole = (fits & is_rounded).where(whole - 1.0, whole)
-    has_one = (magnitude(a) < math.inf) | b.eq(0.0)
+    has_one = (absolute(a) < math.inf) | b.eq(0.0)
     return cast_to(has_one.where(whole, whole.like(math.nan)), kind)
 
 

@@ -8,7 +8,7 @@ from typing import Self
 from workbench.base.dtypes import dtypes
 from workbench.ir.functions.formulas import Formula
 from workbench.ir.functions.rounding import ceiled, floored, rounded
-from workbench.ir.functions.signs import magnitude
+from workbench.ir.functions.signs import absolute
 from workbench.ir.node.ops import Ops
 from workbench.tensor.base import Base, Operand
 from workbench.tensor.operands.broadcast import cast_to
@@ -110,7 +110,7 @@ class Functions(Base):
     def abs(self) -> Self:
         """Return the absolute value; of the least integer, itself (it wraps)."""
         if self.dtype.is_float:
-            return self._with(magnitude(self.uop))
+            return self._with(absolute(self.uop))
         if self.dtype.kind != "int":
             return self
         return self._with(self.uop.max(-self.uop))
@@ -123,8 +123,9 @@ class Functions(Base):
         x = self.uop
         if self.dtype.is_bool:
             return self
-        # NaN is neither below nor above 0, and stays.
-        not_above = x if self.dtype.kind == "uint" else (x < 0).where(x.like(-1), x)
+        # NaN is neither below nor above 0, and stays; TRUNC keeps the gradient from it.
+        rest = x.trunc() if self.dtype.is_float else x
+        not_above = x if self.dtype.kind == "uint" else (x < 0).where(x.like(-1), rest)
         return self._with((x.like(0) < x).where(x.like(1), not_above))
 
     def clip(self, min_: Operand | None = None, max_: Operand | None = None) -> Self:

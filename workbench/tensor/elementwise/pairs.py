@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Self
 
 from workbench.base.dtypes import dtypes
-from workbench.ir.functions.signs import magnitude
+from workbench.ir.functions.signs import absolute
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 from workbench.tensor.base import Base, Operand
@@ -75,4 +75,4 @@ def added_exponentials(a: UOp, b: UOp) -> UOp:
     """
     # Where both are the same infinity, their difference would be NaN.
     apart = a.eq(b).where(a.like(0.0), a - b)
-    return a.max(b) + (-magnitude(apart)).alu(Ops.SOFTPLUS)
+    return a.max(b) + (-absolute(apart)).alu(Ops.SOFTPLUS)

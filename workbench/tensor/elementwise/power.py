@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from workbench.ir.functions.power import has_no_root
-from workbench.ir.functions.signs import magnitude
+from workbench.ir.functions.signs import absolute
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 from workbench.tensor.operands.broadcast import cast_to, expanded, filled, wide_dtype
@@ -29,7 +29,7 @@ def whole_power(x: UOp, exponent: float) -> UOp | None:
     elif exponent == 0.5:
         value = x.sqrt()
     else:
-        size = magnitude(x)
+        size = absolute(x)
         root = size.sqrt()
         value = has_no_root(x).where(x.like(math.nan), _product(size, whole) * root)
     return cast_to(1.0 / value if exponent < 0 else value, kind)

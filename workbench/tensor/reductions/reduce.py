@@ -6,7 +6,7 @@ import math
 from typing import Self
 
 from workbench.base.dtypes import Const, DType, dtypes
-from workbench.ir.functions.signs import magnitude
+from workbench.ir.functions.signs import absolute
 from workbench.ir.node import construct
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.shapes import Shape
@@ -175,7 +175,7 @@ def exponential_total(value: UOp, axis: int) -> UOp:
     """
     greatest = combined(Ops.MAX, value, (axis,))
     # Infinity minus infinity would be NaN.
-    is_finite = magnitude(greatest) < math.inf
+    is_finite = absolute(greatest) < math.inf
     shift = is_finite.where(greatest, greatest.like(0.0))
     powers = (value - expanded(shift, value.shape)).alu(Ops.EXP)
     return combined(Ops.ADD, powers, (axis,)).alu(Ops.LOG) + shift
