@@ -2,6 +2,7 @@
 
 The loss is a sum of all float results, each element with a weight of its own; the second one is
 such a sum of the gradients. Where torch has no second derivative, ours is computed all the same.
+Rows with infinite operands or NaN are about values.
 """
 
 from __future__ import annotations
@@ -15,14 +16,27 @@ import pytest
 
 from tests.peers import torch
 from tests.support import LONG
-from tests.tensor.cases.case import Case, as_array
+from tests.tensor.agree import Array
+from tests.tensor.cases.case import Case
 from tests.tensor.cases.table import cases
 from workbench.base.context import Context
 from workbench.tensor import Tensor
 
-ROWS = [(key, row) for key, row in cases() if row.has_gradient]
+
+def is_finite(row: Case) -> bool:
+    inputs = row.inputs("float64")
+    return all(np.isfinite(a).all() for a in inputs if a.dtype == np.float64)
+
+
+ROWS = [
+    (key, row)
+    for key, row in cases()
+    if row.has_gradient
+    and not {"float32", "float64"}.isdisjoint(row.dtypes)
+    and is_finite(row)
+]
 DTYPES = ("float64", "float32") if LONG else ("float64",)
-TOLERANCE = {"float64": 1e-9, "float32": 2e-4}
+TOLERANCE = {"float64": 1e-7, "float32": 2e-4}
 
 
 def weights(key: str, number: int, shape: tuple[int, ...], dtype: str) -> Any:
@@ -40,15 +54,19 @@ def total(key: str, results: Sequence[Any], tensor: Any, dtype: str) -> Any:
     return sum(terms[1:], terms[0]) if terms else None
 
 
-def assert_close(ours: Sequence[Tensor], theirs: Sequence[Any], dtype: str) -> None:
-    for mine, other in zip(ours, theirs, strict=True):
-        want = as_array(torch.zeros(mine.shape) if other is None else other)
-        have = mine.numpy()
-        assert have.shape == want.shape and str(have.dtype) == dtype
-        scale = float(np.max(np.abs(want[np.isfinite(want)]), initial=0.0))
-        np.testing.assert_allclose(
-            have, want, rtol=TOLERANCE[dtype], atol=TOLERANCE[dtype] * (scale + 1e-3)
+def assert_close(
+    ours: Sequence[Tensor], theirs: Sequence[Any], inputs: Sequence[Array]
+) -> None:
+    """Check shape, dtype and values of the gradients of `inputs`; None is torch's zeros."""
+    for mine, other, array in zip(ours, theirs, inputs, strict=True):
+        want = (
+            np.zeros(mine.shape) if other is None else other.detach().numpy(force=True)
         )
+        have = mine.numpy()
+        assert have.shape == want.shape and have.dtype == array.dtype
+        tolerance = TOLERANCE[str(array.dtype)]
+        scale = float(np.max(np.abs(want), initial=1e-3))
+        np.testing.assert_allclose(have, want, rtol=tolerance, atol=tolerance * scale)
 
 
 def our_gradients(loss: Tensor | None, inputs: list[Tensor]) -> list[Tensor]:
@@ -60,8 +78,13 @@ def our_gradients(loss: Tensor | None, inputs: list[Tensor]) -> list[Tensor]:
 def torchs_gradients(loss: Any, inputs: list[Any]) -> list[Any]:
     if loss is None:
         return [None] * len(inputs)
-    gradients = torch.autograd.grad(loss, inputs, create_graph=True, allow_unused=True)
-    return list(gradients)
+    try:
+        return list(
+            torch.autograd.grad(loss, inputs, create_graph=True, allow_unused=True)
+        )
+    except RuntimeError as error:
+        assert "is not implemented" in str(error)
+        return []
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -70,6 +93,7 @@ def test_gradients_are_torchs(key: str, row: Case, dtype: str) -> None:
     arrays = row.inputs(dtype)
     ours, theirs = row.our_tensors(arrays), row.torch_tensors(arrays)
     places = [i for i, a in enumerate(arrays) if str(a.dtype) == dtype]
+    inputs = [arrays[i] for i in places]
     mine = [ours[i].requires_grad_() for i in places]
     others = [theirs[i].requires_grad_() for i in places]
     with Context(DEV="LLVM"):
@@ -77,10 +101,10 @@ def test_gradients_are_torchs(key: str, row: Case, dtype: str) -> None:
         expected = torchs_gradients(
             total(key, row.theirs(theirs), torch.tensor, dtype), others
         )
-        assert_close(first, expected, dtype)
+        assert_close(first, expected, inputs)
         second = our_gradients(total(key, first, Tensor, dtype), mine)
-        assert_close(
-            second,
-            torchs_gradients(total(key, expected, torch.tensor, dtype), others),
-            dtype,
+        their_second = torchs_gradients(
+            total(key, expected, torch.tensor, dtype), others
         )
+        if their_second:
+            assert_close(second, their_second, inputs)

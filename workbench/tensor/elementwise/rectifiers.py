@@ -58,7 +58,7 @@ class Rectifiers(Base):
     def leaky_relu(self, neg_slope: float = 0.01) -> Self:
         """Return self above 0, and `neg_slope` * self below."""
         slope = number(neg_slope, "leaky_relu: neg_slope")
-        return self._float(lambda x: (x < 0.0).where(x * slope, x))
+        return self._float(lambda x: (x > 0.0).where(x, x * slope))
 
     def elu(self, alpha: float = 1.0) -> Self:
         """Return self above 0, and `alpha` * (e ** self - 1) below."""
