@@ -7,8 +7,9 @@ Rows with infinite operands or NaN are about values.
 
 from __future__ import annotations
 
+import re
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -28,13 +29,33 @@ def is_finite(row: Case) -> bool:
     return all(np.isfinite(a).all() for a in inputs if a.dtype == np.float64)
 
 
-ROWS = [
-    (key, row)
-    for key, row in cases()
-    if row.has_gradient
-    and not {"float32", "float64"}.isdisjoint(row.dtypes)
-    and is_finite(row)
-]
+DIFFERENT = {
+    "layers-max_pool2d-6": "equal values of a window share the gradient; torch's first has it",
+    "layers-max_unpool2d-2": "of several values at a place the last has the gradient",
+    "layers-max_unpool2d-3": "of several values at a place the last has the gradient",
+    "linalg-newton_schulz-10": "the limit of the steps is compared with, whose gradient is 0",
+    "losses-binary_crossentropy-4": "logarithms of 0, which are limited otherwise",
+}
+"""Rows that are not compared, with the reason."""
+
+
+def rows() -> Iterator[tuple[str, Case]]:
+    """Yield the rows that have gradients; in a short run one for each method."""
+    methods: set[str] = set()
+    for key, row in cases():
+        if not row.has_gradient or {"float32", "float64"}.isdisjoint(row.dtypes):
+            continue
+        if (
+            key not in DIFFERENT
+            and is_finite(row)
+            and (LONG or row.name not in methods)
+        ):
+            methods.add(row.name)
+            yield key, row
+
+
+ROWS = list(rows())
+ORDERS = (1, 2) if LONG else (1,)
 DTYPES = ("float64", "float32") if LONG else ("float64",)
 TOLERANCE = {"float64": 1e-7, "float32": 2e-4}
 
@@ -57,7 +78,8 @@ def total(key: str, results: Sequence[Any], tensor: Any, dtype: str) -> Any:
 def assert_close(
     ours: Sequence[Tensor], theirs: Sequence[Any], inputs: Sequence[Array]
 ) -> None:
-    """Check shape, dtype and values of the gradients of `inputs`; None is torch's zeros."""
+    """Check shape, dtype and values of the gradients of `inputs`. None is torch's zeros; where its
+    gradient is infinite or NaN, ours may be anything."""
     for mine, other, array in zip(ours, theirs, inputs, strict=True):
         want = (
             np.zeros(mine.shape) if other is None else other.detach().numpy(force=True)
@@ -65,8 +87,11 @@ def assert_close(
         have = mine.numpy()
         assert have.shape == want.shape and have.dtype == array.dtype
         tolerance = TOLERANCE[str(array.dtype)]
-        scale = float(np.max(np.abs(want), initial=1e-3))
-        np.testing.assert_allclose(have, want, rtol=tolerance, atol=tolerance * scale)
+        at = np.isfinite(want)
+        scale = float(np.max(np.abs(want[at]), initial=1e-3))
+        np.testing.assert_allclose(
+            have[at], want[at], rtol=tolerance, atol=tolerance * scale
+        )
 
 
 def our_gradients(loss: Tensor | None, inputs: list[Tensor]) -> list[Tensor]:
@@ -76,6 +101,7 @@ def our_gradients(loss: Tensor | None, inputs: list[Tensor]) -> list[Tensor]:
 
 
 def torchs_gradients(loss: Any, inputs: list[Any]) -> list[Any]:
+    """Return torch's gradients; none where it has no such derivative."""
     if loss is None:
         return [None] * len(inputs)
     try:
@@ -83,8 +109,19 @@ def torchs_gradients(loss: Any, inputs: list[Any]) -> list[Any]:
             torch.autograd.grad(loss, inputs, create_graph=True, allow_unused=True)
         )
     except RuntimeError as error:
-        assert "is not implemented" in str(error)
+        assert re.search("is not (implemented|differentiable)", str(error)), error
         return []
+
+
+def differentiated(row: Case, tensors: list[Any], places: list[int]) -> list[int]:
+    """Return the operands that torch has a gradient for: not the weights of classes, nor means that
+    are given."""
+    try:
+        row.theirs([t.requires_grad_(i in places) for i, t in enumerate(tensors)])
+    except RuntimeError as error:
+        assert "not differentiable with respect to argument" in str(error), error
+        return places[:1]
+    return places
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -92,19 +129,17 @@ def torchs_gradients(loss: Any, inputs: list[Any]) -> list[Any]:
 def test_gradients_are_torchs(key: str, row: Case, dtype: str) -> None:
     arrays = row.inputs(dtype)
     ours, theirs = row.our_tensors(arrays), row.torch_tensors(arrays)
-    places = [i for i, a in enumerate(arrays) if str(a.dtype) == dtype]
+    floats = [i for i, a in enumerate(arrays) if str(a.dtype) == dtype]
+    places = differentiated(row, theirs, floats)
+    theirs = row.torch_tensors(arrays)
     inputs = [arrays[i] for i in places]
     mine = [ours[i].requires_grad_() for i in places]
     others = [theirs[i].requires_grad_() for i in places]
     with Context(DEV="LLVM"):
-        first = our_gradients(total(key, row.ours(ours), Tensor, dtype), mine)
-        expected = torchs_gradients(
-            total(key, row.theirs(theirs), torch.tensor, dtype), others
-        )
-        assert_close(first, expected, inputs)
-        second = our_gradients(total(key, first, Tensor, dtype), mine)
-        their_second = torchs_gradients(
-            total(key, expected, torch.tensor, dtype), others
-        )
-        if their_second:
-            assert_close(second, their_second, inputs)
+        results, expected = row.ours(ours), row.theirs(theirs)
+        for _ in ORDERS:
+            results = our_gradients(total(key, results, Tensor, dtype), mine)
+            loss = total(key, expected, torch.tensor, dtype)
+            expected = torchs_gradients(loss, others)
+            if expected:
+                assert_close(results, expected, inputs)
