@@ -30,7 +30,7 @@ class NoGradient(Exception):
 
 @dataclass(slots=True)
 class Backward:
-    """Gradients by target; a target that the root does not depend on has none. `origins` has, of
+    """Gradients by target; a target that no gradient reaches has none. `origins` has, of
     each gradient that a rule gave, the node of the forward whose rule it was."""
 
     gradients: dict[UOp, UOp] = field(default_factory=dict)
@@ -57,8 +57,8 @@ def _backward(root: UOp, targets: frozenset[UOp], seed: UOp) -> Backward:
         if node not in inner:
             continue
         g = pending.pop(node, None)
-        if node in targets:
-            result.gradients[node] = full(node.shape, node.like(0)) if g is None else g
+        if node in targets and g is not None:
+            result.gradients[node] = g
         leads_on = node.op is Ops.BITCAST or any(s in inner for s in node.src)
         if g is None or not leads_on:
             continue

@@ -51,16 +51,17 @@ class Autograd(Base):
         """
         seed = self._seed(gradient, "backward()")
         leaves = dict(leaves_below(self.uop))
-        if not leaves:
+        result = self._backward(list(leaves), seed)
+        if not result.gradients:
             raise gradient_error(
                 "backward() has no tensor to find a gradient for",
                 "this tensor depends on none with requires_grad=True"
                 + (": it was computed after its backward()" if self._is_spent else ""),
                 "Tensor(.., requires_grad=True), or loss.gradient(x)",
             )
-        result = self._backward(list(leaves), seed)
-        for node, leaf in leaves.items():
-            share = self._of_gradient(detached(result.gradients[node]), result)
+        for node, gradient_node in result.gradients.items():
+            leaf = leaves[node]
+            share = self._of_gradient(detached(gradient_node), result)
             assert isinstance(leaf, Autograd)
             leaf.grad = share if leaf.grad is None else leaf.grad + share
         self._state().is_spent = True
@@ -119,7 +120,7 @@ class Autograd(Base):
         state = self._grad_state
         if state is not None and state.requires_grad is not None:
             return state.requires_grad
-        return True if leads_to_leaf(self.uop) else None
+        return True if self.dtype.is_float and leads_to_leaf(self.uop) else None
 
     @requires_grad.setter
     def requires_grad(self, requires_grad: bool) -> None:

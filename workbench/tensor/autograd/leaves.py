@@ -70,8 +70,9 @@ def number_of(tensor: Leaf) -> int:
 
 
 def leaves_below(root: UOp) -> Iterator[tuple[UOp, Leaf]]:
-    """Yield the nodes under `root` that stand for leaves, with the leaves."""
-    for node in root.toposort(lambda n: n.op is not Ops.DETACH):
+    """Yield the nodes under `root` that stand for leaves and that a gradient may reach, with the
+    leaves."""
+    for node in root.toposort(_lets_through):
         tensor = leaf_of(node) if node.op in _LEAVES else None
         if tensor is not None:
             yield node, tensor
@@ -83,6 +84,13 @@ def leads_to_leaf(root: UOp) -> bool:
 
 
 _LEAVES = frozenset({Ops.DETACH, Ops.BUFFER, Ops.COPY})
+
+
+def _lets_through(node: UOp) -> bool:
+    """Whether a gradient goes on below a node, or must be refused there: a bit cast has none."""
+    if node.op is Ops.DETACH or node.op is Ops.CAST and not node.dtype.is_float:
+        return False
+    return node.dtype.is_float or node.dtype.is_int
 
 
 def _is_memory(node: UOp) -> bool:
