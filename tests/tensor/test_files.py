@@ -194,6 +194,11 @@ def test_what_a_file_cannot_do_is_said(path: Path) -> None:
         Tensor(path.parent / "missing")
     with pytest.raises(FileError, match="directory"):
         Tensor(path.parent)
+    os.mkfifo(path.parent / "pipe")
+    with pytest.raises(
+        FileError, match="a pipe or a device"
+    ):  # and does not wait for it
+        Tensor(path.parent / "pipe")
     with pytest.raises(FileError, match="cannot open"):
         Tensor.empty(4, device=f"disk:{path}/inside")
     assert path.read_bytes() == bytes(range(64))

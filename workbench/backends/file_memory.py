@@ -10,6 +10,7 @@ from typing import BinaryIO
 import numpy as np
 
 from workbench.backends.buffer import Buffer
+from workbench.backends.mapped_file import check_regular
 from workbench.backends.memory import Bytes, Loan, Memory
 from workbench.base.dtypes import DType
 from workbench.base.errors import FileError
@@ -101,9 +102,11 @@ def file_buffer(path: Path, dtype: DType, size_bytes: int | None = None) -> Buff
 def _open(path: Path, size_bytes: int | None) -> BinaryIO:
     """Return a file open for reading, and for writing where that is allowed."""
     if size_bytes is None:
-        can_write = os.access(path, os.W_OK) and path.is_file()
+        check_regular(path)
+        can_write = os.access(path, os.W_OK)
         return open(path, "r+b" if can_write else "rb", buffering=0)
     path.touch()
+    check_regular(path)
     file = open(path, "r+b", buffering=0)
     if os.fstat(file.fileno()).st_size < size_bytes:
         file.truncate(size_bytes)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import mmap
 import os
+import stat
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +22,7 @@ def file_bytes(path: str | os.PathLike[str], is_shared: bool = False) -> Bytes:
     Errors: FileError for a path that is not a file, or may not be read (shared: or written).
     """
     try:
+        check_regular(Path(path))
         with open(path, "r+b" if is_shared else "rb") as file:
             if os.fstat(file.fileno()).st_size == 0:
                 return np.empty(0, np.uint8)
@@ -29,6 +32,18 @@ def file_bytes(path: str | os.PathLike[str], is_shared: bool = False) -> Bytes:
         because = getattr(error, "strerror", None) or str(error)
         raise FileError(f"cannot open {_name(path)}", because) from error
     return np.frombuffer(pages, np.uint8)
+
+
+def check_regular(path: Path) -> None:
+    """Raise for what is not a file with an end: opening a pipe would wait, and a device has none.
+
+    Errors: OSError; FileNotFoundError where there is nothing.
+    """
+    mode = path.stat().st_mode
+    if stat.S_ISDIR(mode):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+    if not stat.S_ISREG(mode):
+        raise OSError(errno.EINVAL, "it is a pipe or a device, and not a file")
 
 
 def _name(path: object) -> str:

@@ -178,6 +178,8 @@ def test_what_is_not_a_file_is_said(path: Path) -> None:
         safe_load(path)
     with pytest.raises(FileError, match="directory"):
         safe_load(path.parent)
+    with pytest.raises(FileError, match="a pipe or a device"):
+        safe_load("/dev/zero")
     with pytest.raises(FileError, match="a path, or a tensor of uint8"):
         safe_load(Tensor([1.0]))
     with pytest.raises(FileError, match="must be a tensor"):
