@@ -1,4 +1,5 @@
-"""What each pass of LLVM's code generator changes.
+"""What each pass of LLVM's code generator changes: those on LLVM IR (loop-reduce, codegenprepare),
+instruction selection, and those on the machine's instructions.
 
 LLVM prints that to stderr, for a whole process and for good: so it does in a process of its own.
 
@@ -15,8 +16,14 @@ from typing import NamedTuple
 from workbench.backends.native import jit
 from workbench.base.errors import DeviceError
 
-_DUMP = re.compile(r"^\*\*\* IR Dump After (.*) \((\S*)\) on \S+ \*\*\*$", re.MULTILINE)
+_DUMP = re.compile(
+    r"^(?:# )?\*\*\* IR Dump After (.*) \((\S*)\) \*\*\*(?: \(loop: %(\S+)\))?.*$",
+    re.MULTILINE,
+)
 _NOISE = re.compile(r"^(; predecessors: .*|\s*|# End machine code .*)$")
+_MARGIN = re.compile(r"^(?:\d+B)?\t|\s+; preds = .*$")
+"""Numbers of instructions, which some passes make, and comments."""
+_SOURCE = "*** IR Dump After The program as LLVM reads it (source) ***"
 LIMIT_S = 60.0
 
 
@@ -29,7 +36,8 @@ class MachinePass(NamedTuple):
 
 
 def machine_passes(text: str) -> list[MachinePass]:
-    """Return the passes of the code generator that change LLVM IR on its way to machine code.
+    """Return the passes of the code generator that change a program of LLVM IR on its way to
+    machine code, after the program itself, as "source".
 
     Errors: DeviceError where this LLVM does not say it.
     """
@@ -48,25 +56,39 @@ def machine_passes(text: str) -> list[MachinePass]:
 
 
 def passes_of(dump: str) -> list[MachinePass]:
-    """Return the passes that LLVM printed, but for those that changed only what it knows of the
-    program, and no line."""
+    """Return the source, and the passes that LLVM printed, but for those that changed only what it
+    knows of the program, and no line."""
     parts = _DUMP.split(dump)
-    named = zip(parts[1::3], parts[2::3], parts[3::3], strict=True)
+    dumps = zip(parts[1::4], parts[2::4], parts[3::4], parts[4::4], strict=True)
     passes: list[MachinePass] = []
-    for title, name, text in named:
+    for title, name, loop, text in dumps:
         lines = _program(text)
         if not passes or passes[-1].lines != lines:
-            passes.append(MachinePass(name or title, title, lines))
+            passes.append(
+                MachinePass(
+                    name or title, f"{title}, loop {loop}" if loop else title, lines
+                )
+            )
     return passes
 
 
 def _program(text: str) -> list[str]:
-    """Return the blocks of a printed function, without what stands before the first."""
-    lines = text.split("\n")
-    first = next((n for n, line in enumerate(lines) if line.startswith("bb.")), 0)
-    return [line.rstrip() for line in lines[first:] if not _NOISE.match(line)]
+    """Return the functions of a module, or the blocks of a machine function, without what stands
+    around them."""
+    lines = [_MARGIN.sub("", line).rstrip() for line in text.split("\n")]
+    inside: list[str] = []
+    is_inside = False
+    for line in lines:
+        is_inside = is_inside or line.startswith(("define ", "bb."))
+        if is_inside and not _NOISE.match(line):
+            inside.append(line)
+        if line == "}":
+            is_inside = False
+    return inside
 
 
 if __name__ == "__main__":
-    jit.print_changes()
-    jit.compile_assembly(sys.stdin.read())
+    source = sys.stdin.read()
+    print(_SOURCE, jit.as_read(source), sep="\n", file=sys.stderr, flush=True)
+    jit.print_passes()
+    jit.compile_assembly(source)

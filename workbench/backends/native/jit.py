@@ -112,9 +112,15 @@ def compile_assembly(text: str) -> str:
     return str(_guarded(text, lambda: llvm.machine.emit_assembly(_module(text))))
 
 
-def print_changes() -> None:
-    """Have LLVM print to stderr, from now on, the program after each pass that changes it."""
-    _llvm().binding.set_option("workbench", "-print-changed=quiet")
+def as_read(text: str) -> str:
+    """Return LLVM IR as LLVM prints what it has read; errors as `compile_object`."""
+    return str(_guarded(text, lambda: _module(text)))
+
+
+def print_passes() -> None:
+    """Have LLVM print to stderr, from now on, the program after each pass of the code generator."""
+    for option in ("-print-after-all", "-print-module-scope"):
+        _llvm().binding.set_option("workbench", option)
 
 
 def load_object(image: bytes, name: str) -> Code:
