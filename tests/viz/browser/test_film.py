@@ -94,7 +94,10 @@ def test_each_step_shows_what_is_decided(
     assert_shown(page, record, *steps[-2])
     page.keyboard.press("s")
     expect(page.locator(".wb-plan .wb-g-waiting")).to_have_count(0)
-    expect(page.locator(WORDS)).to_have_text(f"{len(steps)} decisions")
+    copies = sum(row["is_copy"] for row in record["plan"]["decisions"])
+    whole = f"{len(steps)} decisions, {copies} copies"
+    assert len(record["plan"]["decisions"]) == len(steps) + copies, "as the list counts"
+    expect(page.locator(WORDS)).to_have_text(whole)
 
 
 def test_a_step_says_what_was_looked_at_and_what_it_would_cost(

@@ -63,6 +63,30 @@ def test_a_table_that_would_answer_prints_the_question(ask: str) -> None:
     assert pretty(free.kernels) == pretty(tuple(free.kernels))
 
 
+def test_a_question_may_be_about_another_kernel() -> None:
+    for ask, kernel in ("bound", 0), ("bound 2", 1), ("time 2", 1), ("opts 1", 0):
+        ex = softmax(ask)
+        assert ("kernel 2" if kernel else "the first kernel") in str(ex)
+        record = build(ex)
+        assert record.ask is not None
+        of = [s for p in record.ask.answers for s in p if isinstance(s, dict)]
+        assert of and {step["kernel"] for step in of} == {kernel}
+        assert answer_in(plain(record), record.ask) is not None
+    with pytest.raises(WorkbenchError, match="cannot ask about kernel 3") as error:
+        softmax("bound 3")
+    assert "there are 2 kernels" in str(error.value)
+
+
+def test_headline_and_graph_do_not_tell_of_kernels() -> None:
+    ex, free = softmax("kernels"), softmax()
+    assert ex.headline == ex.waits and "2 kernels" in free.headline
+    assert not ex.graph.titles and not any(n.kernels for n in ex.graph.nodes)
+    assert len(ex.graph.nodes) == len(free.graph.nodes)
+    assert "2 kernels" in softmax("bound").headline
+    ex.guess(2)
+    assert ex.headline == free.headline and any(n.kernels for n in ex.graph.nodes)
+
+
 def test_a_question_waits_in_another_plan_and_ends_with_its_answer() -> None:
     ex = softmax("bound")
     node = next(d.node for d in ex.decisions if not d.stored)
@@ -131,7 +155,9 @@ def test_each_answer_is_a_choice_and_each_kind_of_guess_is_judged(record: Any) -
     assert "not known yet" in verdict(time, "10", None)
 
 
-@pytest.mark.parametrize("ask", ["kernel", 3, None, ("time",)])
+@pytest.mark.parametrize(
+    "ask", ["kernel", 3, None, ("time",), "kernels 2", "bound 0", "bound x", "time 1 2"]
+)
 def test_another_question_is_an_error_that_names_them(ask: Any) -> None:
     with pytest.raises(WorkbenchError, match="there is no question") as error:
         explore(Tensor.ones(3), ask=ask)

@@ -19,7 +19,11 @@ from workbench.tensor.tensor import Tensor
 from workbench.viz.exploration.display import Display
 from workbench.viz.exploration.forced_decisions import forced_by
 from workbench.viz.exploration.planned import planned
-from workbench.viz.exploration.questions import answer_in, checked_guess, verdict
+from workbench.viz.exploration.questions import (
+    answer_in,
+    checked_guess,
+    verdict,
+)
 from workbench.viz.exploration.scheduled_tensors import ScheduledTensors
 from workbench.viz.exploration.tables import (
     Decisions,

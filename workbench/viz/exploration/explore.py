@@ -10,7 +10,7 @@ from workbench.tensor.tensor import Tensor
 from workbench.viz import formatters
 from workbench.viz.exploration import exploration
 from workbench.viz.exploration.exploration import Exploration
-from workbench.viz.exploration.questions import question_of
+from workbench.viz.exploration.questions import check_kernel, question_of
 from workbench.viz.model.lines import Viewer
 from workbench.viz.names.names import names_of
 from workbench.viz.names.variables import variables
@@ -27,7 +27,8 @@ def explore(
     It computes nothing. As the last line of a notebook cell it is the workbench; `show` names one
     pane of it: "loops", "plan", "rewrites", "code", "results" or "rules". `without` names rules
     that are switched off, from scheduling to code. `ask` asks for a guess first: "kernels" (how
-    many will it be?), "opts" (which does auto apply?), "bound" (what does it wait for?) or "time";
+    many will it be?), "opts" (which does auto apply?), "bound" (what does it wait for?) or "time",
+    of the first kernel, or of another ("bound 2");
     the answer and its hints are hidden until the page, or `ex.guess(..)`, has one.
 
     Errors: WorkbenchError for a value that is not a Tensor, for no tensor at all, and for a pane, a
@@ -43,7 +44,9 @@ def explore(
         [t.uop for t in tensors], ((n, t.uop) for n, t in variables(Tensor))
     )
     viewer = Viewer(calls(), names)
-    return exploration.of(tensors, page, {}, _names(without), show, viewer, ask=ask)
+    ex = exploration.of(tensors, page, {}, _names(without), show, viewer, ask=ask)
+    check_kernel(ask, len(ex.kernels))
+    return ex
 
 
 def registered_page() -> LivePage:

@@ -7,11 +7,12 @@ its name.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from typing import Any, Literal
 
 from workbench.base.errors import WorkbenchError
+from workbench.viz.model.words import plural
 from workbench.viz.schema.ask import HiddenPart, QuestionRow
 from workbench.viz.schema.record import PageRecord
 
@@ -21,6 +22,8 @@ LEAST_RATIO = 1.1
 """A guess and an answer that differ by less are the same to a reader."""
 PLAIN = {"kernel": 0, "name": "plain"}
 AUTO = {"kernel": 0, "name": "auto"}
+FIRST = "the first kernel"
+"""What a question says of the kernel that it asks about."""
 NO_PLAN = {
     "width": 0, "height": 0, "nodes": [], "edges": [], "regions": [], "decisions": [],
     "compared": None, "repeats": [], "reads": [], "runs": [],
@@ -119,16 +122,48 @@ QUESTIONS: Mapping[str, Question] = {
 
 
 def question_of(name: object) -> Question:
-    """Return a question by its name.
+    """Return a question by its name: "bound", or "bound 2" of the second kernel.
 
     Errors: WorkbenchError where there is none.
     """
-    if isinstance(name, str) and name in QUESTIONS:
-        return QUESTIONS[name]
+    base, place = _parts(name)
+    if base in QUESTIONS and (place == 0 or FIRST in QUESTIONS[base].text):
+        return _about(QUESTIONS[base], place)
     near = get_close_matches(str(name), QUESTIONS, 1) or list(QUESTIONS)
     because = "there are " + ", ".join(QUESTIONS)
     hint = f'explore(y, ask="{near[0]}")'
     raise WorkbenchError(f"there is no question {name!r:.40}", because, hint)
+
+
+def _parts(name: object) -> tuple[str, int]:
+    """Return the name of a question, and the place of the kernel that it is about."""
+    base, _, number = name.partition(" ") if isinstance(name, str) else ("", "", "")
+    if number.isdecimal() and int(number) > 0:
+        return base, int(number) - 1
+    return ("" if number else base), 0
+
+
+def _about(question: Question, place: int) -> Question:
+    """Return a question about another kernel than the first."""
+    if place == 0:
+        return question
+    answers = tuple([_of_kernel(step, place) for step in p] for p in question.answers)
+    text = question.text.replace(FIRST, f"kernel {place + 1}")
+    return replace(question, text=text, answers=answers)
+
+
+def _of_kernel(step: Any, place: int) -> Any:
+    return {**step, "kernel": place} if isinstance(step, Mapping) else step
+
+
+def check_kernel(name: str, count: int) -> None:
+    """Errors: WorkbenchError for a question about a kernel that is not one of `count`."""
+    base, place = _parts(name)
+    if place and place >= count:
+        because = f"there {'is' if count == 1 else 'are'} {plural(count, 'kernel')}"
+        raise WorkbenchError(
+            f"cannot ask about kernel {place + 1}", because, f'ask="{base}"'
+        )
 
 
 def question_row(name: str, record: PageRecord) -> QuestionRow:

@@ -125,7 +125,10 @@ class ScheduledTensors:
 
     @property
     def graph(self) -> TensorGraph:
-        """The tensor graph as plain data, each node with the kernels that compute it."""
+        """The tensor graph as plain data, each node with the kernels that compute it; with none
+        while a question about them waits for a guess."""
+        if self.display.hides("kernels"):
+            return tensor_graph(self.outputs, (), (), self.lines)
         titles = [k.title for k in self.kernels]
         return tensor_graph(self.outputs, self.items, titles, self.lines)
 
@@ -152,7 +155,13 @@ class ScheduledTensors:
 
     @property
     def headline(self) -> str:
-        """The numbers of kernels and copies, and their devices."""
+        """The numbers of kernels and copies, and their devices; the question about them while it
+        waits for a guess."""
+        return self.waits if self.display.hides("kernels") else self.kernel_counts
+
+    @property
+    def kernel_counts(self) -> str:
+        """The numbers of kernels and copies, and their devices, whatever is asked."""
         copies = len(self.items) - len(self.kernels)
         devices = dict.fromkeys(t.device for t in self.tensors)
         words = [plural(len(self.kernels), "kernel")]

@@ -134,7 +134,7 @@ class Recorder:
             device=ex.tensors[0].device,
             devices=device_rows(),
             languages=language_rows(),
-            headline=ex.headline,
+            headline=ex.kernel_counts,
             nothing=bounded(ex.nothing_to_do),
             without=WithoutRow(list(ex.rules_off), ""),
             recipes=page_recipes(ex),

@@ -32,6 +32,19 @@ def test_search_narrows_the_opts_offline(page: Any) -> None:
     assert 0 < page.locator(".wb-offer[data-opt]").count() < every
 
 
+def test_what_a_kind_hides_of_a_search_is_said(page: Any) -> None:
+    page.click("[data-key=op-UNROLL]")
+    page.fill(".wb-find", "upcast")
+    assert page.locator(".wb-offer[data-opt]").count() == 0
+    text = page.inner_text("[data-key=other-kinds]")
+    assert text.endswith("of other kinds than UNROLL: show")
+    page.click("[data-key=other-kinds]")
+    rows = page.locator(".wb-offer[data-opt]")
+    assert rows.count() == int(text.split()[0]) > 0
+    page.fill(".wb-find", "no such opt")
+    assert page.locator("[data-key=other-kinds]").count() == 0
+
+
 def test_why_an_opt_helps_is_not_cut_before_its_figures(
     browser: Any, record: Record, tmp_path: Path
 ) -> None:

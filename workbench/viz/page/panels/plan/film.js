@@ -126,7 +126,9 @@ export class Film {
     tools.back.disabled = at === 1;
     tools.next.disabled = at === count;
     tools.whole.hidden = !at;
-    this.words.textContent = at ? `${at} of ${count}` : plural(count, "decision");
+    const copies = this.app.record.plan.decisions.filter((d) => d.is_copy).length; // the list has them
+    const all = [plural(count, "decision"), copies && plural(copies, "copy")].filter(Boolean);
+    this.words.textContent = at ? `${at} of ${count}` : all.join(", ");
     const { decision } = film[at - 1] ?? { decision: null };
     const outcome = decision && `${decision.stored ? "stored" : "fused"} ${decision.value}`;
     this.steps.setAttribute("aria-valuetext", outcome ?? "the whole plan");

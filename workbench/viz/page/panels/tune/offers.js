@@ -59,6 +59,7 @@ export function offersPane(app, state) {
       variant && !variant.offers.length &&
         h("p", { class: "wb-quiet", "data-term": "opts to try" }, nothingNext(app, variant)),
       variant && variant.offers.length > 0 && !shown.length && noMatches(),
+      variant && !shown.length && hiddenByKind(app, variant, state, again),
       variant && left > 0 && moreButton(app, variant, state, left, again),
     );
     refill(refused, showsRefused && refusedList(refusals.filter((row) => fits(row, state))));
@@ -149,6 +150,19 @@ function shownOffers(app, variant, state, list) {
   const shown = isNarrow ? sorted : varied(gaining.length ? gaining : sorted, SHOWN_AT_FIRST);
   state.shown = { askedFor, opts: shown.map((offer) => offer.opt) };
   return shown;
+}
+
+/** Where the kind that is chosen hides all that the words find: a button that shows those.
+ * @param {App} app
+ * @param {VariantRow} variant
+ * @param {OffersState} state
+ * @param {Again} again */
+function hiddenByKind(app, variant, state, again) {
+  const others = fitting(variant.offers, { ...state, op: null }).length;
+  if (!state.op || !others) return null;
+  return button(app, `${others} of other kinds than ${state.op}: show`, again({ op: null }), {
+    name: "other-kinds",
+  });
 }
 
 const noMatches = () => h("p", { class: "wb-quiet wb-none", role: "status" }, "nothing found");
