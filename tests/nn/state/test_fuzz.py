@@ -6,6 +6,7 @@ What is loaded is read, so that a tensor outside of its file would show.
 from __future__ import annotations
 
 import random
+import tarfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ from tests.peers import torch
 from tests.support import count
 from workbench import Tensor
 from workbench.base.errors import DeviceError, FileError
-from workbench.nn.state import safe_load, safe_save, torch_load
+from workbench.nn.state import safe_load, safe_save, tar_extract, torch_load
 
 Loader = Callable[[Path], Any]
 
@@ -35,7 +36,11 @@ def sources(path: Path) -> list[tuple[Loader, bytes]]:
         torch.save(state, path, _use_new_zipfile_serialization=is_archive)
         files.append((torch_load, path.read_bytes()))
     safe_save({"a": Tensor([[1.0, 2.0]]), "b": Tensor([1, 2, 3])}, path, {"k": "v"})
-    return [*files, (safe_load, path.read_bytes())]
+    files.append((safe_load, path.read_bytes()))
+    with tarfile.open(path, "w") as archive:
+        archive.add(__file__)
+        archive.add(path.parent)
+    return [*files, (tar_extract, path.read_bytes())]
 
 
 def changed(content: bytes, rng: random.Random) -> bytes:
@@ -60,7 +65,9 @@ def changed(content: bytes, rng: random.Random) -> bytes:
     return bytes(data)
 
 
-@pytest.mark.parametrize("number", range(3), ids=["archive", "pickles", "safetensors"])
+@pytest.mark.parametrize(
+    "number", range(4), ids=["archive", "pickles", "safetensors", "tar"]
+)
 def test_a_changed_file_is_loaded_or_refused(tmp_path: Path, number: int) -> None:
     path = tmp_path / "file"
     load, content = sources(path)[number]

@@ -14,7 +14,7 @@ import pytest
 
 from tests.peers import torch
 from tests.tensor.agree import numbers
-from workbench import Context, Tensor, dtypes, engine, nn
+from workbench import Context, Tensor, TinyJit, dtypes, engine, nn
 from workbench.base.errors import FileError, WorkbenchError
 from workbench.nn.state import (
     get_state_dict,
@@ -94,6 +94,31 @@ def test_a_tensor_uses_the_pages_of_the_file(path: Path) -> None:
     assert path.read_bytes() == before
     np.testing.assert_array_equal(loaded.numpy(), numbers((64, 64)))
     assert not engine.memory_of(Tensor([1]).realize().uop).is_adopted
+
+
+def test_a_layer_in_the_pages_of_a_file_is_trained(path: Path) -> None:
+    source = nn.Linear(3, 2)
+    safe_save(get_state_dict(source), path)
+    before, sums = path.read_bytes(), []
+    for state in (safe_load(path), get_state_dict(source)):
+        layer = nn.Linear(3, 2)
+        load_state_dict(layer, state, verbose=False)
+        optimizer = nn.optim.SGD([layer.weight], 0.1)
+
+        @TinyJit
+        def step(x: Tensor, layer: Any = layer, optimizer: Any = optimizer) -> Tensor:
+            optimizer.zero_grad()
+            loss = layer(x).square().sum()
+            loss.backward()
+            return loss.realize(*optimizer.schedule_step())  # type: ignore[no-any-return]
+
+        with Tensor.train():
+            losses = [
+                step(Tensor.ones(1, 3).contiguous().realize()).item() for _ in range(4)
+            ]
+        sums.append([*losses, layer.weight.sum().item()])
+    np.testing.assert_allclose(sums[0], sums[1], rtol=1e-5)
+    assert path.read_bytes() == before and sums[0][3] < sums[0][0]
 
 
 def test_a_file_is_replaced_under_what_is_mapped_from_it(path: Path) -> None:
