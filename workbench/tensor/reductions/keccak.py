@@ -6,6 +6,7 @@ moves it, and combines neighbours in a row, as FIPS 202 defines it (theta, rho, 
 
 from __future__ import annotations
 
+import math
 from typing import Any, Self
 
 import numpy as np
@@ -48,7 +49,9 @@ class Keccak(Base):
                 "the bytes of the last axis are hashed",
                 ".reshape(1)",
             )
-        rows = self._bytes().reshape(self.numel() // max(1, self.shape[-1]), -1)
+        rows = self._bytes().reshape(
+            math.prod(self.shape[:-1]), self.shape[-1] * self.dtype.itemsize
+        )
         count = (_STATE_BYTES - rate) // 2
         if not rows.shape[0]:
             return self.full((*self.shape[:-1], count), 0, dtypes.uint8, self._device)
