@@ -137,7 +137,7 @@ def test_edited_source_cannot_take_the_session_down(notebook: Notebook) -> None:
             wb.locator(".wb-line-error").wait_for()
             wb.locator(".wb-edit >> text=Cancel").click()
         else:
-            panes = ":is(.wb-middle, .wb-code-pane, .wb-about)"
+            panes = ":is(.wb-middle, .wb-code-pane, .wb-at-hand)"
             wb.locator(f"{panes} .{mark}:visible").first.wait_for()
         expect(wb.locator("[role=treeitem]"), name).to_have_count(2 + number)
         assert notebook.python("ex.kernels[0].run()[0].shape") == "(9, 16)", name

@@ -215,7 +215,8 @@ def test_chips_offline_are_to_look_at(
 def test_each_variant_is_copied_as_python_from_its_row(
     browser: Any, record: Any, tmp_path: Path
 ) -> None:
-    """By the pointer and by a key, in every mode, without selecting it; nothing moves for that."""
+    """By the pointer where it is selected, by a key where it has the focus; nothing moves for
+    that, and the click that selects a row copies nothing."""
     python = [row["python"] for row in record["variants"] if row["kernel"] == 0]
     assert len(set(python)) == len(python) > 1
     for page in shown(browser, tmp_path, exported(record)):
@@ -228,7 +229,11 @@ def test_each_variant_is_copied_as_python_from_its_row(
                 page.keyboard.press("[")  # the column with the variants
             place = int(rows.nth(1).get_attribute("data-key").split("-")[1])
             before = rows.nth(1).bounding_box()
-            rows.nth(1).hover()
+            rows.nth(1).click()
+            assert (
+                page.evaluate("window.copied ?? null")
+                != record["variants"][place]["python"]
+            )
             page.click(f"[data-key=copy-variant-{place}]")
             assert page.evaluate("copied") == record["variants"][place]["python"]
             assert rows.nth(1).bounding_box() == before
@@ -239,9 +244,10 @@ def test_each_variant_is_copied_as_python_from_its_row(
             rows.nth(0).focus()
             keys(page, "y")
             assert page.evaluate("copied") == python[0]
-            assert rows.nth(1).get_attribute("aria-selected") == "false"
+            assert rows.nth(1).get_attribute("aria-selected") == "true"
             rows.nth(0).focus()
             keys(page, "j")
             keys(page, "y")
             assert page.evaluate("copied") == record["variants"][place]["python"]
-            keys(page, "k")
+            rows.nth(0).click()
+            page.evaluate("window.copied = null")

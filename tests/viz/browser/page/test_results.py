@@ -33,7 +33,7 @@ def test_what_was_found_is_said_where_one_is(
         send_reply(page, "check", patch={"append": {}, "set": [change]})
         page.wait_for_selector(".wb-notices >> text=wrong: 3 of 9")
         page.wait_for_selector(
-            ":is(.wb-verdict, .wb-about) :text('wrong: 3 of 9') >> visible=true"
+            ":is(.wb-verdict, .wb-at-hand) :text('wrong: 3 of 9') >> visible=true"
         )
         keys(page, "c")
         send_reply(page, "check", error={"what": "no data", "because": "", "try": ""})
@@ -50,6 +50,32 @@ def test_a_wrong_answer_is_marked_where_its_time_stands(session: Any) -> None:
     change = [["variants", 0, "check"], {"ok": False, "text": "wrong: 3 of 9"}]
     session.evaluate("p => hear({patch: p})", {"append": {}, "set": [change]})
     session.wait_for_selector("[data-key=variant-0] .wb-name >> text=\u2717")
+
+
+def test_below_many_variants_what_is_wrong_and_what_can_be_asked_stay_in_sight(
+    browser: Any, record: Record, tmp_path: Path
+) -> None:
+    page_record = json.loads(json.dumps(record))
+    plain = page_record["variants"][0]
+    for number in range(14):
+        more = {"name": f"edited {number}", "parent": 0, "kernel": 0, "edited": True}
+        page_record["variants"].append(plain | more)
+    page_record["variants"][-1]["check"] = {"ok": False, "text": "WRONG: 3 of 9"}
+    last = len(page_record["variants"]) - 1
+    for page in shown(browser, tmp_path, session_page(page_record), width=953):
+        page.set_viewport_size({"width": 953, "height": 640})
+        page.click(f"[data-key=variant-{last}]")
+        page.evaluate("document.querySelector('.wb-results').scrollTop = 0")
+        pane = page.locator(".wb-results").bounding_box()
+        for part in ".wb-at-hand > .wb-bad", "[data-key=time]", "[data-key=search]":
+            box = page.locator(part).bounding_box()
+            assert box["y"] + box["height"] <= pane["y"] + pane["height"] + 1, part
+            covered = """(e) => { const b = e.getBoundingClientRect();
+              return !e.contains(document.elementFromPoint(b.x + 9, b.y + b.height / 2)); }"""
+            assert not page.locator(part).evaluate(covered), part
+        assert page.locator(".wb-results").evaluate(
+            "e => e.scrollHeight > e.clientHeight"
+        )
 
 
 def test_a_caret_points_at_its_column(session: Any, record: Record) -> None:

@@ -10,7 +10,7 @@ import { identityRow } from "./identity.js";
 import { noteField } from "./note.js";
 import { roofline } from "./roofline.js";
 
-/** @import { StepRow, TimingRow, VariantRow } from "../../record.d.ts" */
+/** @import { CheckRow, StepRow, TimingRow, VariantRow } from "../../record.d.ts" */
 /** @import { App } from "../../app/store.js" */
 
 /** What is known of the variant that is shown: difference, check, what bounds it, counts, a note.
@@ -25,13 +25,7 @@ export function aboutVariant(app) {
     { class: "wb-about" },
     identityRow(app, variant),
     same && h("p", {}, "No measurable difference to ", words(other.name), "."),
-    variant.check &&
-      h(
-        "p",
-        { class: variant.check.ok ? "wb-good" : "wb-bad", "data-term": "check" },
-        variant.check.ok ? "✓ " : "✗ ",
-        words(variant.check.text, "", 400),
-      ),
+    variant.check?.ok && checkLine(variant.check), // a wrong answer is said beside the buttons
     variant.bound &&
       h(
         "p",
@@ -46,6 +40,16 @@ export function aboutVariant(app) {
     noteField(app, variant),
   );
 }
+
+/** Whether the answer is right, and how far off it is.
+ * @param {CheckRow} check */
+export const checkLine = ({ ok, text }) =>
+  h(
+    "p",
+    { class: ok ? "wb-good" : "wb-bad", "data-term": "check" },
+    ok ? "✓ " : "✗ ",
+    words(text, "", 400),
+  );
 
 /** Whether two timings were taken in one run, and say no difference.
  * @param {TimingRow | null} one

@@ -6,7 +6,7 @@ import { button, failure, hasAny, heading } from "../../app/pieces.js";
 import { spreadText } from "../../app/timing.js";
 import { h, refill, words } from "../../base/elements.js";
 import { secondsText } from "../../base/text.js";
-import { aboutVariant } from "./about.js";
+import { aboutVariant, checkLine } from "./about.js";
 import { baselineButton, baselineRows } from "./baselines.js";
 import { staleLine } from "./stale.js";
 import { deletedVariants, savedVariants, variantTree } from "./variants.js";
@@ -33,7 +33,7 @@ function resultsPane(app) {
       deletedVariants(app),
       baselineRows(app),
       emulated(app),
-      resultButtons(app),
+      atHand(app),
       failure(app, "results"),
       aboutVariant(app),
     );
@@ -88,9 +88,23 @@ function emulated(app) {
   );
 }
 
+/** What must be in sight however many variants there are: that the answer is wrong, and what can be
+ * asked for.
+ * @param {App} app */
+function atHand(app) {
+  const variant = app.variant();
+  if (!variant) return null; // nothing to compute
+  const { check } = variant;
+  return h(
+    "div",
+    { class: "wb-at-hand" },
+    check && !check.ok && checkLine(check),
+    resultButtons(app),
+  );
+}
+
 /** @param {App} app */
 function resultButtons(app) {
-  if (!app.variant()) return null; // nothing to compute
   const python = true;
   return h(
     "div",
