@@ -45,6 +45,8 @@ LAYERS: dict[str, tuple[int, str]] = {
     "workbench.replay":             (6, "pipeline"),
     "workbench.portable":           (6, "pipeline"),
     "workbench.counters":           (6, "pipeline"),
+    "workbench.debug":              (6, "pipeline"),
+    "workbench.provided":           (6, "pipeline"),
     "workbench.cost":               (7, "cost"),
     "workbench.check":              (7, "check"),
     "workbench.registration":       (8, "registration"),

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 # at once, not on first use: importing the module would bind it to the class's name
 from workbench.base.dtypes import dtypes as dtypes
 from workbench.base.forking import no_fork
+from workbench.provided import provide
 
 if TYPE_CHECKING:
     from workbench import nn as nn
@@ -76,6 +77,8 @@ _HOME = {
     "unregister": "workbench.registration",
 }
 
+
+provide("search", lambda: import_module("workbench.search.realization").best)
 
 __all__ = ["Context", "dtypes", "nn", *_HOME]
 

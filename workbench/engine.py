@@ -34,6 +34,7 @@ from workbench.base.dtypes import DType, dtypes
 from workbench.base.errors import JitError, WorkbenchError
 from workbench.base.trace import observer, replaced
 from workbench.counters import ran
+from workbench.debug import say_scheduled
 from workbench.ir.meaning.interpret import interpret_tensor
 from workbench.ir.node import construct
 from workbench.ir.node.constants import constant_of, is_known
@@ -214,7 +215,9 @@ def realize(
     roots = _roots.get()
     if roots is not None:
         roots.extend(outputs)
+    start = time.perf_counter()
     plan, simple = planned(outputs)
+    say_scheduled(plan.items, time.perf_counter() - start)
     results = [node.substitute(plan.stored) for node in simple]
     placed = _placed(
         plan, dict(zip(outputs, results, strict=True)), others, old_versions

@@ -14,11 +14,13 @@ from typing import Any, TypeVar
 from workbench.backends.device import Device, DeviceInfo
 from workbench.backends.program.language import Language
 from workbench.backends.program.source import Source
+from workbench.base.context import BEAM, NOOPT
 from workbench.base.errors import CompileError, DeviceError, WorkbenchError
 from workbench.base.forking import free_lock
 from workbench.base.target import Target
 from workbench.base.trace import PassRecord, observe, observer, unobserved
 from workbench.base.unpicklable import Unpicklable
+from workbench.debug import needs_records, say_compiled
 from workbench.ir.functions.expand import EXPAND_FUNCTIONS, FUNCTION_RULES, FUNCTIONS
 from workbench.ir.lower.lower import (
     DECOMPOSED,
@@ -44,6 +46,7 @@ from workbench.ir.rules.index import SIMPLIFY_INDEX
 from workbench.ir.schedule.schedule import SIMPLIFY_TENSOR, SPLIT_REDUCTIONS
 from workbench.ir.text.readable import to_expr
 from workbench.ir.verify.verify import Level, verify
+from workbench.provided import call
 
 SCHEDULE_PASSES: Mapping[str, RuleSet] = tables(
     SIMPLIFY_TENSOR,
@@ -69,7 +72,8 @@ STAGES = ("kernel", "tree", "lowered", "linear", "source", "program")
 Key = tuple[UOp, DeviceInfo, RulesInForce]
 """A kernel, a device (one that is registered again is another), and the rules."""
 _programs: dict[Key, Stages] = {}
-_tuned: dict[Key, UOp] = {}
+_tuned: dict[int, dict[Key, UOp]] = {}
+"""Kernels with opts, by the width of the search; 0: the default opts."""
 _lock = free_lock()
 T = TypeVar("T")
 KEPT_KERNELS = 1024
@@ -99,7 +103,13 @@ def build(kernel: UOp, device: str) -> Stages:
     key = kernel, Device[device], rules_in_force()
     compilation = _programs.get(key)
     if compilation is None or observer() is not None:
-        compilation = _remember(_programs, key, stages(kernel, device))
+        records: tuple[PassRecord, ...] = ()
+        if needs_records() and observer() is None:
+            compiled, records = recorded(kernel, device)
+        else:
+            compiled = stages(kernel, device)
+        say_compiled(key[1], kernel, compiled, records)
+        compilation = _remember(_programs, key, compiled)
     return compilation
 
 
@@ -271,16 +281,20 @@ def _checked(state: UOp | tuple[UOp, ...], level: Level, stage: str) -> None:
 
 
 def tuned(kernel: UOp, device: str) -> UOp:
-    """Return `kernel` with the default opts for `device`, as `realize` runs it. Some devices run
-    kernels without opts."""
-    info = Device[device]
-    if info.runs_plain:
+    """Return `kernel` as `realize` runs it on `device`: with the default opts, with those that a
+    search of the width BEAM finds, or, by the setting NOOPT and on some devices, without opts."""
+    info, width = Device[device], BEAM.value
+    if info.runs_plain or NOOPT.value:
         return kernel
     key = kernel, info, rules_in_force()
-    tuned_kernel = _tuned.get(key)
+    table = _tuned.setdefault(width, {})
+    tuned_kernel = table.get(key)
     if tuned_kernel is None:
-        candidate = heuristic(kernel, info.target)[0]
-        tuned_kernel = _remember(_tuned, key, candidate)
+        if width > 0:
+            candidate = call("search", kernel, device, width)
+        else:
+            candidate = heuristic(kernel, info.target)[0]
+        tuned_kernel = _remember(table, key, candidate)
     return tuned_kernel
 
 

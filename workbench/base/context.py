@@ -4,20 +4,24 @@ from __future__ import annotations
 
 import os
 from contextvars import ContextVar, Token
+from textwrap import indent
 from typing import Any
 
 from workbench.base.errors import WorkbenchError
 
 
 class Setting:
-    """A named setting with a default, read with `.value`; the environment gives the default."""
+    """A named setting with a default, read with `.value`; the environment gives the default.
 
-    __slots__ = ("_var", "default", "name")
+    `doc` says what it does. `values` are all it can be, where these are few.
+    """
 
-    def __init__(self, name: str, default: Any):
+    __slots__ = ("_var", "default", "doc", "name", "values")
+
+    def __init__(self, name: str, default: Any, doc: str, values: tuple[Any, ...] = ()):
         raw = os.environ.get(name)
-        self.name, self.default = name, default
-        start = default if raw is None else _parsed(name, raw, default)
+        self.name, self.default, self.doc, self.values = name, default, doc, values
+        start = default if raw is None else self._parsed(raw)
         self._var: ContextVar[Any] = ContextVar(name, default=start)
 
     @property
@@ -33,63 +37,121 @@ class Setting:
         """Undo a `set`."""
         self._var.reset(token)
 
+    def checked(self, value: Any) -> Any:
+        """Return a value as the setting has it. Errors: WorkbenchError if it cannot be that."""
+        kind = type(self.default)
+        if kind is int and isinstance(value, bool):
+            value = int(value)
+        if not isinstance(value, kind):
+            because = f"it is of type {kind.__name__}, not {type(value).__name__}"
+            raise WorkbenchError(f"cannot set {self.name}", because)
+        if kind is int and value < 0:
+            raise WorkbenchError(
+                f"cannot set {self.name} to {value}", "it is a number of 0 or more"
+            )
+        if not self.values:
+            return value
+        plain = value.lower() if isinstance(value, str) else value
+        if plain not in self.values:
+            because = f"it is one of {', '.join(map(str, self.values))}"
+            raise WorkbenchError(f"cannot set {self.name} to {value!r:.40}", because)
+        return plain
 
-def _parsed(name: str, raw: str, default: Any) -> Any:
-    """Return the environment's value, in the type of the default."""
-    try:
-        return type(default)(raw)
-    except ValueError:
-        because = f"the environment says {name}={raw!r}"
-        hint = f"a number, such as {default}, or no {name} at all"
-        raise WorkbenchError(
-            f"the setting {name} is not a number", because, hint
-        ) from None
+    def _parsed(self, raw: str) -> Any:
+        """Return the environment's value, in the type of the default."""
+        where = f"the environment says {self.name}={raw!r}"
+        try:
+            return self.checked(type(self.default)(raw))
+        except ValueError:
+            hint = f"a number, such as {self.default}, or no {self.name} at all"
+            what = f"the setting {self.name} is not a number"
+            raise WorkbenchError(what, where, hint) from None
+        except WorkbenchError as error:
+            raise WorkbenchError(error.what, f"{where}, and {error.because}") from None
 
 
-DEV = Setting("DEV", "")
-"""The device of tensors without a `device` argument; "" means the best available one."""
+_FLOATS = ("float16", "half", "bfloat16", "float32", "float", "float64", "double")
+_INTS = (
+    *("int8", "char", "int16", "short", "int32", "int", "int64", "long"),
+    *("uint8", "uchar", "uint16", "ushort", "uint32", "uint", "uint64", "ulong"),
+)
 
-DEBUG = Setting("DEBUG", 0)
-"""From 2 on, a line for every kernel that runs."""
+DEV = Setting(
+    "DEV",
+    "",
+    'the device of tensors without a device argument; "" is the best one here',
+)
+DEBUG = Setting("DEBUG", 0, """what is printed on stderr, each level with those below it
+1 devices as they open, schedules, captures of TinyJit, searches of BEAM
+2 a line for every kernel that runs
+3 the loops of each kernel that is compiled
+4 its opts and its source
+5 its linear program
+6 its machine code
+7 its passes, with their seconds and how often their rules fired""")  # fmt: skip
+NOOPT = Setting("NOOPT", 0, "1: kernels run without opts", (0, 1))
+BEAM = Setting(
+    "BEAM", 0, "the width of a search for the opts of each kernel that runs; 0: no search;"
+    " what was found is cached, and is used again",
+)  # fmt: skip
+JIT = Setting("JIT", 1, "0: TinyJit only calls its function; 1 or 2: it captures and replays",
+    (0, 1, 2))  # fmt: skip
+DEFAULT_FLOAT = Setting(
+    "DEFAULT_FLOAT", "float32", "the dtype of floats that name none", _FLOATS
+)
+DEFAULT_INT = Setting(
+    "DEFAULT_INT", "int32", "the dtype of integers that name none", _INTS
+)
+TRAINING = Setting(
+    "TRAINING", 0, "1: dropout drops, and normalisation takes the statistics of the batch", (0, 1)
+)  # fmt: skip
+NO_MEMORY_PLANNER = Setting(
+    "NO_MEMORY_PLANNER", 0, "1: each value on the way to a result has memory of its own; 0: they"
+    " share it, each for as long as it is read", (0, 1)
+)  # fmt: skip
+LIVE = Setting("LIVE", 2, """how a notebook shows explore
+2 the workbench, with prefetched measurements
+1 the workbench, which measures on request
+0 a static picture""", (0, 1, 2))  # fmt: skip
 
-LIVE = Setting("LIVE", 2)
-"""How a notebook shows `explore`: 2 the workbench, with prefetched measurements; 1 the workbench,
-which measures on request; 0 a static picture."""
+SETTINGS: dict[str, Setting] = {
+    s.name: s
+    for s in (
+        *(DEV, DEBUG, NOOPT, BEAM, JIT),
+        *(DEFAULT_FLOAT, DEFAULT_INT, TRAINING, NO_MEMORY_PLANNER, LIVE),
+    )
+}
 
-TRAINING = Setting("TRAINING", 0)
-"""1 while a model is trained: dropout drops, and normalisation uses the statistics of the batch."""
 
-NO_MEMORY_PLANNER = Setting("NO_MEMORY_PLANNER", 0)
-"""1 gives each value on the way to a result memory of its own; else they share it, each for as long
-as it is read."""
-
-_SETTINGS = {s.name: s for s in (DEV, DEBUG, LIVE, TRAINING, NO_MEMORY_PLANNER)}
+def settings_table() -> str:
+    """Return all settings as text: name, default, meaning."""
+    lines = []
+    for setting in SETTINGS.values():
+        first, *levels = setting.doc.splitlines()
+        lines.append(f"{setting.name:17} {setting.default!s:8} {first}")
+        lines += [f"{'':26} {level}" for level in levels]
+    return "\n".join(lines)
 
 
 class Context:
-    """Scope settings to a block: `with Context(DEV="PYTHON"):`.
+    """Scope settings to a block: `with Context(DEV="PYTHON"):`. The environment gives defaults.
 
-    Errors: WorkbenchError for a setting that does not exist, or a value of another type.
+    Errors: WorkbenchError for a setting that does not exist, or a value that it cannot have.
     """
 
     def __init__(self, **values: Any):
-        unknown = sorted(set(values) - set(_SETTINGS))
+        unknown = sorted(set(values) - set(SETTINGS))
         if unknown:
             raise WorkbenchError(
                 f"no setting {', '.join(unknown)}",
-                "Context takes the settings " + ", ".join(_SETTINGS),
+                "Context takes the settings " + ", ".join(SETTINGS),
             )
-        for name, value in values.items():
-            kind = type(_SETTINGS[name].default)
-            if not isinstance(value, kind):
-                because = f"it is of type {kind.__name__}, not {type(value).__name__}"
-                raise WorkbenchError(f"cannot set {name}", because)
-        self._values = values
+        self._values = {n: SETTINGS[n].checked(value) for n, value in values.items()}
         self._tokens: list[tuple[Setting, Token[Any]]] = []
 
     def __enter__(self) -> Context:
         for name, value in self._values.items():
-            setting = _SETTINGS[name]
+            setting = SETTINGS[name]
             self._tokens.append((setting, setting.set(value)))
         return self
 
@@ -97,3 +159,6 @@ class Context:
         while self._tokens:
             setting, token = self._tokens.pop()
             setting.reset(token)
+
+
+Context.__doc__ = f"{Context.__doc__}\n{indent(settings_table(), '    ')}\n"

@@ -10,13 +10,17 @@ and rounded, and sums are made in float32.
 
 from __future__ import annotations
 
+import builtins
 import math
 import struct
 from collections.abc import Callable
 from functools import cache
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 import numpy as np
+
+from workbench.base.context import DEFAULT_FLOAT, DEFAULT_INT
+from workbench.base.errors import DTypeError
 
 Kind = Literal["bool", "int", "uint", "float", "index", "void"]
 Const = bool | int | float
@@ -192,8 +196,31 @@ def _rebuild(name: str, count: int) -> DType:
     return dtypes.named(name).vec(count)
 
 
-class dtypes:
-    """The element types by name, with the short names people know as aliases."""
+class _Defaults(type):
+    """The dtypes of numbers that name none, as the settings DEFAULT_FLOAT and DEFAULT_INT say."""
+
+    @property
+    def default_float(cls) -> DType:
+        """The dtype of floats; float32 unless the setting DEFAULT_FLOAT is another."""
+        return _named(DEFAULT_FLOAT.value)
+
+    @property
+    def default_int(cls) -> DType:
+        """The dtype of integers; int32 unless the setting DEFAULT_INT is another."""
+        return _named(DEFAULT_INT.value)
+
+
+@cache
+def _named(name: str) -> DType:
+    dtype: DType = vars(dtypes)[name]
+    return dtype
+
+
+class dtypes(metaclass=_Defaults):
+    """The element types by name, with the short names people know as aliases.
+
+    `floats`, `ints`, `sints` (signed), `uints` and `all` are those of a kind.
+    """
 
     bool: Final = DType("bool", "bool", 1)
     int8: Final = DType("int8", "int", 8)
@@ -215,8 +242,11 @@ class dtypes:
     uchar, ushort, uint, ulong = uint8, uint16, uint32, uint64
     half, float, double = float16, float32, float64
 
-    default_float: Final = float32
-    default_int: Final = int32
+    sints: Final = (int8, int16, int32, int64)
+    uints: Final = (uint8, uint16, uint32, uint64)
+    ints: Final = (*uints, *sints)
+    floats: Final = (float16, bfloat16, float32, float64)
+    all: Final = (bool, *ints, *floats)
 
     @staticmethod
     def named(name: str) -> DType:
@@ -228,6 +258,61 @@ class dtypes:
     def from_numpy(dtype: np.dtype[np.generic]) -> DType:
         """Return the dtype of a numpy type; KeyError (with its name) if we have none."""
         return _BY_NAME[dtype.name]
+
+    @staticmethod
+    def is_float(dtype: DType) -> builtins.bool:
+        """Return whether values are floats, of any size."""
+        return dtype.is_float
+
+    @staticmethod
+    def is_int(dtype: DType) -> builtins.bool:
+        """Return whether values are integers; bool is not."""
+        return dtype.is_int
+
+    @staticmethod
+    def is_unsigned(dtype: DType) -> builtins.bool:
+        """Return whether values are integers of 0 or more."""
+        return dtype.kind == "uint"
+
+    @staticmethod
+    def is_bool(dtype: DType) -> builtins.bool:
+        """Return whether values are bools."""
+        return dtype.is_bool
+
+    @staticmethod
+    def finfo(dtype: DType) -> tuple[builtins.int, builtins.int]:
+        """Return how many bits the exponent and the fraction of a float have.
+
+        Errors: DTypeError for other types. `DType.min`, `.max` are the ends of its range.
+        """
+        if not dtype.is_float:
+            raise DTypeError(
+                f"{dtype} has no exponent", "only floats have", "dtype.min, dtype.max"
+            )
+        return dtype.bits - 1 - dtype.fraction_bits, dtype.fraction_bits
+
+    @staticmethod
+    def from_py(value: Any) -> DType:
+        """Return the dtype of a tensor of a Python number, or of a (nested) list of them.
+
+        Errors: DTypeError for other values.
+        """
+        numbers = [value]
+        while any(isinstance(n, list | tuple) for n in numbers):
+            numbers = [
+                n
+                for each in numbers
+                for n in (each if isinstance(each, list | tuple) else (each,))
+            ]
+        kinds = {type(n) for n in numbers}
+        if not kinds <= {builtins.bool, builtins.int, builtins.float}:
+            raise DTypeError(
+                f"no dtype is that of {value!r:.40}",
+                "it is found for Python's bools, ints and floats, and lists of them",
+            )
+        if not kinds or builtins.float in kinds:
+            return dtypes.default_float
+        return dtypes.default_int if builtins.int in kinds else dtypes.bool
 
     @staticmethod
     def of(value: Const) -> DType:

@@ -9,6 +9,7 @@ import platform
 import re
 from collections.abc import Iterator
 
+from workbench.base.context import settings_table
 from workbench.base.errors import WorkbenchError
 from workbench.base.libraries import library
 
@@ -37,6 +38,8 @@ def _findings() -> Iterator[str]:
     yield from _speeds()
     yield from _devices()
     yield f"cache       {_cache()}"
+    yield "settings    of the environment, and of `with Context(DEBUG=2):`"
+    yield settings_table()
 
 
 def _speeds() -> Iterator[str]:

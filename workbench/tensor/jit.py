@@ -18,10 +18,12 @@ import numpy as np
 
 from workbench import engine
 from workbench.backends.buffer import Buffer
+from workbench.base.context import JIT
 from workbench.base.dtypes import DType
 from workbench.base.errors import JitError
 from workbench.base.forking import free_rlock
 from workbench.base.unpicklable import Unpicklable
+from workbench.debug import say
 from workbench.ir.node.constants import is_known
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.shapes import Shape
@@ -135,6 +137,8 @@ class TinyJit(Unpicklable, Generic[P, R]):
         if (
             engine.is_capturing()
         ):  # another function captures this one's kernels with its own
+            return self._function(*args, **kwargs)
+        if not JIT.value:
             return self._function(*args, **kwargs)
         state = self._state
         with state.lock:
@@ -309,6 +313,7 @@ def _capture(
     reads = [node for node in memory if captured.reads(node)]
     rewritten = {captured.root(_computed(m.value)) for _, m in state.written}
     replay = Replay(captured, [*inputs, *reads], nodes, rewritten)
+    say(1, f"TinyJit: {name} captured, {replay.count} kernels and copies")
     for place, stand_in in changed_inputs.items():
         arguments[place].assign(stand_in)
     outline = _outline(result)

@@ -1,0 +1,74 @@
+"""What the setting DEBUG prints on stderr, a level each (`base/context.py` has the table).
+
+Level 2, the line for each kernel that runs, is in `counters.py`.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from collections.abc import Sequence
+from functools import cache
+from typing import Any
+
+from workbench.backends.contract import DeviceInfo
+from workbench.base.context import DEBUG
+from workbench.base.trace import PassRecord
+from workbench.ir.node.uop import UOp
+from workbench.ir.opt.opt import axes
+from workbench.ir.schedule.item import ScheduleItem
+from workbench.ir.text.readable import to_expr
+
+_ALL_PASSES = 7
+"""The level that needs the records of the passes."""
+
+
+def say(level: int, text: str) -> None:
+    """Print `text` where DEBUG is `level` or more."""
+    if DEBUG.value >= level:
+        print(text, file=sys.stderr)
+
+
+def needs_records() -> bool:
+    """Whether the passes of a compilation are printed."""
+    return bool(DEBUG.value >= _ALL_PASSES)
+
+
+def say_scheduled(items: Sequence[ScheduleItem], seconds: float) -> None:
+    """Print how many kernels and copies a schedule has."""
+    if DEBUG.value < 1 or not items:
+        return
+    kernels = sum(item.kernel is not None for item in items)
+    copies = len(items) - kernels
+    say(1, f"schedule: {kernels} kernels, {copies} copies, {seconds * 1e3:.2f} ms")
+
+
+def say_compiled(
+    info: DeviceInfo, kernel: UOp, stages: Any, records: Sequence[PassRecord] = ()
+) -> None:
+    """Print a kernel that was compiled, with each level a stage more, and at the first one its
+    device. `stages` are those of `pipeline.py`."""
+    if DEBUG.value >= 1:
+        _say_device(info)
+    if DEBUG.value < 3:
+        return
+    say(3, f"{info.name} {kernel.arg.name}\n{to_expr(stages.tree)}")
+    shape = " ".join(f"{a.name}={a.size}" for a in axes(kernel))
+    say(4, f"opts: {shape}\n{stages.source.text}")
+    say(5, to_expr(stages.linear))
+    if DEBUG.value >= 6:
+        code = getattr(stages.program, "assembly", None)
+        say(6, f"{info.name} has no machine code" if code is None else str(code))
+    for record in records:
+        say(_ALL_PASSES, _line(record))
+
+
+@cache
+def _say_device(info: DeviceInfo) -> None:
+    say(1, f"device {info.name}: {info.about}")
+
+
+def _line(record: PassRecord) -> str:
+    fired = Counter(str(match.rule) for match in record.matches)
+    rules = ", ".join(f"{name} {count}" for name, count in fired.most_common())
+    return f"pass {record.name:24} {record.seconds * 1e3:8.2f} ms  {rules}"
