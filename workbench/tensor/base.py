@@ -32,7 +32,8 @@ from workbench.tensor.operands.broadcast import (
     cast_to,
     constant,
     matched,
-    promoted,
+    promoted_operands,
+    scalar_dtype,
     weak_dtype,
 )
 from workbench.tensor.operands.literal import as_dtype, literal
@@ -59,7 +60,8 @@ class Base(Methods):
     """A tensor's node, dtype, shape and device, and how operands become nodes."""
 
     __slots__ = (
-        "__weakref__", "_device", "_grad_state", "_memory", "_uop", "_version", "derivation"
+        "__weakref__", "_device", "_grad_state", "_is_weak", "_memory", "_uop", "_version",
+        "derivation",
     )  # fmt: skip
 
     # numpy leaves `array + tensor` to the tensor.
@@ -69,6 +71,7 @@ class Base(Methods):
     _memory: VersionedMemory | None  # None: no other tensor sees what is written to it
     _version: UOp | None  # the version of that memory that _uop is a view of
     _grad_state: GradientState | None  # None: nobody asked for a gradient
+    _is_weak: bool  # made of Python scalars alone, without a dtype
     _device: str | None  # None: a constant, which is on every device
     derivation: Derivation | None  # the user's lines that made it, or None
 
@@ -87,14 +90,16 @@ class Base(Methods):
             self._uop, self._device = _adopted(data, name, kind)
             if isinstance(data, Base) and self._uop is data.uop:
                 self._share(data)
+            self._is_weak = kind is None and isinstance(data, Base) and data._is_weak
         elif isinstance(data, Path):
             self._uop = opened(data, kind or dtypes.uint8)
-            self._device = f"{DISK}{data.resolve()}"
+            self._device, self._is_weak = f"{DISK}{data.resolve()}", False
             if name is not None:
                 self._uop, self._device = moved(self._uop, self._device, name)
         else:
             self._uop = literal(data, name or Device.DEFAULT, kind)
             self._device = name or _device_of(self.uop)
+            self._is_weak = kind is None and type(data) in (bool, int, float)
         _refuse_axes(self.uop)
         _alive[id(self)] = self
         self.derivation = None
@@ -107,7 +112,7 @@ class Base(Methods):
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle its graph with its data. In another process it has memory of its own."""
         state = self._grad_state
-        fields = (self._device, None if state is None else state.requires_grad)
+        fields = (self._device, state and state.requires_grad, self._is_weak)
         return _restored, (type(self), portable(self.uop), *fields)
 
     def __copy__(self) -> Self:
@@ -184,7 +189,7 @@ class Base(Methods):
     ) -> Self:
         """Return a tensor of `uop`, a node on `device`, without a line of the user's code."""
         tensor = object.__new__(cls)
-        tensor._uop, tensor._device = uop, device
+        tensor._uop, tensor._device, tensor._is_weak = uop, device, False
         tensor._memory = tensor._version = None
         tensor._grad_state = tensor.derivation = None
         _alive[id(tensor)] = tensor
@@ -201,7 +206,9 @@ class Base(Methods):
         if not gradients_flow():
             uop = detached(uop)
         tensor = self._on(uop, self._device)
+        tensor._is_weak = self._is_weak
         for other in others:
+            tensor._is_weak = tensor._is_weak and other._is_weak
             if other._device != tensor._device:
                 tensor._device = _common_device(tensor._device, other._device)
         if not uop.is_const:
@@ -241,7 +248,7 @@ class Base(Methods):
             return operand
         operand = plain(operand)
         if isinstance(operand, bool | int | float):
-            dtype = weak_dtype(self.dtype, operand)
+            dtype = weak_dtype(self.dtype, scalar_dtype(operand))
             return self._with(constant(dtype, operand, what))
         if isinstance(operand, np.ndarray):
             return type(self)(operand, device=self._device)
@@ -257,10 +264,15 @@ class Base(Methods):
         """Return the nodes of both operands in one dtype and shape, this one's first (`reverse`:
         last), and `operand` as a tensor."""
         other = self._lift(operand, what)
-        mine, others = matched(what, *promoted(self.uop, other.uop))
+        mine, others = matched(what, *promoted_tensors(what, self, other))
         if flag(reverse, "reverse"):
             return others, mine, other
         return mine, others, other
+
+
+def promoted_tensors(what: str, *tensors: Base) -> tuple[UOp, ...]:
+    """Return the nodes of tensors, all cast to the dtype that they promote to."""
+    return promoted_operands(what, [(t.uop, t._is_weak) for t in tensors])
 
 
 def _refuse_axes(uop: UOp) -> None:
@@ -292,6 +304,7 @@ def _restored(
     graph: Portable,
     device: str | None,
     requires_grad: bool | None,
+    is_weak: bool = False,
 ) -> Base:
     """Return the tensor of a pickled graph.
 
@@ -299,7 +312,9 @@ def _restored(
     """
     own = None if device is None else canonical(device)
     (uop,) = graph.restored()
-    return kind._on(uop, own, requires_grad)
+    tensor = kind._on(uop, own, requires_grad)
+    tensor._is_weak = is_weak
+    return tensor
 
 
 def _adopted(

@@ -12,11 +12,11 @@ from typing import Self, TypeVar
 from workbench.base.dtypes import DType, dtypes
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
-from workbench.tensor.base import Base, Operand
+from workbench.tensor.base import Base, Operand, promoted_tensors
 from workbench.tensor.elementwise.division import divided, remainder
 from workbench.tensor.elementwise.power import integer_power, power, whole_power
 from workbench.tensor.operands.arguments import flag, plain, text
-from workbench.tensor.operands.broadcast import cast_to, filled, matched, promoted
+from workbench.tensor.operands.broadcast import cast_to, filled, matched
 from workbench.tensor.operands.refuse import dtype_error
 
 T = TypeVar("T", bound=Base)
@@ -168,7 +168,9 @@ class Arithmetic(Base):
                 "a comparison: (t > 0).where(x, y), or (t != 0).where(x, y)",
             )
         yes, no = self._branches(x, y)
-        nodes = matched("choose between", self.uop, *promoted(yes.uop, no.uop))
+        nodes = matched(
+            "choose between", self.uop, *promoted_tensors("choose", yes, no)
+        )
         return self._with(UOp(Ops.WHERE, nodes[1].dtype, nodes), yes, no)
 
     def _branches(self, x: Operand, y: Operand) -> tuple[Self, Self]:

@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import Self
 
 from workbench.base.dtypes import DType, dtypes
+from workbench.ir.node.uop import UOp
 from workbench.tensor.base import Base
+from workbench.tensor.elementwise.reinterpretation import bits_as
 from workbench.tensor.files import is_file, reinterpreted
 from workbench.tensor.operands.broadcast import cast_to
 from workbench.tensor.operands.literal import as_dtype
-from workbench.tensor.operands.refuse import dtype_error
+from workbench.tensor.operands.refuse import dtype_error, shape_error
 
 
 class Casts(Base):
@@ -19,22 +21,42 @@ class Casts(Base):
 
     def cast(self, dtype: DType | str) -> Self:
         """Return the values as `dtype`. Floats truncate towards zero and saturate as integers."""
-        return self._with(cast_to(self.uop, as_dtype(dtype)))
+        return self._typed(cast_to(self.uop, as_dtype(dtype)))
 
     def bitcast(self, dtype: DType | str) -> Self:
-        """Return the bits read as `dtype`. Errors: DTypeError unless it is equally wide."""
+        """Return the bits read as `dtype`, the lowest byte of an element first.
+
+        Shapes: the last axis has more elements of a narrower type, fewer of a wider one; its bytes
+        stay. Errors: ShapeError where they are not whole elements of `dtype`; DTypeError between
+        bools and other types.
+        """
         kind = as_dtype(dtype)
         if kind is self.dtype:
             return self
         if is_file(self._device):
             return self._with(reinterpreted(self.uop, kind))
-        if kind.bits != self.dtype.bits:
+        if kind.is_bool or self.dtype.is_bool:
             raise dtype_error(
                 f"cannot bitcast {self.dtype} to {kind}",
-                f"one has {self.dtype.bits} bits and the other {kind.bits}",
+                "most bits of a bool's byte have no meaning",
                 f".cast(dtypes.{kind}) to convert the values",
             )
-        return self._with(self.uop.bitcast(kind))
+        own, size = self.dtype.itemsize, self.shape[-1] if self.ndim else 1
+        if own != kind.itemsize and (not self.ndim or size * own % kind.itemsize):
+            raise shape_error(
+                f"cannot bitcast {self.dtype} of shape {self.shape} to {kind}",
+                f"the last axis has {size * own} bytes, and an element {kind.itemsize}"
+                if self.ndim
+                else "a scalar has no last axis, whose size would change",
+                ".reshape(1) first" if not self.ndim else "",
+            )
+        return self._typed(bits_as(self.uop, kind))
+
+    def _typed(self, value: UOp) -> Self:
+        """Return a tensor whose dtype the user named."""
+        tensor = self._with(value)
+        tensor._is_weak = False
+        return tensor
 
     def half(self) -> Self:
         """Return the values as float16; what is too large is infinite."""

@@ -11,11 +11,11 @@ import numpy as np
 from workbench.base.dtypes import dtypes
 from workbench.ir.node.shapes import Shape
 from workbench.ir.node.uop import UOp
-from workbench.tensor.base import Base
+from workbench.tensor.base import Base, promoted_tensors
 from workbench.tensor.movement.movement import padded
 from workbench.tensor.operands.arguments import short, whole
 from workbench.tensor.operands.axes import one_axis, sizes
-from workbench.tensor.operands.broadcast import expanded, promoted
+from workbench.tensor.operands.broadcast import expanded
 from workbench.tensor.operands.refuse import axis_error, dtype_error, shape_error
 
 MOST_PIECES = 1 << 20
@@ -37,7 +37,7 @@ class Joining(Base):
         first = tensors[0]
         axis = one_axis(dim, first.ndim, "cat")
         _check_joined([t.shape for t in tensors], axis)
-        values = promoted(*[t.uop for t in tensors])
+        values = promoted_tensors("join", *tensors)
         return first._with(joined(values, axis), *tensors[1:])
 
     def stack(self, *args: Self, dim: int = 0) -> Self:

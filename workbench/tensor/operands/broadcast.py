@@ -1,12 +1,14 @@
 """Promotion of operands to one dtype, and broadcasting to one shape.
 
-Arrays promote by `dtypes.promote`. Python scalars are weak: they take the dtype of the tensor
-beside them, unless they are of a higher kind (bool < int < float), and then the default dtype
-of that kind. An int out of range of the tensor's dtype is an error, as in numpy 2; wrapped, it
-would be another number.
+Arrays promote by `dtypes.promote`. Python scalars are weak, and so are tensors that were made of
+them alone without a dtype: they take the dtype of the tensor beside them, unless they are of a
+higher kind (bool < int < float), and then the default dtype of that kind. An int out of range of
+the tensor's dtype is an error, as in numpy 2; wrapped, it would be another number.
 """
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 from workbench.base.dtypes import Const, DType, dtypes, promote
 from workbench.ir.node.ops import Ops
@@ -16,17 +18,17 @@ from workbench.tensor.operands.refuse import dtype_error, shape_error
 
 
 def scalar_dtype(value: Const) -> DType:
-    """Return the dtype of a Python scalar on its own: int64 where int32 is too small.
+    """Return the dtype of a Python scalar on its own; an integer that the default one does not hold
+    has the first of int32, int64 and uint64 that does.
 
     Errors: DTypeError if an int does not fit 64 bits.
     """
     dtype = dtypes.of(value)
-    if dtype is not dtypes.int32 or dtype.min <= value <= dtype.max:
+    if not dtype.is_int:
         return dtype
-    if dtypes.int64.min <= value <= dtypes.int64.max:
-        return dtypes.int64
-    if 0 <= value <= dtypes.uint64.max:
-        return dtypes.uint64
+    for kind in (dtype, dtypes.int32, dtypes.int64, dtypes.uint64):
+        if kind.min <= value <= kind.max:
+            return kind
     raise dtype_error(
         f"cannot use the integer {value}",
         "it does not fit 64 bits",
@@ -48,13 +50,13 @@ def constant(dtype: DType, value: Const, what: str) -> UOp:
     return UOp.const(dtype, value)
 
 
-def weak_dtype(dtype: DType, value: Const) -> DType:
-    """Return the dtype that a tensor of `dtype` and the Python scalar `value` promote to."""
-    alone = scalar_dtype(value)
+def weak_dtype(dtype: DType, alone: DType) -> DType:
+    """Return the dtype that a tensor of `dtype` promotes to with a scalar. Alone the scalar has the
+    dtype `alone`; it counts only where that is of a higher kind (bool < int < float)."""
     if alone.is_bool or dtype.is_float:
         return dtype
     if alone.is_float:
-        return dtypes.default_float
+        return alone
     return alone if dtype.is_bool else dtype
 
 
@@ -77,6 +79,26 @@ def promoted(*values: UOp) -> tuple[UOp, ...]:
     for value in values[1:]:
         dtype = promote(dtype, value.dtype)
     return tuple(cast_to(value, dtype) for value in values)
+
+
+def promoted_operands(
+    what: str, operands: Sequence[tuple[UOp, bool]]
+) -> tuple[UOp, ...]:
+    """Return values, each with whether it is weak, all cast to the dtype that they promote to.
+
+    Errors: DTypeError for a weak integer that the others' dtype does not hold; `what` names the
+    operation.
+    """
+    strong = [value for value, is_weak in operands if not is_weak]
+    if len(strong) in (0, len(operands)):
+        return promoted(*[value for value, _ in operands])
+    dtype = promoted(*strong)[0].dtype
+    for value, is_weak in operands:
+        dtype = weak_dtype(dtype, value.dtype) if is_weak else dtype
+    return tuple(
+        constant(dtype, value.arg, what) if value.is_const else cast_to(value, dtype)
+        for value, _ in operands
+    )
 
 
 def matched(what: str, *values: UOp) -> tuple[UOp, ...]:
