@@ -1,0 +1,82 @@
+"""multinomial and randperm: tinygrad's indices after the same seeds, and how often each comes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from workbench.base.dtypes import dtypes
+from workbench.base.errors import DTypeError, ShapeError
+from workbench.tensor import Tensor
+
+pytestmark = pytest.mark.usefixtures("device")
+
+# fmt: off
+RECORDED: list[dict[str, Any]] = [
+    {"perm6": [0, 4, 5, 1, 3, 2], "perm7": [0, 6, 1, 5, 4, 2, 3], "one": [3],
+     "many": [1, 1, 3, 3, 2, 2, 1], "some": [3, 0, 2],
+     "rows": [[0, 2, 2, 1], [0, 2, 0, 0]], "few": [[2, 1], [0, 1]]},
+    {"perm6": [5, 0, 1, 3, 4, 2], "perm7": [4, 0, 6, 2, 1, 3, 5], "one": [1],
+     "many": [1, 3, 2, 3, 0, 3, 2], "some": [3, 2, 1],
+     "rows": [[0, 1, 0, 1], [1, 1, 2, 1]], "few": [[2, 1], [1, 0]]},
+    {"perm6": [3, 5, 2, 4, 1, 0], "perm7": [0, 1, 5, 3, 4, 6, 2], "one": [3],
+     "many": [1, 1, 3, 2, 3, 1, 3], "some": [2, 3, 0],
+     "rows": [[0, 2, 2, 2], [0, 0, 0, 2]], "few": [[1, 0], [1, 0]]},
+    {"perm6": [1, 2, 4, 3, 0, 5], "perm7": [5, 2, 4, 0, 6, 1, 3], "one": [3],
+     "many": [2, 3, 0, 3, 1, 0, 2], "some": [2, 3, 1],
+     "rows": [[1, 0, 1, 1], [1, 2, 0, 0]], "few": [[0, 2], [2, 0]]},
+]  # fmt: on
+"""What tinygrad 0.14 returns after the seeds 0, 1, .."""
+
+
+@pytest.mark.parametrize("seed", range(len(RECORDED)))
+def test_as_in_tinygrad(seed: int) -> None:
+    weights, matrix = Tensor([1, 2, 3, 4]), Tensor([[1.0, 2, 3], [3, 2, 1]])
+    calls = {
+        "perm6": lambda: Tensor.randperm(6),
+        "perm7": lambda: Tensor.randperm(7),
+        "one": weights.multinomial,
+        "many": lambda: weights.multinomial(7, True),
+        "some": lambda: weights.multinomial(3),
+        "rows": lambda: matrix.multinomial(4, True),
+        "few": lambda: matrix.multinomial(2),
+    }
+    for name, call in calls.items():
+        Tensor.manual_seed(seed)
+        result = call()
+        assert result.dtype is dtypes.int32
+        assert result.tolist() == RECORDED[seed][name], name
+
+
+def test_how_often_each_comes() -> None:
+    Tensor.manual_seed(1)
+    index = Tensor([1.0, 0, 3, 4]).multinomial(8000, replacement=True).numpy()
+    shares = np.bincount(index, minlength=4) / 8000
+    np.testing.assert_allclose(shares, [0.125, 0, 0.375, 0.5], atol=0.02)
+    first = Tensor([[1.0, 3.0]] * 4000).multinomial(2).numpy()
+    assert (np.sort(first, axis=1) == [0, 1]).all()
+    assert abs(first[:, 0].mean() - 0.75) < 0.03
+    order = Tensor.randperm(500).numpy()
+    assert sorted(order) == list(range(500))
+    assert (order != np.arange(500)).any()
+
+
+def test_sizes_and_refusals() -> None:
+    assert Tensor.randperm(0).shape == (0,)
+    assert Tensor.randperm(1).tolist() == [0]
+    assert Tensor.randperm(3, dtype="float32").dtype is dtypes.float32
+    weights = Tensor([1.0, 2])
+    for call, text in (
+        (lambda: Tensor.randperm(-1), "n = -1 is too small"),
+        (lambda: weights.multinomial(0), "num_samples = 0 is too small"),
+        (lambda: weights.multinomial(3), "cannot draw 3 of 2 elements"),
+        (lambda: weights.reshape(1, 1, 2).multinomial(), "one row, or several"),
+        (lambda: Tensor(1.0).multinomial(), "one row, or several"),
+        (lambda: Tensor.zeros(2, 0).multinomial(), "of one weight or more"),
+    ):
+        with pytest.raises(ShapeError, match=text):
+            call()
+    with pytest.raises(DTypeError):
+        weights.multinomial(1, replacement=2.5)  # type: ignore[arg-type]
