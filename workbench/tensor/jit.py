@@ -40,7 +40,7 @@ from workbench.tensor.captured_state import (
     memory_by_buffer,
     tensor_of,
 )
-from workbench.tensor.creation.random import draw_count
+from workbench.tensor.creation.random import Keys, noting_draws
 from workbench.tensor.movement.movement import reshaped
 from workbench.tensor.nest import (
     HOLE,
@@ -71,8 +71,10 @@ class TinyJit(Unpicklable, Generic[P, R]):
     so that earlier results are unchanged. A result that is a view of an input is a view of the new
     input.
 
-    Errors: JitError where the function runs no kernel, draws random numbers or reads values, and
-    where a later call does not fit.
+    Random numbers are drawn anew at each call: the same ones that the function would draw.
+
+    Errors: JitError where the function runs no kernel or reads values, and where a later call does
+    not fit.
     Also known as: tinygrad's TinyJit; CUDA graphs.
 
     >>> double = TinyJit(lambda x: x * 2)
@@ -185,10 +187,11 @@ class _Captured:
         name: str,
         state: CapturedState,
         written: dict[int, int],
+        draws: list[Keys],
     ):
         self.replay, self._kinds, self._others = replay, kinds, others
         self._result, self._name = result, name
-        self._state, self._written = state, written
+        self._state, self._written, self._draws = state, written, draws
         is_flat = others == ((HOLE,) * len(kinds), {})
         self._flat = [Tensor] * len(kinds) if is_flat else None
         self._inputs_before: list[UOp] = []
@@ -206,7 +209,9 @@ class _Captured:
         inputs = self._inputs(args, kwargs)
         if [tensor.uop for tensor in inputs] != self._inputs_before:
             self._look(inputs)
-        outputs = self.replay([*self._memory, *self._state.before(self._memory)])
+        state = self._state.before(self._memory)
+        keys = [draw.renew() for draw in self._draws]
+        outputs = self.replay([*self._memory, *state, *keys])
         nodes = self._state.after(outputs)
         for place, result in self._written.items():
             tensor = inputs[place]
@@ -287,16 +292,13 @@ def _capture(
     memory = memory_by_buffer()
     stand_ins = [Tensor(node) for node in inputs]
     own_args, own_kwargs = with_tensors((args, kwargs), iter(stand_ins))
-    before = draw_count()
-    with engine.capturing() as captured, noting_writes() as written:
+    with (
+        engine.capturing() as captured,
+        noting_writes() as written,
+        noting_draws() as draws,
+    ):
         result = function(*own_args, **own_kwargs)
         outputs = _realize(result, written)
-    if draw_count() != before:
-        raise JitError(
-            f"cannot capture {name}",
-            "it draws random numbers, and a replay would draw the same ones each time",
-            "draw them outside of the function, and give them to it",
-        )
     if not captured.items:
         raise JitError(
             f"cannot capture {name}",
@@ -310,15 +312,16 @@ def _capture(
     state = captured_state(captured, memory, written, len(nodes))
     nodes += [_computed(m.value) for _, m in state.written]
     kinds = [_kind(t) for t in arguments]
+    keys = [draw.node for draw in draws]
     reads = [node for node in memory if captured.reads(node)]
     rewritten = {captured.root(_computed(m.value)) for _, m in state.written}
-    replay = Replay(captured, [*inputs, *reads], nodes, rewritten)
+    replay = Replay(captured, [*inputs, *reads, *keys], nodes, rewritten)
     say(1, f"TinyJit: {name} captured, {replay.count} kernels and copies")
     for place, stand_in in changed_inputs.items():
         arguments[place].assign(stand_in)
     outline = _outline(result)
     return _Captured(
-        replay, kinds, others, outline, name, state, written_inputs
+        replay, kinds, others, outline, name, state, written_inputs, draws
     ), result
 
 

@@ -1,4 +1,5 @@
-"""multinomial and randperm: tinygrad's indices after the same seeds, and how often each comes."""
+"""multinomial and randperm: tinygrad's indices after the same seeds, and how often each comes;
+draws in a TinyJit."""
 
 from __future__ import annotations
 
@@ -7,9 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from workbench.base.context import Context
 from workbench.base.dtypes import dtypes
 from workbench.base.errors import DTypeError, ShapeError
 from workbench.tensor import Tensor
+from workbench.tensor.jit import TinyJit
 
 pytestmark = pytest.mark.usefixtures("device")
 
@@ -80,3 +83,23 @@ def test_sizes_and_refusals() -> None:
             call()
     with pytest.raises(DTypeError):
         weights.multinomial(1, replacement=2.5)  # type: ignore[arg-type]
+
+
+def test_replays_draw_what_the_function_would() -> None:
+    unused = []
+
+    def function(x: Tensor) -> tuple[Tensor, ...]:
+        unused.append(Tensor.rand(5))
+        dropped = x.dropout(0.5)
+        return x + Tensor.rand(3), Tensor.randn(2, dtype="float64"), dropped
+
+    x, jit = Tensor([0.5, 1.0, 2.0]).realize(), TinyJit(function)
+    with Context(TRAINING=1):
+        for seed in (5, 5, 6):
+            results = []
+            for call in (function, jit):
+                Tensor.manual_seed(seed)
+                results.append([[t.tolist() for t in call(x)] for _ in range(4)])
+            assert results[0] == results[1]
+            assert results[0][2] != results[0][3]
+    assert jit.count > 0

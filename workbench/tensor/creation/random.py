@@ -8,13 +8,18 @@ the same kernel.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
 
+from workbench.backends.buffer import Buffer
 from workbench.backends.device import Device
 from workbench.base.dtypes import DType, dtypes
+from workbench.engine import memory_of
 from workbench.ir.functions.formulas import cos_of_turns
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.shapes import Shape
@@ -33,11 +38,34 @@ Draw = Callable[[UOp, int], UOp]
 """The values of a draw, of shape (count,), of its keys and its count."""
 
 _stream = Stream()
+_draws: ContextVar[list[Keys] | None] = ContextVar("draws", default=None)
 
 
-def draw_count() -> tuple[int, int]:
-    """Return the seed, and the number of random words drawn since it was set."""
-    return _stream.seed, _stream.position
+@dataclass(frozen=True, slots=True)
+class Keys:
+    """The keys of one draw of `count` words: a BUFFER of the host."""
+
+    node: UOp
+    device: str
+    count: int
+
+    def renew(self) -> Buffer:
+        """Return its memory, with the keys of the next words of the stream."""
+        memory = memory_of(self.node)
+        keys = _stream.take(self.device, self.count)
+        memory.array[:] = np.array(keys, np.uint32).reshape(-1)
+        return memory
+
+
+@contextmanager
+def noting_draws() -> Iterator[list[Keys]]:
+    """List the keys of all draws in the block, in their order."""
+    draws: list[Keys] = []
+    token = _draws.set(draws)
+    try:
+        yield draws
+    finally:
+        _draws.reset(token)
 
 
 class Random(Creation):
@@ -246,13 +274,15 @@ class Random(Creation):
         `source`."""
         empty = cls.full(shape, 0, kind, device)  # raises for a bad shape
         count = empty.numel()
-        keys = _stream.take(
-            canonical(Device.DEFAULT if device is None else device),
-            _word_count(count, source),
-        )
+        place = canonical(Device.DEFAULT if device is None else device)
+        words = _word_count(count, source)
+        keys = _stream.take(place, words)
         if not count:
             return empty
-        start = cls(np.array(keys, np.uint32).reshape(-1), device)
+        start = cls(np.array(keys, np.uint32).reshape(-1), place)
+        draws = _draws.get()
+        if draws is not None:
+            draws.append(Keys(start.uop.src[0], place, words))
         value = reshaped(values(start.uop, count), shape)
         if is_stored:
             value = UOp(Ops.CONTIGUOUS, kind, (value,))
