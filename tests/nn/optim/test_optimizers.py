@@ -251,6 +251,19 @@ def test_a_rate_is_a_tensor_that_may_be_assigned() -> None:
     assert weight.tolist() == [0.5]
 
 
+def test_state_may_be_on_another_device() -> None:
+    params, steps = draws([(4, 3)], 2)
+    (want,) = run(lambda p: optim.AdamW(p, weight_decay=0.3), params, steps)
+    weight = Tensor(params[0])
+    optimizer = optim.AdamW([weight], weight_decay=0.3, device="PYTHON")
+    with Tensor.train():
+        for (grad,) in steps:
+            weight.grad = Tensor(grad)
+            optimizer.step()
+    assert optimizer.m[0].device == "PYTHON" and weight.device != "PYTHON"
+    np.testing.assert_allclose(weight.numpy(), want, rtol=1e-6)
+
+
 def test_a_group_is_its_optimizers() -> None:
     a, b = Tensor([1.0]), Tensor([1.0])
     group = optim.OptimizerGroup(optim.SGD([a], 0.5), optim.SGD([b], 0.25))

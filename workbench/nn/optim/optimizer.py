@@ -63,7 +63,7 @@ class Optimizer:
         """Make the parameters, and the state, what they are after a step, and return them: nothing
         is computed before they are realized."""
         gradients = self._gradients()
-        params = [param.detach() for param in self.params]
+        params = [param.detach().to(self.device) for param in self.params]
         if self.fused:
             flat = [
                 Tensor.cat(*[t.flatten() for t in each]) for each in (params, gradients)
@@ -77,8 +77,8 @@ class Optimizer:
             steps = self._step(params, gradients)
         for param, before, step in zip(self.params, params, steps, strict=True):
             # A step in float32 may be larger than half precision holds.
-            after = before.cast(step.dtype) - step.to(param.device)
-            param.assign(after.cast(param.dtype))
+            after = (before.cast(step.dtype) - step).cast(param.dtype)
+            param.assign(after.to(param.device))
         return [*self._state(), *self.params, *self.buffers]
 
     def _step(self, params: list[Tensor], grads: list[Tensor]) -> list[Tensor]:
