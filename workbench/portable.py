@@ -15,7 +15,7 @@ from workbench.backends.buffer import Buffer
 from workbench.backends.device import Device
 from workbench.backends.native.host_memory import HOST
 from workbench.base.dtypes import DType
-from workbench.engine import Array, buffer_on, host_buffer, read
+from workbench.engine import Array, buffer_on, host_buffer, read, without_detach
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.shapes import Shape
 from workbench.ir.node.uop import UOp
@@ -71,12 +71,14 @@ class Portable:
 
 
 def portable(*roots: UOp) -> Portable:
-    """Return a graph with the present contents of its memory.
+    """Return a graph with the present contents of its memory, and without DETACH: elsewhere it
+    stands for no leaf of this process.
 
     Errors: JitError while a function is captured: each replay would have the same.
     """
     places: dict[UOp, int] = {}
     nodes: list[Node | PickledMemory] = []
+    roots = tuple(without_detach(roots))
     for node in list(UOp.sink(*roots).toposort())[:-1]:
         places[node] = len(nodes)
         sources = tuple(places[source] for source in node.src)

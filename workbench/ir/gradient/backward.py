@@ -12,6 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from workbench.base.trace import derived_from
+from workbench.ir.gradient.custom import has_own_gradient
 from workbench.ir.gradient.table import GRADIENTS
 from workbench.ir.gradient.windows import rows_of, source_gradient
 from workbench.ir.node.constants import full
@@ -50,7 +51,9 @@ def backward(root: UOp, targets: Sequence[UOp], seed: UOp) -> Backward:
 
 
 def _backward(root: UOp, targets: frozenset[UOp], seed: UOp) -> Backward:
-    order = root.toposort(lambda n: n.op is not Ops.DETACH or n in targets)
+    order = root.toposort(
+        lambda n: n.op is not Ops.DETACH or n in targets or has_own_gradient(n)
+    )
     inner = leading_to(order, targets)
     result, pending = Backward(), {root: seed}
     for node in reversed(order):
@@ -79,7 +82,8 @@ def leading_to(order: Iterable[UOp], targets: frozenset[UOp]) -> set[UOp]:
         if node in targets:
             inner.add(node)
         elif node.op is Ops.DETACH:
-            continue
+            if any(s in inner for s in node.src[1:]):
+                inner.add(node)
         elif node.op is Ops.BITCAST:
             is_reached = node.src[0] in inner or node.src[0] in bits
             if is_reached:
@@ -106,6 +110,8 @@ def _shares(node: UOp, g: UOp, inner: set[UOp]) -> Iterable[tuple[UOp, UOp]]:
         # a formula of a bare constant would be a scalar, and fit beside no shape
         filled = [full(node.shape, s) if s.is_const else s for s in node.src]
         shares = rule(g, node, *filled)
+        if shares is None:
+            raise NoGradient(node)
         for source, share in zip(node.src, shares, strict=True):
             if share is not None and source in inner:
                 yield source, full(source.shape, share) if share.is_const else share

@@ -89,6 +89,6 @@ REDUCTIONS: dict[Ops, GradientRule] = {
 }
 
 
-def reduction(g: UOp, n: UOp, x: UOp) -> tuple[UOp | None, ...]:
+def reduction(g: UOp, n: UOp, x: UOp) -> tuple[UOp | None, ...] | None:
     """Return the gradient of a REDUCE_AXIS, by its combining op."""
     return REDUCTIONS[n.combines](g, n, x)

@@ -9,9 +9,9 @@ from workbench.ir.node import construct
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 
-GradientRule = Callable[..., tuple[UOp | None, ...]]
+GradientRule = Callable[..., tuple[UOp | None, ...] | None]
 """Called with `g`, the gradient of a node, the node, and its sources; returns the gradient of each
-source, in its shape and dtype, or None where nothing flows."""
+source, in its shape and dtype, or None where nothing flows; None, where there is no gradient."""
 
 
 def summed(g: UOp, axes: tuple[int, ...]) -> UOp:

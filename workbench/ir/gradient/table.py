@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from workbench.ir.gradient.arithmetic import ARITHMETIC
+from workbench.ir.gradient.custom import own_gradient
 from workbench.ir.gradient.functions import FUNCTIONS
 from workbench.ir.gradient.movement import MOVEMENT
 from workbench.ir.gradient.reductions import reduction
@@ -14,6 +15,7 @@ GRADIENTS: dict[Ops, GradientRule] = {
     **FUNCTIONS,
     **MOVEMENT,
     Ops.REDUCE_AXIS: reduction,
+    Ops.DETACH: own_gradient,
 }
 """An op of the tensor level whose result is a float and which is not here has no gradient: an
 error names it where one is asked for."""

@@ -256,7 +256,7 @@ OPS: dict[Ops, OpInfo] = {
     Ops.REDUCE_AXIS: Op(1, "t", "first", None, "axes combined to size 1; arg is (op, axes)"),
     Ops.CONTIGUOUS: Op(1, "t", "first", None, "asks that the value be stored"),
     Ops.COPY: Op(1, "t", "first", None, "the value on another device; arg is the device"),
-    Ops.DETACH: Op(1, "t", "first", None, "the value, without its gradient; arg: number of a leaf"),
+    Ops.DETACH: Op(None, "t", "first", None, "the first source, without its gradient; arg: leaf"),
     Ops.NEG: Op(1, _ALL, "first", _wrap(lambda a: -a), "minus a",
         label="negate", word="neg"),
     Ops.NOT: Op(1, _ALL, "first", np.invert, "not a; bitwise on integers",

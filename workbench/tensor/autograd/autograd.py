@@ -14,12 +14,14 @@ from workbench.ir.gradient.backward import Backward, NoGradient, backward
 from workbench.ir.node.constants import full
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
+from workbench.tensor.autograd.custom import custom_gradient
 from workbench.tensor.autograd.leaves import (
     GradientState,
     leads_to_leaf,
     leaf_node,
     leaf_of,
     leaves_below,
+    lets_through,
     new_leaf,
     number_of,
 )
@@ -153,8 +155,8 @@ class Autograd(Base):
             state.number = new_leaf(self)
             self._restate(self._leaf_node(self.uop))
         elif not is_leaf:
-            state.number = 0
-            if self.uop.op is Ops.DETACH:
+            number, state.number = state.number, 0
+            if self.uop.op is Ops.DETACH and self.uop.arg == number:
                 self._restate(self.uop.src[0])
         return self
 
@@ -166,6 +168,8 @@ class Autograd(Base):
     def detach(self) -> Self:
         """Return the same value, through which no gradient flows."""
         return self._view(detached(self.uop))
+
+    custom_gradient = staticmethod(custom_gradient)
 
     # modes
 
@@ -252,7 +256,7 @@ class Autograd(Base):
 
     def _nodes_of(self, targets: tuple[Self, ...]) -> list[list[UOp]]:
         """Return the nodes under this tensor that stand for each target."""
-        order = self.uop.toposort(lambda n: n.op is not Ops.DETACH)
+        order = self.uop.toposort(lets_through)
         nodes = [[n for n in order if n is t.uop or leaf_of(n) is t] for t in targets]
         if all(nodes):
             return nodes

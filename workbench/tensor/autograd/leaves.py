@@ -13,6 +13,7 @@ from itertools import count
 from typing import Any, Protocol
 from weakref import WeakKeyDictionary, WeakValueDictionary
 
+from workbench.ir.gradient.custom import has_own_gradient
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 
@@ -72,7 +73,7 @@ def number_of(tensor: Leaf) -> int:
 def leaves_below(root: UOp) -> Iterator[tuple[UOp, Leaf]]:
     """Yield the nodes under `root` that stand for leaves and that a gradient may reach, with the
     leaves."""
-    for node in root.toposort(_lets_through):
+    for node in root.toposort(lets_through):
         tensor = leaf_of(node) if node.op in _LEAVES else None
         if tensor is not None:
             yield node, tensor
@@ -86,9 +87,11 @@ def leads_to_leaf(root: UOp) -> bool:
 _LEAVES = frozenset({Ops.DETACH, Ops.BUFFER, Ops.COPY})
 
 
-def _lets_through(node: UOp) -> bool:
+def lets_through(node: UOp) -> bool:
     """Whether a gradient goes on below a node, or must be refused there: a bit cast has none."""
-    if node.op is Ops.DETACH or node.op is Ops.CAST and not node.dtype.is_float:
+    if node.op is Ops.DETACH:
+        return has_own_gradient(node)
+    if node.op is Ops.CAST and not node.dtype.is_float:
         return False
     return node.dtype.is_float or node.dtype.is_int
 
