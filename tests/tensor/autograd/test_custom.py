@@ -60,9 +60,7 @@ def test_in_another_process_there_is_no_function() -> None:
     x = leaf(1.2)
     again = pickle.loads(pickle.dumps(straight_through(x)))
     assert again.item() == 1.0
-    with pytest.raises(
-        GradientError, match=r"^(DETACH has no gradient|backward\(\) has)"
-    ):
+    with pytest.raises(GradientError, match=r"backward\(\) has no tensor"):
         again.sum().backward()
 
 
