@@ -16,6 +16,12 @@ from workbench.base.source import (
 from workbench.ir.node.uop import UOp
 
 
+class GradientStep(Derivation):
+    """The derivation of a gradient on the way: its calls are those of its forward."""
+
+    __slots__ = ()
+
+
 class GradientDerivation(Derivation):
     """The derivation of a gradient: the user's `calls` that asked for it, and, worked out when
     somebody looks, a derivation for each gradient on the way, with the calls of its forward.
@@ -39,7 +45,7 @@ class GradientDerivation(Derivation):
             calls_of = dict(calls_by_node(self._forward))
             pairs = ((g(), n()) for g, n in self._origins)
             steps = [
-                Derivation(gradient, calls_of[node])
+                GradientStep(gradient, calls_of[node])
                 for gradient, node in pairs
                 if gradient is not None and node in calls_of
             ]

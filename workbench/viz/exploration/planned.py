@@ -108,10 +108,17 @@ def _add_lines(
         replace(
             kernel,
             line=lines.nearest(item.nodes[0]),
+            title=_with_direction(kernel.title, item, lines),
             names=tuple([lines.name(b) for b in item.buffers]),
         )
         for kernel, item in zip(plan.kernels, computed, strict=True)
     ]
+
+
+def _with_direction(title: str, item: ScheduleItem, lines: UserLines) -> str:
+    """Return the title of a kernel; one that computes a gradient belongs to the backward."""
+    is_backward = any(map(lines.is_gradient, item.nodes))
+    return f"backward: {title}" if is_backward else title
 
 
 def _kernels(

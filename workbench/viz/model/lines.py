@@ -28,6 +28,7 @@ from workbench.base.trace import PassRecord
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 from workbench.ir.schedule.schedule import RANGEIFY, SIMPLIFY_TENSOR
+from workbench.tensor.autograd.lines import GradientDerivation, GradientStep
 from workbench.viz.model.ancestry import Ancestry
 from workbench.viz.names.names import Names
 
@@ -77,13 +78,19 @@ class UserLines:
         }
         """Per node its lines, each by itself and those that it called."""
         ends: set[UOp] = set()
+        forward: set[UOp] = set()
+        backward: set[UOp] = set()
         pieces = []
         for derivation in derivations_below(d for d in derivations if d is not None):
             node = derivation.node
             if node is None:  # it is below no root
                 continue
-            pieces.append((derivation.calls, nodes_between(node, ends)))
+            nodes = nodes_between(node, ends)
+            pieces.append((derivation.calls, nodes))
             ends.add(node)
+            is_gradient = isinstance(derivation, GradientStep | GradientDerivation)
+            (backward if is_gradient else forward).update(nodes)
+        self._forward, self._backward = forward, backward - forward
         pieces.sort(key=lambda piece: not _is_near(piece[0], viewer.calls))
         for calls, nodes in pieces:
             line = line_for_viewer(calls, viewer.calls)
@@ -112,6 +119,19 @@ class UserLines:
     def first(self, node: UOp) -> SourceLine | None:
         """Return the line of `node` that is shown; None where there is none."""
         return next(iter(self.of(node)), None)
+
+    def is_gradient(self, node: UOp) -> bool:
+        """Whether `node`, or the nearest node that it replaces of which that is known, is a
+        gradient: a kernel of it belongs to the backward."""
+        pending, visited = deque([node]), {node}
+        while pending:
+            one = pending.popleft()
+            if one in self._backward or one in self._forward:
+                return one in self._backward
+            sources = [c.source for c in self._ancestry.causes(one)]
+            pending.extend(s for s in sources if s not in visited)
+            visited.update(sources)
+        return False
 
     def nearest(self, node: UOp) -> SourceLine | None:
         """Return the line of `node` that is shown, or else of the nearest node below it."""
