@@ -1,14 +1,14 @@
 """The memory of a schedule: which values on the way share it, and how much is held at the peak.
 
 A value on the way lives from the item that computes it to the last one that reads it. Such values
-are pieces of one block a device, whose places are used again: a new value takes the smallest gap
-that it fits into, or the place of a value that dies with it, where the kernel reads each element of
-that one only at the index that it writes. Source of the idea: the memory planners of XLA and TVM.
+are pieces of one block a device, whose places are used again. A value takes the place of one that
+dies with it, where the kernel reads each element of that one only at the index that it writes; the
+places are packed, each into the smallest gap. Source of the idea: the memory planners of XLA and
+TVM.
 """
 
 from __future__ import annotations
 
-from bisect import insort
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -19,6 +19,10 @@ from workbench.base.dtypes import dtypes
 from workbench.ir.node.uop import UOp
 from workbench.ir.schedule.in_place import reads_where_it_writes
 from workbench.ir.schedule.item import ScheduleItem
+
+EXCESS = 1 / 16
+"""Part by which the peak of a block may exceed that of values apart: what these free is of many
+sizes, and the pool keeps it for values of the same ones."""
 
 
 class Piece(NamedTuple):
@@ -105,8 +109,9 @@ def plan_memory(
     is_kept: bool = False,
 ) -> MemoryPlan:
     """Return where the BUFFERs of values on the way, `inner`, are while `items` run: together in a
-    block, or, where less is held at the peak then, each in memory of its own that is freed with its
-    last reader. With `is_kept`, they keep their memory for the next run, so they are together.
+    block, or, where much less is held at the peak then, each in memory of its own that is freed
+    with its last reader. With `is_kept`, they keep their memory for the next run, so they are
+    together.
 
     `owner` is the BUFFER whose memory another one uses: itself for most. Units: bytes; a piece
     begins at a multiple of `alignment(device)`.
@@ -123,7 +128,8 @@ def plan_memory(
     blocks = _blocks(pieces)
     together = MemoryPlan(pieces, blocks, _usage(items, lives, blocks, owner))
     apart = MemoryPlan({}, {}, _usage(items, lives, {}, owner))
-    return together if is_kept or together.peak_bytes <= apart.peak_bytes else apart
+    most = apart.peak_bytes * (1 + EXCESS)
+    return together if is_kept or together.peak_bytes <= most else apart
 
 
 class MemoryBlocks:
@@ -154,6 +160,17 @@ class MemoryBlocks:
                 self._blocks.pop(device, None)
 
 
+@dataclass(slots=True, eq=False)
+class _PackedPlace:
+    """A part of a block that values of one size use, one written over the other."""
+
+    device: str
+    size_bytes: int
+    first: int
+    last: int
+    offset: int = 0
+
+
 def _placed(
     items: Sequence[ScheduleItem],
     lives: Mapping[UOp, tuple[int, int]],
@@ -161,36 +178,80 @@ def _placed(
     owner: Callable[[UOp], UOp],
 ) -> dict[UOp, Piece]:
     """Return the piece of each BUFFER in `lives`, which has the items that it lives through."""
-    gaps: dict[str, _Gaps] = {}
-    pieces: dict[UOp, Piece] = {}
+    places: dict[UOp, _PackedPlace] = {}
+    over: dict[UOp, UOp] = {}
     for number, item in enumerate(items):
-        dying = [
-            b
-            for b in dict.fromkeys(map(owner, item.buffers))
-            if b in pieces and pieces[b].last == number
+        buffers = dict.fromkeys(map(owner, item.buffers))
+        dying = [b for b in buffers if b in places and lives[b][1] == number]
+        for buffer in item.outputs:
+            if buffer not in lives or buffer in places:
+                continue
+            size = -(-_nbytes(buffer) // (step := alignment(buffer.device))) * step
+            place = _PackedPlace(buffer.device, size, *lives[buffer])
+            old = _over(item, buffer, place, places, dying)
+            if old is not None:
+                dying.remove(old)
+                over[buffer], place = old, places[old]
+                place.last = lives[buffer][1]
+            places[buffer] = place
+    every = dict.fromkeys(places.values())
+    for device in {place.device for place in every}:
+        _settle([place for place in every if place.device == device])
+    return {
+        b: Piece(p.device, p.offset, p.size_bytes, *lives[b], over.get(b))
+        for b, p in places.items()
+    }
+
+
+def _settle(places: Sequence[_PackedPlace]) -> None:
+    """Give the places of a device their offsets: the tightest of three packings. The largest come
+    first; or they come in time; or in time, at both ends of what is needed at least, which suits a
+    chain of values."""
+    by_size = sorted(places, key=lambda p: (-p.size_bytes, p.first))
+    in_time = sorted(places, key=lambda p: p.first)
+    starts = {p.first for p in places}
+    live = [sum(p.size_bytes for p in places if p.first <= n <= p.last) for n in starts]
+    packings = [
+        _packing(by_size),
+        _packing(in_time),
+        _packing(in_time, max(live, default=0)),
+    ]
+    for place, offset in min(packings, key=_size_of).items():
+        place.offset = offset
+
+
+def _size_of(packing: Mapping[_PackedPlace, int]) -> int:
+    return max([offset + p.size_bytes for p, offset in packing.items()], default=0)
+
+
+def _packing(
+    order: Iterable[_PackedPlace], both_ends_of: int = 0
+) -> dict[_PackedPlace, int]:
+    """Return offsets of places: each in the smallest gap between those that are used at the same
+    time, or after them; every second one at the end of its gap where there is an end."""
+    packing: dict[_PackedPlace, int] = {}
+    for number, place in enumerate(order):
+        gaps, end = [], 0
+        beside = [p for p in packing if p.first <= place.last and place.first <= p.last]
+        for other in sorted(beside, key=packing.__getitem__):
+            gaps.append((end, packing[other]))
+            end = max(end, packing[other] + other.size_bytes)
+        gaps.append((end, both_ends_of))
+        fits = [
+            (high - low, low) for low, high in gaps if high - low >= place.size_bytes
         ]
-        born = [b for b in item.outputs if b in lives and b not in pieces]
-        for buffer in sorted(born, key=_nbytes, reverse=True):
-            device = buffer.device
-            size = -(-_nbytes(buffer) // (step := alignment(device))) * step
-            over = _over(item, buffer, size, pieces, dying)
-            if over is None:
-                offset = gaps.setdefault(device, _Gaps()).take(size)
-            else:
-                dying.remove(over)
-                offset = pieces[over].offset
-            pieces[buffer] = Piece(device, offset, size, *lives[buffer], over)
-        dying += [b for b in born if pieces[b].last == number]
-        for buffer in dying:
-            gaps[buffer.device].give(pieces[buffer].offset, pieces[buffer].size_bytes)
-    return pieces
+        room, low = min(fits, default=(place.size_bytes, end))
+        packing[place] = low + (room - place.size_bytes) * (
+            number % 2 if both_ends_of else 0
+        )
+    return packing
 
 
 def _over(
     item: ScheduleItem,
     buffer: UOp,
-    size: int,
-    pieces: Mapping[UOp, Piece],
+    place: _PackedPlace,
+    places: Mapping[UOp, _PackedPlace],
     dying: Iterable[UOp],
 ) -> UOp | None:
     """Return a value of the same size, in place of which an item may write `buffer`."""
@@ -198,45 +259,11 @@ def _over(
         return None
     slot, kernel = item.buffers.index(buffer), item.kernel
     for old in dying:
-        if (old.device, pieces[old].size_bytes) == (buffer.device, size):
-            if old in item.inputs and reads_where_it_writes(
-                kernel, item.buffers.index(old), slot
-            ):
+        same = old.device == place.device and places[old].size_bytes == place.size_bytes
+        if same and old in item.inputs:
+            if reads_where_it_writes(kernel, item.buffers.index(old), slot):
                 return old
     return None
-
-
-class _Gaps:
-    """The free parts of a block that grows."""
-
-    def __init__(self) -> None:
-        self._gaps: list[tuple[int, int]] = []
-        """(offset, size) of each, in order; no two touch."""
-        self._end = 0
-
-    def take(self, size: int) -> int:
-        """Return the offset of `size` bytes: in the smallest gap that has them, or at the end."""
-        fits = [gap for gap in self._gaps if gap[1] >= size]
-        if fits:
-            offset, free = min(fits, key=lambda gap: gap[1])
-            self._gaps.remove((offset, free))
-            if free > size:
-                insort(self._gaps, (offset + size, free - size))
-            return offset
-        offset = self._end
-        if self._gaps and sum(self._gaps[-1]) == self._end:
-            offset, _ = self._gaps.pop()
-        self._end = offset + size
-        return offset
-
-    def give(self, offset: int, size: int) -> None:
-        """Take back a part, which joins the gaps beside it."""
-        if not size:
-            return
-        for gap in [g for g in self._gaps if sum(g) == offset or g[0] == offset + size]:
-            self._gaps.remove(gap)
-            offset, size = min(offset, gap[0]), size + gap[1]
-        insort(self._gaps, (offset, size))
 
 
 def _blocks(pieces: Mapping[UOp, Piece]) -> dict[str, SharedBlock]:

@@ -20,6 +20,7 @@ from workbench.viz.model.decisions import printed_decisions
 from workbench.viz.model.loops import kernel_nest
 from workbench.viz.model.passes import pass_rows
 from workbench.viz.model.words import error_text, explained, plural
+from workbench.viz.page.panels.memory.chart import memory_chart
 from workbench.viz.pane import Pane
 from workbench.viz.record.offers import offer_rows
 from workbench.viz.record.variants import (
@@ -72,6 +73,8 @@ def exploration_bundle(ex: Exploration, detail_s: float | None = None) -> Bundle
         parts.append(_kernel_card(kernel, number, decisions, deadline))
     rest = [kernel.title for kernel in ex.kernels[MOST_KERNELS:]]
     parts += [cards.titles_part(rest, MOST_KERNELS)] if rest else []
+    titles = [kernel.title for kernel in ex.kernels]
+    parts.append(_part(lambda: cards.memory_part(memory_chart(ex), titles)))
     parts.append(cards.passes_part("Scheduling", pass_rows(ex.passes)))
     return {"text/html": page(*parts), "text/plain": str(ex)}
 

@@ -192,6 +192,10 @@ TERMS: Mapping[str, Mapping[str, str]] = {
         "copies": "Values that are only copied to the device.",
         "estimated cost": "Operations beyond computing each element once, for each way to compute"
             " the value; the shortest bar was chosen unless the reason says otherwise.",
+        "memory of the plan": "The bytes of the values that live while each kernel runs, if nothing"
+            " else is read later: grey for results, above it what is on the way to them, which"
+            " shares memory as far as it is not needed at once. The highest bar is marked; on hover"
+            " a bar says which values live.",
     },
     "passes": {
         "passes": "What was done to the program one after the other, from the expression to machine"

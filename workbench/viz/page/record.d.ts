@@ -441,6 +441,40 @@ export interface PlanRun {
 }
 
 /**
+ * A value that a schedule computes: its node in the record, what it is called, its bytes,
+ * and whether it is a result, which stays, or is on the way to one.
+ */
+export interface MemoryValue {
+  node: number;
+  name: string;
+  bytes: number;
+  is_result: boolean;
+}
+
+/**
+ * The memory while a kernel runs (null: a copy to a device): the values that live then, as
+ * places in the list of values, their bytes, and all that is allocated for such values.
+ */
+export interface MemoryStep {
+  kernel: number | null;
+  bytes: number;
+  allocated: number;
+  values: Array<number>;
+}
+
+/**
+ * The memory of a schedule, step by step, were nothing else to be read later. `peak` is the
+ * place of the first step at which most bytes live, None without steps; `words` say it as
+ * sentences.
+ */
+export interface MemoryChart {
+  values: Array<MemoryValue>;
+  steps: Array<MemoryStep>;
+  peak: number | null;
+  words: string;
+}
+
+/**
  * The tensor graph, drawn and cut into kernels; without nodes where it is too large.
  * `repeats` are in the order of their kernels, outer ones before those in them; `runs` has a
  * row for each kernel.

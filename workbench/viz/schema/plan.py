@@ -139,6 +139,37 @@ class PlanRun(Struct, forbid_unknown_fields=True):
     spread: float | None
 
 
+class MemoryValue(Struct, forbid_unknown_fields=True):
+    """A value that a schedule computes: its node in the record, what it is called, its bytes, and
+    whether it is a result, which stays, or is on the way to one."""
+
+    node: int
+    name: str
+    bytes: int
+    is_result: bool
+
+
+class MemoryStep(Struct, forbid_unknown_fields=True):
+    """The memory while a kernel runs (null: a copy to a device): the values that live then, as
+    places in the list of values, their bytes, and all that is allocated for such values."""
+
+    kernel: int | None
+    bytes: int
+    allocated: int
+    values: list[int]
+
+
+class MemoryChart(Struct, forbid_unknown_fields=True):
+    """The memory of a schedule, step by step, were nothing else to be read later. `peak` is the
+    place of the first step at which most bytes live, None without steps; `words` say it as
+    sentences."""
+
+    values: list[MemoryValue]
+    steps: list[MemoryStep]
+    peak: int | None
+    words: str
+
+
 class PlanPicture(Struct, forbid_unknown_fields=True):
     """The tensor graph, drawn and cut into kernels; without nodes where it is too large. `repeats`
     are in the order of their kernels, outer ones before those in them; `runs` has a row for each

@@ -10,7 +10,7 @@ from workbench.viz.model.graph import TensorGraph
 from workbench.viz.model.kinds import KIND_LOOKS
 from workbench.viz.model.rewrites import RewriteStep
 from workbench.viz.model.words import bytes_text, figure_text, kernel_number, plural
-from workbench.viz.schema.plan import DecisionRow
+from workbench.viz.schema.plan import DecisionRow, MemoryChart
 from workbench.viz.schema.record import KernelRow, LineRow, PassRow
 from workbench.viz.schema.variant import (
     BufferRow,
@@ -25,6 +25,7 @@ from workbench.viz.still.palette import kernel_colour
 from workbench.viz.still.svg import graph_picture, graph_rows
 from workbench.viz.text.decisions import decision_cells
 from workbench.viz.text.kernels import work_text
+from workbench.viz.text.memory import memory_text
 from workbench.viz.text.passes import outcome
 
 NAMED = "the function's name in the source"
@@ -142,6 +143,14 @@ def decisions_part(decisions: Sequence[DecisionRow], count: int) -> str:
         rows.append(("...", "", ".decisions has them all", ""))
     heads = ["value", "", "because", "estimates"]
     return fold(summary, table(heads, rows, ["", "", "w", "w"]))
+
+
+def memory_part(chart: MemoryChart, titles: Sequence[str]) -> str:
+    """Return the memory of several kernels, "" of fewer."""
+    if sum(step.kernel is not None for step in chart.steps) < 2:
+        return ""
+    summary = f"Memory: {escape(chart.words)}"
+    return fold(summary, source(memory_text(chart, titles)))
 
 
 def offers_part(offers: Sequence[OfferRow]) -> str:

@@ -1,0 +1,43 @@
+"""The memory of a schedule in the page: a bar for each kernel, in Plan."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.viz.browser.browser import shown
+from tests.viz.record.support import exported, plain
+from tests.viz.test_memory_chart import chart_of, layers
+from workbench.viz.record.record import build
+
+
+@pytest.fixture(scope="module")
+def record() -> dict[str, Any]:
+    return plain(build(layers(), "full"))
+
+
+@pytest.fixture
+def page(browser: Any, tmp_path: Path, record: dict[str, Any]) -> Iterator[Any]:
+    yield from shown(browser, tmp_path, exported(record), mode="3")
+
+
+def test_plan_has_a_bar_for_each_kernel(page: Any, record: dict[str, Any]) -> None:
+    chart = chart_of(record)
+    bars = page.locator(".wb-held-bar")
+    assert bars.count() == len(chart.steps)
+    heights = [
+        bar.bounding_box()["height"] for bar in page.locator(".wb-held-bar i").all()
+    ]
+    assert heights.index(max(heights)) == chart.peak
+    assert page.get_attribute(".wb-held-peak", "aria-label").startswith(
+        "kernel 5: 61.5 KiB live"
+    )
+    lines = page.get_attribute(".wb-held-peak", "title").splitlines()
+    assert len(lines) == 3 and "48x200: 37.5 KiB" in lines[1]
+    bars.nth(2).click()
+    assert page.get_attribute("[data-key=memory-2]", "aria-selected") == "true"
+    page.locator(".wb").press("1")
+    assert not page.locator(".wb-held").is_visible(), "it is a part of Plan"

@@ -1,0 +1,100 @@
+// MEMORY: in Plan, a bar for each kernel, as high as the bytes of the values that live while it runs, results below
+// what is on the way to them. The highest is marked; a bar says on hover which values live.
+
+import { linked } from "../../app/links.js";
+import { hasAny, headingOf } from "../../app/pieces.js";
+import { h, refill } from "../../base/elements.js";
+import { walkable } from "../../base/lists.js";
+import { bytesText } from "../../base/text.js";
+
+/** @import { MemoryChart, MemoryStep, MemoryValue } from "../../record.d.ts" */
+/** @import { Changes, PanelRow } from "../../types.d.ts" */
+/** @import { App } from "../../app/store.js" */
+
+const FEWEST = 2; // kernels of a chart that says more than a number
+const HEIGHT = 30; // pixels of the highest bar
+const MOST_NAMES = 12; // values named on hover
+
+/** @satisfies {PanelRow} */
+export const panel = { place: "bottom", order: 0, make: memoryPane };
+
+/**
+ * @param {App} app
+ * @param {() => MemoryChart} section */
+function memoryPane(app, section) {
+  const el = h("section", { class: "wb-held", "aria-label": "memory" });
+  const update = (/** @type {Changes} */ changes) => {
+    if (!hasAny(changes, "record", "kernel", "mode")) return;
+    const chart = section();
+    const kernels = chart.steps.filter(({ kernel }) => kernel !== null).length;
+    el.hidden = kernels < FEWEST && app.view.only !== "memory";
+    if (el.hidden) return;
+    const most = Math.max(1, ...chart.steps.map(({ bytes }) => bytes));
+    const bars = walkable(
+      "listbox",
+      "memory",
+      { class: "wb-held-bars", "aria-orientation": "horizontal", "data-key": "memory-bars" },
+      ...chart.steps.map((_, place) => bar(app, chart, place, most)),
+    );
+    const words = h("span", { class: "wb-held-words", title: chart.words }, chart.words);
+    refill(
+      el,
+      h("div", { class: "wb-held-head" }, headingOf("memory of the plan", "MEMORY"), words),
+      bars,
+    );
+  };
+  return { el, update };
+}
+
+/**
+ * @param {App} app
+ * @param {MemoryChart} chart
+ * @param {number} place
+ * @param {number} most */
+function bar(app, chart, place, most) {
+  const step = chart.steps[place];
+  const values = step.values.map((number) => chart.values[number]);
+  const results = bytesOf(values.filter((value) => value.is_result));
+  const pixels = (/** @type {number} */ bytes) =>
+    `height:${Math.ceil((HEIGHT * Math.min(bytes, most)) / most)}px`;
+  const item = h(
+    "div",
+    {
+      class: `wb-held-bar ${place === chart.peak ? "wb-held-peak" : ""}`,
+      role: "option",
+      "data-item": "",
+      "data-key": `memory-${place}`,
+      "aria-selected": String(step.kernel !== null && app.view.kernel === step.kernel),
+      "aria-label": label(chart, place),
+      title: [label(chart, place), ...names(values)].join("\n"),
+      onclick: () => step.kernel !== null && app.select({ kernel: step.kernel }),
+    },
+    h("i", { style: pixels(step.bytes - results) }),
+    h("b", { style: pixels(results) }),
+  );
+  return linked(item, { by: "node", axes: [], nodes: values.map(({ node }) => node), lines: [] });
+}
+
+/** @type {(values: MemoryValue[]) => number} */
+const bytesOf = (values) => values.reduce((sum, { bytes }) => sum + bytes, 0);
+
+/**
+ * @param {MemoryChart} chart
+ * @param {number} place */
+function label(chart, place) {
+  const { kernel, bytes, allocated } = chart.steps[place];
+  const where = kernel === null ? "a copy" : `kernel ${kernel + 1}`;
+  const most = place === chart.peak ? ", the most" : "";
+  return `${where}: ${bytesText(bytes)} live${most}; ${bytesText(allocated)} are allocated`;
+}
+
+/** The values that live, the largest first.
+ * @param {MemoryValue[]} values */
+function names(values) {
+  const sorted = [...values].sort((a, b) => b.bytes - a.bytes);
+  const lines = sorted.slice(0, MOST_NAMES).map(({ name, bytes, is_result: isResult }) =>
+    `${name}: ${bytesText(bytes)}${isResult ? ", a result" : ""}`
+  );
+  const more = values.length - lines.length;
+  return more > 0 ? [...lines, `and ${more} more`] : lines;
+}
