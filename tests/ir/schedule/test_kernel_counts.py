@@ -1,8 +1,8 @@
 """How many kernels expressions need, beside what tinygrad 0.8.2 needed for the same ones.
 
 Folding rows must be exactly 0, the others at or below. Prints as a table:
-`python -m tests.ir.schedule.test_kernel_counts`. Rows of training (backward passes,
-optimisers, assignment) wait for those parts of the front end.
+`python -m tests.ir.schedule.test_kernel_counts`. Rows of training are in
+`test_training_counts.py`.
 """
 
 from __future__ import annotations
