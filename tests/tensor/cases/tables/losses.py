@@ -51,7 +51,12 @@ CASES = [
     *(case("nll_loss", lambda x, y, w, r=how, i=ignored: x.nll_loss(y, w, i, r), logits,
            index(labels, 5), uniform((5,), 0.5, 2),
            torch=lambda x, y, w, r=how, i=ignored: F.nll_loss(
-               x, y, w, ignore_index=-100 if i is None else i, reduction=r), ulps=8)
+               x, y, w, ignore_index=-100 if i is None else i, reduction=r), ulps=8,
+           has_gradient=False)
+      for logits, labels in SHAPES for how in REDUCTIONS for ignored in (None, 3)),
+    *(case("nll_loss", lambda x, y, r=how, i=ignored: x.nll_loss(y, None, i, r), logits,
+           index(labels, 5), torch=lambda x, y, r=how, i=ignored: F.nll_loss(
+               x, y, ignore_index=-100 if i is None else i, reduction=r))
       for logits, labels in SHAPES for how in REDUCTIONS for ignored in (None, 3)),
     case("nll_loss", lambda x, y: x.nll_loss(y), (6, 5), index((6,), 5), torch=F.nll_loss,
          dtypes=FLOATS),
@@ -64,12 +69,12 @@ CASES = [
       for how in REDUCTIONS),
     case("binary_crossentropy", lambda x, y: x.binary_crossentropy(y, "none"), CERTAIN,
          values(0.0, 1.0, 1.0, 0.0, 1.0, 0.25),
-         torch=lambda x, y: F.binary_cross_entropy(x, y, reduction="none")),
+         torch=lambda x, y: F.binary_cross_entropy(x, y, reduction="none"), has_gradient=False),
     *(case("binary_crossentropy_logits",
            lambda x, y, w, r=how: x.binary_crossentropy_logits(y, r, w), (3, 4),
            uniform((3, 4), 0, 1), uniform((4,), 0.5, 2),
            torch=lambda x, y, w, r=how: F.binary_cross_entropy_with_logits(
-               x, y, reduction=r, pos_weight=w), dtypes=FLOATS, ulps=8)
+               x, y, reduction=r, pos_weight=w), dtypes=FLOATS, ulps=8, has_gradient=False)
       for how in REDUCTIONS),
     *(case("binary_crossentropy_logits",
            lambda x, y, r=how: x.binary_crossentropy_logits(y, reduction=r),
