@@ -58,8 +58,10 @@ class Attention(Base):
         wide = wide_dtype(kind if kind.is_float else self._fraction())
         factor = 1 / math.sqrt(max(1, self.shape[-1]))
         scores = self.cast(wide).matmul(keys.cast(wide).transpose(-1, -2)) * factor
-        mask = scores._causal() if causal else attn_mask
-        weights = scores._attended(mask)
+        if causal:
+            weights = scores._causal().where(scores, -math.inf).softmax(-1)
+        else:
+            weights = scores._attended(attn_mask)
         if chance:
             weights = weights.dropout(chance)
         output = weights.matmul(values.cast(wide))
@@ -108,12 +110,11 @@ class Attention(Base):
             )
         if not self.shape[-1]:
             return scores
-        greatest = scores.max(-1, keepdim=True)
+        greatest = scores.max(-1, keepdim=True).detach()
         # Where no key is seen the greatest is minus infinity, and the difference would be NaN.
-        shift = greatest.eq(-math.inf).where(0.0, greatest)
-        powers = (scores - shift).exp()
-        total = powers.sum(-1, keepdim=True)
-        return powers / total.eq(0).where(1.0, total)
+        powers = (scores - greatest.eq(-math.inf).where(0.0, greatest)).exp()
+        # Elsewhere the greatest power is 1, and the bound changes nothing.
+        return powers / powers.sum(-1, keepdim=True).maximum(0.5)
 
 
 def _check(query: Shape, key: Shape, value: Shape) -> None:

@@ -65,7 +65,7 @@ class Normalization(Base):
     def _norm(self, power: float, dim: int) -> Self:
         if power == 0:
             return self.ne(0).sum(dim, keepdim=True).cast(self.dtype)
-        size = self.abs()
+        size = self if power % 2 == 0 else self.abs()
         if math.isinf(power):
             return (size.max if power > 0 else size.min)(dim, keepdim=True)
         total = size.pow(power).sum(dim, keepdim=True)

@@ -173,7 +173,8 @@ def exponential_total(value: UOp, axis: int) -> UOp:
 
     The greatest value is subtracted first and added last; an infinite one as it is.
     """
-    greatest = combined(Ops.MAX, value, (axis,))
+    # The result does not depend on what is subtracted, so neither does its gradient.
+    greatest = UOp(Ops.DETACH, value.dtype, (combined(Ops.MAX, value, (axis,)),))
     # Infinity minus infinity would be NaN.
     is_finite = absolute(greatest) < math.inf
     shift = is_finite.where(greatest, greatest.like(0.0))

@@ -85,7 +85,7 @@ class Statistics(Base):
             nothing = value.uop.like(-math.inf)
             shape = reduced_shape(self.shape, axes, keepdim)
             return self._with(expanded(nothing, shape)).cast(self._fraction())
-        greatest = value.max(axis, keepdim=True)
+        greatest = value.max(axis, keepdim=True).detach()
         # Infinity minus infinity would be NaN.
         finite = greatest.abs().lt(math.inf)
         shift = finite.where(greatest, 0.0)
@@ -97,7 +97,8 @@ class Statistics(Base):
         value = self._wide()
         if any(self.shape[a] == 0 for a in many_axes(axis, self.ndim, what)):
             return value
-        return value - value.max(axis, keepdim=True)
+        # The results do not depend on what is subtracted, so neither do their gradients.
+        return value - value.max(axis, keepdim=True).detach()
 
     def _fraction(self) -> DType:
         """Return the dtype of results that are fractions."""
