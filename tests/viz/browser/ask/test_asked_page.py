@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.viz.browser.browser import shown
+from tests.viz.browser.browser import drawn, shown
 from tests.viz.record.support import exported, plain
 from tests.viz.support import softmax
 from workbench.viz.record.record import build
@@ -26,6 +26,10 @@ def test_the_kernels_are_nowhere_until_a_guess(browser: Any, tmp_path: Path) -> 
         for mode in "12345":
             page.click(".wb-header", position={"x": 4, "y": 4})
             page.keyboard.press(mode)
+            drawn(page)
+            if mode == "1":
+                inside = "e => e.scrollHeight <= e.clientHeight"
+                assert page.locator(".wb-nest-pane").evaluate(inside), "it has room"
             text = page.inner_text(".wb")
             assert "How many kernels will it be?" in text
             assert not any(title in text for title in titles), mode

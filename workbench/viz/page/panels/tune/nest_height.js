@@ -35,8 +35,12 @@ export class NestHeight {
     if (about !== this.#about) this.#height = 0;
     this.#about = about;
     const top = pane.getBoundingClientRect().top - pane.scrollTop;
-    const below = parseFloat(getComputedStyle(pane).paddingBottom);
-    const shown = last.getBoundingClientRect().bottom - top + below;
+    const [below, margin] = [
+      getComputedStyle(pane).paddingBottom,
+      getComputedStyle(last).marginBottom,
+    ]
+      .map(parseFloat);
+    const shown = last.getBoundingClientRect().bottom - top + margin + below;
     this.#height = Math.max(this.#height, Math.ceil(shown) + this.#missing());
     app.root?.style.setProperty("--wb-nest-height", `${this.#height}px`);
   }
@@ -46,6 +50,7 @@ export class NestHeight {
   #missing() {
     const { app } = this;
     const places = app.variantsOf(app.view.kernel);
+    if (!places.length) return 0; // nothing to compute, or it is asked about
     const most = (/** @type {typeof rowsOf} */ count) =>
       Math.max(...places.map((place) => count(app, place))) - count(app, app.view.variant);
     return most(rowsOf) * ROW + (most(axesOf) > 0 ? BARS : 0);
