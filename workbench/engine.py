@@ -273,7 +273,9 @@ def _placed(
 
     def is_needed(old: UOp) -> bool:
         memory = _memory.get(old)
-        is_ours = memory is not None and not memory.is_adopted
+        is_ours = memory is not None and (
+            memory.owner.is_shared or not memory.is_adopted
+        )
         return not is_ours or not read.isdisjoint(sharing(old))
 
     return place(plan.items, targets, is_needed)
@@ -325,6 +327,38 @@ def another(node: UOp, shape: Shape) -> UOp:
     other = buffer_on(memory_of(node), shape)
     share(node, other)
     return other
+
+
+def keep_apart(node: UOp) -> None:
+    """Give BUFFERs on the memory of `node` memory of their own, with the present contents."""
+    nodes = sharing(node)
+    _shared.pop(_memory[node].owner, None)
+    for other in nodes:
+        memory = _memory[other]
+        own = _memory[other] = Buffer(memory.device, memory.dtype, memory.size)
+        own.copy_from(memory)
+
+
+def written_through(result: UOp, old: UOp) -> UOp:
+    """Return `result`, the new version of what is in `old`, in the memory that another library
+    shares, if `old` is there: it is copied to it."""
+    memory = _memory.get(old)
+    if memory is None or not memory.owner.is_shared:
+        return result
+    node = base(result)
+    if node.op is Ops.BUFFER and memory_under(node).owner is memory.owner:
+        return result
+    if is_capturing():
+        raise JitError(
+            "cannot capture what is written to memory of another library",
+            "here it is written by a copy, which a replay would leave out",
+            ".clone() of the tensor",
+        )
+    values = to_numpy(result)
+    if old not in _overwritten:
+        keep_apart(old)
+    memory.copy_in(values)
+    return buffer_on(memory, result.shape)
 
 
 def read_by(reader: Reader) -> None:

@@ -182,12 +182,12 @@ class Block:
 
 class Lease:
     """The owner of a Block: when no Buffer and no array uses it, the block goes back to the
-    pool."""
+    pool. `is_shared`: another library uses the memory, too, and sees what is written there."""
 
-    __slots__ = ("__weakref__", "block", "nbytes", "pool")
+    __slots__ = ("__weakref__", "block", "is_shared", "nbytes", "pool")
 
     def __init__(self, pool: BufferPool, nbytes: int):
-        self.pool, self.nbytes = pool, nbytes
+        self.pool, self.nbytes, self.is_shared = pool, nbytes, False
         self.block = pool.acquire(nbytes)
 
     @property
@@ -212,6 +212,7 @@ class Loan(Lease):
 
     def __init__(self, pool: BufferPool, handle: Any, nbytes: int, owner: Any = None):
         self.pool, self.owner, self.nbytes = pool, owner, nbytes
+        self.is_shared = False
         self.block = Block(handle, nbytes, pool.memory.address(handle))
 
     def __del__(self) -> None:

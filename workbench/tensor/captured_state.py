@@ -88,7 +88,7 @@ class CapturedState:
         return [m for m, value in memories if m is not None and m.value is not value]
 
     def before(self, inputs: Sequence[Buffer]) -> list[Buffer]:
-        """Return the memory to read. What is overwritten, while others read it, is a copy."""
+        """Return the memory to read. What others read is not overwritten: one side gets a copy."""
         nodes = [buffer_of(memory) for memory in self.read]
         buffers = [engine.memory_of(node) for node in nodes]
         if not self.overwritten:
@@ -97,10 +97,12 @@ class CapturedState:
         needed = _needed(targets, set(self.read))
         owners = [buffer.owner for buffer in (*inputs, *buffers)]
         for n, node in zip(self.overwritten, targets, strict=True):
-            if node in needed or owners.count(buffers[n].owner) > 1:
+            if owners.count(buffers[n].owner) > 1:
                 copy = Buffer(node.device, node.dtype, node.size)
                 copy.copy_from(buffers[n])
                 buffers[n] = copy
+            elif node in needed:
+                engine.keep_apart(node)
             else:
                 engine.mark_overwritten(node)
         return buffers

@@ -37,6 +37,7 @@ from workbench.tensor.elementwise.pairs import Pairs
 from workbench.tensor.elementwise.rectifiers import Rectifiers
 from workbench.tensor.elementwise.several import Several
 from workbench.tensor.files import check_readable, computing_device, is_file
+from workbench.tensor.interop import Interop
 from workbench.tensor.linalg.newton_schulz import NewtonSchulz
 from workbench.tensor.linalg.svd import SVD
 from workbench.tensor.losses.binary import BinaryLosses
@@ -77,7 +78,7 @@ class Tensor(
     Activations, Rectifiers, Pairs, Functions, Casts, Closeness, ComparisonMixin, Several,
     Arithmetic,
     Assignment, Interpolation, Scatter, Padding, Diagonals, Rearrange, Repetition,
-    Joining, Movement, Autograd,
+    Joining, Movement, Autograd, Interop,
     metaclass=TensorClass,
 ):  # fmt: skip
     """An n-dimensional array that is computed when it is needed.
@@ -117,10 +118,14 @@ class Tensor(
             with Context(DEV=computing_device(device)):
                 results = engine.realize(nodes + versions, nodes_alive, old_versions)
             for memory, result in zip(written, results[len(nodes) :], strict=True):
-                memory.old = None
+                old, memory.old = memory.old, None
                 if memory.value in old_versions:
-                    memory.renew(result)
+                    assert old is not None
+                    memory.renew(engine.written_through(result, old))
             for tensor, result in zip(tensors, results, strict=False):
+                own = tensor._memory
+                if own is not None and own in written and tensor.uop is own.value:
+                    result = engine.with_computed(own.value)
                 if not tensor._keeps_expression(result):
                     tensor._settle(result)
                 if constant_of(result) is None:

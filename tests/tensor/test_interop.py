@@ -1,0 +1,101 @@
+"""Memory that tensors share with numpy and torch, by DLPack, and by address."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tests.peers import torch
+from workbench import Tensor, dtypes
+from workbench.base.errors import WorkbenchError
+
+
+def test_an_array_that_is_shared_is_seen_from_both_sides() -> None:
+    array = np.arange(4, dtype=np.float32)
+    t = Tensor.from_numpy(array, share=True)
+    array[0] = 10
+    assert t.tolist() == [10, 1, 2, 3]
+    t += 1
+    t.realize()
+    assert array.tolist() == [11, 2, 3, 4]
+    old = t * 1  # needs the old value, so the new one is copied to where it was
+    t[1:3] = 7
+    assert t.tolist() == [11, 7, 7, 4] and array.tolist() == [11, 7, 7, 4]
+    assert old.tolist() == [11, 2, 3, 4]
+    t.assign(Tensor.ones(4))
+    assert t.tolist() == [1] * 4 and array.tolist() == [1] * 4
+    t.assign(t.flip(0) + Tensor([1.0, 2.0, 3.0, 4.0]))
+    t.realize()
+    assert array.tolist() == [2, 3, 4, 5]
+
+
+def test_without_share_it_is_a_copy() -> None:
+    array = np.arange(4)
+    t = Tensor.from_numpy(array)
+    array[0] = 9
+    assert t.tolist() == [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize(
+    "dtype", ["float32", "float64", "int32", "int64", "uint8", "float16"]
+)
+def test_dlpack_both_ways_without_a_copy(dtype: str) -> None:
+    t = (Tensor.arange(6).cast(dtype) + 1).reshape(2, 3).realize()
+    there = torch.from_dlpack(t)
+    assert there.shape == (2, 3) and str(there.dtype) == f"torch.{dtype}"
+    t += 1
+    t.realize()
+    np.testing.assert_array_equal(there.numpy(), t.numpy())
+    source = torch.arange(3, dtype=getattr(torch, dtype))
+    here = Tensor.from_dlpack(source)
+    source[1] = 5
+    assert here.tolist() == [0, 5, 2]
+    assert np.from_dlpack(t).tolist() == t.tolist()
+
+
+def test_shared_memory_outlives_its_tensor() -> None:
+    there = torch.from_dlpack((Tensor.ones(1000) * 3).contiguous())
+    more = [Tensor.full((1000,), n).contiguous().realize() for n in range(8)]
+    assert float(there.sum()) == 3000 and len(more) == 8
+
+
+def test_an_address_is_read_and_written() -> None:
+    array = np.arange(6, dtype=np.int32)
+    t = Tensor.from_blob(array.ctypes.data, (2, 3), dtype=dtypes.int32)
+    assert t.tolist() == [[0, 1, 2], [3, 4, 5]]
+    t[0] = 9
+    t.realize()
+    assert array.tolist() == [9, 9, 9, 3, 4, 5]
+
+
+def test_data_is_read_without_a_copy() -> None:
+    t = Tensor.arange(4).contiguous()
+    view = t.data()
+    assert view.readonly and view.tolist() == [0, 1, 2, 3] and view.format == "i"
+    assert Tensor.full((2, 2), 1.5).data().tolist() == [[1.5, 1.5], [1.5, 1.5]]
+
+
+def test_on_another_device_it_is_a_copy() -> None:
+    t = Tensor([[1.0, 2.0]])
+    assert torch.from_dlpack(t.T).tolist() == [[1.0], [2.0]]
+
+
+def test_what_cannot_be_shared_is_refused_in_words() -> None:
+    wide = np.zeros((4, 4), np.float32)
+    for work, message in [
+        (lambda: Tensor.from_numpy(wide[:, ::2], share=True), "do not lie there in order"),
+        (lambda: Tensor.from_numpy([1.0]), "it must be a numpy array"),
+        (lambda: Tensor.from_dlpack([1.0]), "does not have __dlpack__"),
+        (lambda: Tensor.from_blob(0, (2,)), "must be a multiple of 4 above 0"),
+        (lambda: Tensor.from_blob(4097, (2,)), "must be a multiple of 4 above 0"),
+        (lambda: Tensor.from_blob(4096, (2,)), "cannot be read"),
+        (lambda: Tensor.from_blob(wide.ctypes.data, (1 << 40,)), "cannot be read"),
+        (lambda: Tensor.from_blob("a", (2,)), "from_blob: ptr"),
+    ]:  # fmt: skip
+        with pytest.raises(WorkbenchError) as error:
+            work()
+        assert message in str(error.value)
+    with pytest.raises(BufferError):
+        Tensor([1.0]).cast(dtypes.bfloat16).__dlpack__()
+    with pytest.raises(BufferError):
+        Tensor([1.0]).__dlpack__(dl_device=(2, 0))

@@ -1,0 +1,228 @@
+"""Memory that tensors share with other libraries, without a copy: DLPack, numpy, pointers.
+
+What is written to a tensor on shared memory is written there, so that the other side sees it; what
+the other side writes, tensors see that are computed later, while values computed before stay.
+Source of the protocol: DLPack (dmlc), and its Python form in the array API standard.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import math
+import mmap
+import os
+from itertools import chain
+from typing import Any, Self
+
+import numpy as np
+
+from workbench import engine
+from workbench.backends.buffer import Buffer
+from workbench.backends.device import Device
+from workbench.base.dtypes import DType, dtypes
+from workbench.ir.node.ops import Ops
+from workbench.ir.node.shapes import addressable
+from workbench.ir.schedule.schedule import base
+from workbench.tensor.base import Base, canonical
+from workbench.tensor.operands.arguments import flag, short, whole
+from workbench.tensor.operands.axes import sizes
+from workbench.tensor.operands.literal import as_dtype
+from workbench.tensor.operands.refuse import device_error, dtype_error
+
+Array = np.ndarray[Any, Any]
+_CPU = 1
+"""DLPack's number of the processor's memory."""
+
+
+class Interop(Base):
+    """from_numpy, from_dlpack, from_blob, data, and DLPack's two methods."""
+
+    __slots__ = ()
+
+    @classmethod
+    def from_numpy(
+        cls, array: Array, share: bool = False, device: str | None = None
+    ) -> Self:
+        """Return a tensor of the elements of `array`; `share` uses its memory, and does not copy.
+
+        Errors: DTypeError for another value; DeviceError where `share` cannot be: the array is not
+        contiguous or aligned, or the device has other memory.
+        """
+        if not isinstance(array, np.ndarray):
+            raise dtype_error(
+                f"from_numpy does not take {short(array)}",
+                f"it must be a numpy array, and this is {type(array).__name__}",
+                f"Tensor({short(array)})",
+            )
+        if not flag(share, "from_numpy: share"):
+            return cls(array, device=device)
+        if not array.flags.c_contiguous:
+            raise device_error(
+                "cannot share the memory of an array",
+                "its elements do not lie there in order",
+                "np.ascontiguousarray(array), or share=False",
+            )
+        dtype = cls(array[..., :0] if array.ndim else array).dtype
+        return cls._over(array.reshape(-1).view(np.uint8), dtype, array.shape, device)
+
+    @classmethod
+    def from_dlpack(cls, x: Any) -> Self:
+        """Return a tensor on the memory of a tensor of another library: PyTorch, JAX, numpy.
+
+        Errors: DTypeError for a value without DLPack, DeviceError for memory that is not the
+        processor's.
+        """
+        if not hasattr(x, "__dlpack__"):
+            raise dtype_error(
+                f"from_dlpack: {short(x)} does not have __dlpack__",
+                f"it must be a tensor or an array, and this is {type(x).__name__}",
+                f"Tensor({short(x)})",
+            )
+        try:
+            array = np.from_dlpack(x)
+        except (BufferError, RuntimeError, TypeError, ValueError) as error:
+            raise device_error(
+                f"cannot share the memory of {type(x).__name__}",
+                str(error),
+                "Tensor(x.numpy())",
+            ) from None
+        is_shared = array.flags.c_contiguous and array.size
+        return cls.from_numpy(array, share=True) if is_shared else cls(array)
+
+    @classmethod
+    def from_blob(
+        cls,
+        ptr: int,
+        shape: Any,
+        dtype: DType | str | None = None,
+        device: str | None = None,
+    ) -> Self:
+        """Return a tensor on memory of this process at address `ptr`, which the caller keeps alive.
+
+        Dtypes: None is the default float. Errors: DeviceError where the device has other memory,
+        or the address is 0 or not aligned.
+        """
+        address, kind = (
+            whole(ptr, "from_blob: ptr"),
+            as_dtype(dtypes.default_float if dtype is None else dtype),
+        )
+        extents = sizes((shape,), "from_blob")
+        addressable(extents)
+        nbytes = math.prod(extents) * kind.itemsize
+        if not 0 < address < 1 << 63 or address % kind.itemsize:
+            raise device_error(
+                f"cannot make a tensor of {kind} at address {address}",
+                f"it must be a multiple of {kind.itemsize} above 0, below 2**63",
+            )
+        if not nbytes:
+            return cls(np.empty(extents, kind.numpy), device=device)
+        data = np.ctypeslib.as_array((ctypes.c_uint8 * nbytes).from_address(address))
+        data.flags.writeable = _is_writable(data)
+        return cls._over(data, kind, extents, device)
+
+    def data(self) -> memoryview:
+        """Return the elements for reading, without a copy where this process can read the memory;
+        computes them if necessary.
+
+        Dtypes: bytes for bfloat16 and 8-bit floats, which Python's buffers lack.
+        """
+        array = self._memory_array()
+        if array is None:
+            array = self.realize()._copied()
+        array.flags.writeable = False
+        return memoryview(array)  # type: ignore[arg-type]
+
+    def __dlpack__(
+        self,
+        *,
+        stream: Any = None,
+        max_version: tuple[int, int] | None = None,
+        dl_device: tuple[Any, int] | None = None,
+        copy: bool | None = None,
+    ) -> Any:
+        """Return a capsule of the elements in memory, computed if necessary, for another library.
+        What is written to this tensor afterwards is written there.
+
+        Errors: BufferError for memory that is not the processor's, or dtypes that numpy lacks.
+        """
+        if self.dtype.numpy.kind not in "bfiu" or self.dtype is dtypes.bfloat16:
+            raise BufferError(f"numpy, which makes the capsule, has no {self.dtype}")
+        if dl_device is not None and (int(dl_device[0]), dl_device[1]) != (_CPU, 0):
+            raise BufferError("the memory is the processor's")
+        array = None if copy else self._memory_array()
+        if array is None:
+            if copy is False:
+                raise BufferError(f"the memory of {self.device} cannot be shared")
+            array = self.realize()._copied()
+        else:
+            self._share_memory()
+        return array.__dlpack__()
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return _CPU, 0
+
+    # how
+
+    @classmethod
+    def _over(
+        cls, data: Array, dtype: DType, shape: tuple[int, ...], device: str | None
+    ) -> Self:
+        name = Device.DEFAULT if device is None else canonical(device)
+        memory = Buffer.over(name, dtype, data)
+        if memory is None:
+            raise device_error(
+                f"cannot use memory of this process for a tensor on {name}",
+                "there are no elements, they are not aligned, or the device has other memory",
+                "Tensor(array), which copies",
+            )
+        memory.owner.is_shared = bool(data.flags.writeable)
+        return cls(engine.buffer_on(memory, shape))
+
+    def _memory_array(self) -> Array | None:
+        """Return a view of the memory of the value, which keeps it alive; None where there is none
+        that may be written."""
+        node = base(engine.with_computed(self.realize().uop))
+        if node.op is not Ops.BUFFER:
+            return None
+        memory = engine.memory_of(node)
+        if not memory.address or (memory.is_adopted and not memory.owner.is_shared):
+            return None
+        return memory.array.reshape(self.shape)
+
+    def _copied(self) -> Array:
+        return engine.to_numpy(engine.with_computed(self.uop))
+
+    def _share_memory(self) -> None:
+        """Let what is written to this tensor be written to the memory that it is in now."""
+        self._share(self)
+        memory = engine.memory_of(base(engine.with_computed(self.uop)))
+        memory.owner.is_shared = True
+
+
+def _is_writable(data: Array) -> bool:
+    """Whether memory can be written, by a byte of each page, which is sent to the system and back.
+
+    Errors: DeviceError for memory that cannot be read: the system says so, where the processor
+    would end the process.
+    """
+    reader, writer = os.pipe()
+    is_writable = True
+    try:
+        for place in chain(range(0, data.size, mmap.PAGESIZE), (data.size - 1,)):
+            byte = memoryview(data[place : place + 1])  # type: ignore[arg-type]
+            os.write(writer, byte)
+            try:
+                os.readv(reader, [byte])
+            except OSError:
+                os.read(reader, 1)
+                is_writable = False
+    except OSError:
+        raise device_error(
+            "cannot make a tensor on memory at that address",
+            f"{data.size:,} bytes from there on cannot be read",
+            "the address of memory of this process that is large enough",
+        ) from None
+    finally:
+        os.close(reader)
+        os.close(writer)
+    return is_writable
