@@ -114,7 +114,12 @@ def numpys(x: Any, entries: tuple[Any, ...]) -> Any:
         else:
             array = np.asarray(e)
             array = array if array.size or array.dtype == bool else array.astype(int)
-            basic += [slice(None)] * (array.ndim if array.dtype == bool else 1)
+            width = array.ndim if array.dtype == bool else 1
+            axis = len([b for b in basic if b is not None])
+            # numpy takes a mask without elements for an axis of any size
+            if array.dtype == bool and array.shape != x.shape[axis : axis + width]:
+                raise IndexError(f"a mask of {array.shape} for axis {axis}")
+            basic += [slice(None)] * width
             advanced.append(array)
     if used > x.ndim:
         raise IndexError("too many indices")
