@@ -58,8 +58,8 @@ def spied(monkeypatch: pytest.MonkeyPatch) -> tuple[list[MemoryPlan], list[int]]
     gc.collect()
     before = pool.used_bytes
 
-    def planned(*arguments: object) -> MemoryPlan:
-        plans.append(make(*arguments))  # type: ignore[arg-type]
+    def planned(*arguments: object, **more: object) -> MemoryPlan:
+        plans.append(make(*arguments, **more))  # type: ignore[arg-type]
         return plans[-1]
 
     def counted(item: ScheduleItem) -> None:
@@ -85,6 +85,21 @@ def test_the_predicted_memory_is_what_is_measured(
     )
     assert max(used) == plan.peak_bytes == plan.items[plan.peak].held_bytes
     del result
+
+
+def test_what_is_written_over_an_old_version_is_no_new_memory(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A new version in the memory of the old one, after two values on the way to it."""
+    state, x = data(256, 128), data(256, 128)
+    other = (x.exp().contiguous().sum(0).contiguous() * x).contiguous()
+    plans, used = spied(monkeypatch)
+    state.assign(state + other)
+    del other
+    state.realize()
+    (plan,) = plans
+    assert used == [item.held_bytes for item in plan.items]
+    assert used[-1] < 2 * state.nbytes(), "it is written in place"
 
 
 def test_less_is_held_than_without(monkeypatch: pytest.MonkeyPatch) -> None:

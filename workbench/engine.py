@@ -240,7 +240,10 @@ def _run(
     """Run items; new versions are written `over` old ones. Values in `spare` are freed after their
     last reader; until then they are in memory that they share."""
     shared = () if NO_MEMORY_PLANNER.value else {*spare}.difference(over.values())
-    blocks = MemoryBlocks(plan_memory(items, shared) if shared else NO_PLAN)
+    plan = (
+        plan_memory(items, shared, owner=lambda b: over.get(b, b)) if shared else None
+    )
+    blocks = MemoryBlocks(plan or NO_PLAN)
     last_use = {b: n for n, item in enumerate(items) for b in item.buffers}
     for number, item in enumerate(items):
         for buffer in item.outputs:
