@@ -15,11 +15,11 @@ import linecache
 import os
 import site
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cache
 from types import CodeType, FrameType
-from typing import Any
+from typing import Any, NamedTuple
 from weakref import ref
 
 
@@ -50,15 +50,34 @@ Calls = tuple[Call, ...]
 """The user's frames on the call stack, from the one that called this package outwards."""
 
 
+class ModuleCall(NamedTuple):
+    """The path of a module, or the name of a class or function, and the method that it called."""
+
+    path: str
+    method: str
+
+    def __str__(self) -> str:
+        return f"{self.path}: {self.method}" if self.method else self.path
+
+
 class Derivation:
-    """The derivation of a tensor's node: the user's `calls`, and the derivations of its operands.
-    It refers to the node weakly: the tensor refers to it strongly."""
+    """The derivation of a tensor's node: the user's `calls`, and the derivations of its operands;
+    the object whose method called (`owner`, weakly), and the method of this package that was
+    called. It refers to the node weakly: the tensor refers to it strongly."""
 
-    __slots__ = ("__weakref__", "_node", "calls", "sources")
+    __slots__ = ("__weakref__", "_node", "calls", "method", "owner", "sources")
 
-    def __init__(self, node: Any, calls: Calls, sources: tuple[Derivation, ...] = ()):
+    def __init__(
+        self,
+        node: Any,
+        calls: Calls,
+        sources: tuple[Derivation, ...] = (),
+        owner: ref[Any] | None = None,
+        method: str = "",
+    ):
         self._node = ref(node)
         self.calls, self.sources = calls, sources
+        self.owner, self.method = owner, method
 
     @property
     def node(self) -> Any:
@@ -80,12 +99,12 @@ def derived(node: Any, sources: list[Derivation | None]) -> Derivation:
     for source in parents:
         if source._node() is node:
             return source
-    call_stack = calls()
+    call_stack, owner, method = calls_with_owner()
     for source in parents:
         if source.calls == call_stack:  # the steps of one call share it
             call_stack = source.calls
             break
-    return Derivation(node, call_stack, parents)
+    return Derivation(node, call_stack, parents, owner, method)
 
 
 def derivations_below(roots: Iterable[Derivation]) -> Iterator[Derivation]:
@@ -130,7 +149,10 @@ MOST_CALLS = 16
 """Most frames of the user's that are stored: the outermost ones, and the one that called this
 package."""
 _PACKAGE = os.path.dirname(os.path.dirname(here.__code__.co_filename)) + os.sep
+LAYERS = os.path.join(_PACKAGE, "nn") + os.sep
+"""The folder of this package's own layers: objects of the user's model, in code of a library."""
 # where a frame is from
+_LAYER = -1
 _LIBRARY = 0
 _FILE = 1
 _CELL = 2
@@ -141,7 +163,15 @@ _CELLS: dict[str, tuple[int | None, str | None]] = {}
 def calls() -> Calls:
     """Return the user's frames on the call stack, up to the cell, script or module that they run
     for; the frames of libraries, this one among them, are left out."""
+    return calls_with_owner()[0]
+
+
+def calls_with_owner() -> tuple[Calls, ref[Any] | None, str]:
+    """Return `calls`; the object whose method is the nearest that runs, among those of the user's
+    and of layers; and the method of this package that it, or the user's code, called."""
     frames: list[Call] = []
+    owner: ref[Any] | None = None
+    inside: CodeType | None = None
     frame: FrameType | None = sys._getframe(1)
     for _ in range(MOST_FRAMES):
         if frame is None:
@@ -152,18 +182,67 @@ def calls() -> Calls:
         if kind is None:
             kind = _kind(name)
         if kind:
-            frames.append((code, frame.f_lasti, _cell(name) if kind == _CELL else None))
-            if code.co_name == "<module>":
-                break
+            if owner is None:
+                owner = _owner(frame, code, kind > 0)
+            if kind > 0:
+                cell = _cell(name) if kind == _CELL else None
+                frames.append((code, frame.f_lasti, cell))
+                if code.co_name == "<module>":
+                    break
+        elif owner is None and not frames:
+            inside = code
         frame = frame.f_back
+    method = "" if inside is None else inside.co_name
     if len(frames) > MOST_CALLS:
         frames = [*frames[: MOST_CALLS // 2], *frames[-MOST_CALLS // 2 :]]
-    return tuple(frames)
+    return tuple(frames), owner, method
+
+
+def _owner(frame: FrameType, code: CodeType, is_users_frame: bool) -> ref[Any] | None:
+    """Return a reference to the `self` of a frame; None where it has none, or cannot be referred to
+    weakly. Nothing of the user's runs.
+
+    Until Python 3.13 a frame copies its variables into one dict, the same each time, which
+    `locals()` returns. So the copy is emptied again: nothing lives longer because somebody looked.
+    Of code that may have that dict itself, nothing is read.
+    """
+    entry = _OPEN.get(id(code))
+    if entry is None or entry[0]() is not code:
+        entry = _OPEN[id(code)] = ref(code, _closed(id(code))), _may_read(code)
+    if not entry[1]:
+        return None
+    variables: Any = frame.f_locals
+    value = variables.get("self")
+    if is_users_frame and type(variables) is dict and sys.gettrace() is None:
+        variables.clear()  # a debugger writes it back, so there it stays
+    try:
+        return None if value is None else ref(value)
+    except TypeError:
+        return None
+
+
+_OPEN: dict[int, tuple[ref[CodeType], bool]] = {}
+"""Whether the variables of a frame may be read, by the identity of its code, while that lives."""
+_READERS = frozenset(
+    {"locals", "vars", "dir", "eval", "exec", "f_locals", "breakpoint"}
+)
+"""Names in code whose frame's dict of variables is somebody else's, too."""
+
+
+def _may_read(code: CodeType) -> bool:
+    """Whether a frame may have a `self`, and its dict of variables is nobody else's."""
+    is_function = code.co_argcount > 0 and code.co_name[0] != "<"
+    names = (*code.co_varnames, *code.co_freevars)
+    return is_function and "self" in names and _READERS.isdisjoint(code.co_names)
+
+
+def _closed(key: int) -> Callable[[object], object]:
+    return lambda _: _OPEN.pop(key, None)
 
 
 def is_users(filename: str) -> bool:
     """Whether a file of code is the user's: a cell or a file, not of a library."""
-    return _kind(filename) != _LIBRARY
+    return _kind(filename) > _LIBRARY
 
 
 def line_of(call: Call) -> SourceLine:
@@ -213,8 +292,12 @@ def _kind(filename: str) -> int:
     generated by Python)."""
     kind = _KINDS.get(filename)
     if kind is None:
-        is_library = filename.startswith(("<frozen ", _PACKAGE, *_installed()))
-        kind = _LIBRARY if is_library else _CELL if _cell(filename) else _FILE
+        if filename.startswith(LAYERS):
+            kind = _LAYER
+        elif filename.startswith(("<frozen ", _PACKAGE, *_installed())):
+            kind = _LIBRARY
+        else:
+            kind = _CELL if _cell(filename) else _FILE
         _KINDS[filename] = kind
     return kind
 

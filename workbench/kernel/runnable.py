@@ -10,7 +10,7 @@ from typing import Any, Self
 import numpy as np
 
 from workbench.backends.device import Device
-from workbench.base.source import SourceLine, here
+from workbench.base.source import ModuleCall, SourceLine, here
 from workbench.base.trace import PassRecord, unobserved
 from workbench.check import answer as checking
 from workbench.check.answer import CheckResult
@@ -46,7 +46,8 @@ class RunnableKernel:
     `data` is the source of its inputs; `shapes` are those of the outputs for the user; `rules_off`
     names the rules that are switched off in opts and compilation (see `without`). `steps` has, for
     a kernel with the default opts, the reason and the counts of each of them (see `optimized`).
-    `names` are those that the user has for the arguments, by slot; "" for one without.
+    `names` are those that the user has for the arguments, by slot; "" for one without. `modules`
+    are the user's whose methods made what it computes, the one to show first.
     """
 
     ast: UOp
@@ -59,6 +60,7 @@ class RunnableKernel:
     rules_off: tuple[str, ...] = ()
     steps: HeuristicSteps = NO_STEPS
     names: tuple[str, ...] = ()
+    modules: tuple[ModuleCall, ...] = ()
 
     @property
     def shape(self) -> tuple[int, ...]:

@@ -15,6 +15,9 @@ from workbench.base.source import (
 )
 from workbench.ir.node.uop import UOp
 
+GRADIENT_OF = "gradient of "
+"""Begins the method of a gradient, before that of its forward."""
+
 
 class GradientStep(Derivation):
     """The derivation of a gradient on the way: its calls are those of its forward."""
@@ -35,6 +38,10 @@ class GradientDerivation(Derivation):
     ):
         self._node = ref(node)
         self.calls, self._forward = calls, forward
+        self.owner, self.method = (
+            forward.owner,
+            f"{GRADIENT_OF}{forward.method.strip('_')}",
+        )
         self._origins = [(ref(g), ref(n)) for g, n in origins.items()]
         self._steps: tuple[Derivation, ...] | None = None
 
@@ -42,24 +49,36 @@ class GradientDerivation(Derivation):
     def sources(self) -> tuple[Derivation, ...]:  # type: ignore[override]
         """The derivation of the forward, and those of the gradients, in their order."""
         if self._steps is None:
-            calls_of = dict(calls_by_node(self._forward))
+            forward = dict(_by_node(self._forward))
             pairs = ((g(), n()) for g, n in self._origins)
             steps = [
-                GradientStep(gradient, calls_of[node])
+                _step(gradient, forward[node])
                 for gradient, node in pairs
-                if gradient is not None and node in calls_of
+                if gradient is not None and node in forward
             ]
             self._steps = (self._forward, *steps)
         return self._steps
 
 
+def _step(gradient: UOp, forward: Derivation) -> Derivation:
+    """Return the derivation of a gradient, whose rule is that of a value of the forward."""
+    method = f"{GRADIENT_OF}{forward.method.strip('_')}"
+    return GradientStep(gradient, forward.calls, (), forward.owner, method)
+
+
 def calls_by_node(derivation: Derivation) -> Iterator[tuple[UOp, Calls]]:
     """Yield each node of an expression that is alive, with the user's calls that made it."""
+    for node, own in _by_node(derivation):
+        yield node, own.calls
+
+
+def _by_node(derivation: Derivation) -> Iterator[tuple[UOp, Derivation]]:
+    """Yield each node of an expression that is alive, with its own derivation."""
     ends: set[UOp] = set()
     for one in derivations_below([derivation]):
         if one.node is not None:
             for node in nodes_between(one.node, ends):
-                yield node, one.calls
+                yield node, one
             ends.add(one.node)
 
 

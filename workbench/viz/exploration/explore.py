@@ -12,6 +12,7 @@ from workbench.viz.exploration import exploration
 from workbench.viz.exploration.exploration import Exploration
 from workbench.viz.exploration.questions import check_kernel, question_of
 from workbench.viz.model.lines import Viewer
+from workbench.viz.names.modules import module_paths
 from workbench.viz.names.names import names_of
 from workbench.viz.names.variables import variables
 from workbench.viz.page.panel import pane_of
@@ -43,7 +44,7 @@ def explore(
     names = names_of(
         [t.uop for t in tensors], ((n, t.uop) for n, t in variables(Tensor))
     )
-    viewer = Viewer(calls(), names)
+    viewer = Viewer(calls(), names, module_paths())
     ex = exploration.of(tensors, page, {}, _names(without), show, viewer, ask=ask)
     check_kernel(ask, len(ex.kernels))
     return ex

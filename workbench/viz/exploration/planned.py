@@ -8,9 +8,10 @@ from dataclasses import dataclass, field, replace
 from workbench import engine
 from workbench.base.context import Context
 from workbench.base.errors import EndlessRewrite, VerifyError, WorkbenchError
-from workbench.base.source import SourceLine
+from workbench.base.source import ModuleCall, SourceLine
 from workbench.base.trace import PassRecord, observe, unobserved
 from workbench.ir.functions.expand import FUNCTIONS
+from workbench.ir.node.ops import MOVEMENT, Ops
 from workbench.ir.node.shapes import Shape
 from workbench.ir.node.uop import UOp
 from workbench.ir.rewriting.rewrite import check_names, rewrite, without
@@ -92,9 +93,9 @@ def _add_lines(
         for tensor, output in zip(in_order, plan.outputs, strict=True)
         if tensor.uop in viewer.names
     }
-    viewer = Viewer(viewer.calls, {**results, **viewer.names})
+    viewer = viewer._replace(names={**results, **viewer.names})
     roots, derivations = [t.uop for t in tensors], [t.derivation for t in tensors]
-    lines = UserLines(roots, derivations, viewer, plan.passes, origin.lines)
+    lines = UserLines(roots, derivations, viewer, plan.passes, origin)
     values = {
         buffer: node
         for item in plan.items
@@ -104,9 +105,11 @@ def _add_lines(
     plan.lines = lines
     plan.line = next((li for root in roots if (li := lines.nearest(root))), None)
     computed = [item for item in plan.items if item.kernel is not None]
+    ends = {node for item in plan.items for node in item.nodes}
     plan.kernels = [
         replace(
             kernel,
+            modules=_modules(item, ends, lines),
             line=lines.nearest(item.nodes[0]),
             title=_with_direction(kernel.title, item, lines),
             names=tuple([lines.name(b) for b in item.buffers]),
@@ -119,6 +122,21 @@ def _with_direction(title: str, item: ScheduleItem, lines: UserLines) -> str:
     """Return the title of a kernel; one that computes a gradient belongs to the backward."""
     is_backward = any(map(lines.is_gradient, item.nodes))
     return f"backward: {title}" if is_backward else title
+
+
+_PASSED = MOVEMENT | {Ops.CONTIGUOUS, Ops.COPY, Ops.DETACH, Ops.BITCAST}
+"""Ops that compute nothing: of a kernel of these alone it is not said which module made it."""
+
+
+def _modules(
+    item: ScheduleItem, ends: set[UOp], lines: UserLines
+) -> tuple[ModuleCall, ...]:
+    """Return the modules that made what a kernel computes: first that of its last reduction, or
+    else of the value that it stores."""
+    nodes = item.computed(ends)[::-1]
+    nodes = [n for n in nodes if n.src and n.op not in _PASSED]
+    nodes.sort(key=lambda node: node.op is not Ops.REDUCE_AXIS)
+    return tuple(dict.fromkeys(call for n in nodes for call in lines.modules(n)))
 
 
 def _kernels(

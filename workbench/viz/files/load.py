@@ -67,6 +67,8 @@ def load(path: str | os.PathLike[str]) -> Exploration:
         root = _graph(saved.graph)
         lines = _lines(saved, root)
         own = zip(root.toposort(), saved.node_names, strict=True)
+        of_nodes = zip(root.toposort(), saved.node_modules, strict=True)
+        modules = {n: calls for n, calls in of_nodes if calls}
         viewer = Viewer(names={node: tuple(names) for node, names in own if names})
     except (
         ValueError,
@@ -83,7 +85,7 @@ def load(path: str | os.PathLike[str]) -> Exploration:
         for node, device in zip(root.src[:count], saved.devices, strict=True)
     ]
     forced = dict(zip(root.src[count:], saved.forced, strict=True))
-    origin = FileOrigin(_words(path, saved, root), lines)
+    origin = FileOrigin(_words(path, saved, root), lines, modules)
     page = registered_page()
     ex = exploration.of(
         tuple(tensors), page, forced, tuple(saved.rules_off), saved.show, viewer, origin
@@ -92,7 +94,7 @@ def load(path: str | os.PathLike[str]) -> Exploration:
         words = (
             f"{origin.words} Here it is scheduled otherwise than where it was saved."
         )
-        ex = dataclasses.replace(ex, origin=FileOrigin(words, lines))
+        ex = dataclasses.replace(ex, origin=FileOrigin(words, lines, modules))
     session = ex.display.session = Session(ex, prefetches=LIVE.value > 1)
     with session.lock:
         _restore(session, saved)

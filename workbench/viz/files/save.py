@@ -43,6 +43,10 @@ def file_text(ex: Exploration) -> str:
         ex.lines.own(node) if node in before else ex.lines.of(node)
         for node in root.toposort()
     ]
+    modules = [
+        ex.lines.own_modules(node) if node in before else ex.lines.modules(node)
+        for node in root.toposort()
+    ]
     here = machine()
     saved = SavedExploration(
         format="workbench exploration",
@@ -59,6 +63,7 @@ def file_text(ex: Exploration) -> str:
         lines=table.rows,
         node_lines=list(map(table.places, lines)),
         node_names=[list(ex.lines.names(node)) for node in root.toposort()],
+        node_modules=[list(calls) for calls in modules],
         plan=plan_hash(ex.kernels),
         device=ex.tensors[0].device,
         variants=[],

@@ -19,6 +19,7 @@ from typing import NamedTuple
 from workbench.base.source import (
     Calls,
     Derivation,
+    ModuleCall,
     SourceLine,
     derivations_below,
     line_for_viewer,
@@ -30,15 +31,17 @@ from workbench.ir.node.uop import UOp
 from workbench.ir.schedule.schedule import RANGEIFY, SIMPLIFY_TENSOR
 from workbench.tensor.autograd.lines import GradientDerivation, GradientStep
 from workbench.viz.model.ancestry import Ancestry
+from workbench.viz.names.modules import ModulePaths, module_call
 from workbench.viz.names.names import Names
 
 
 class Viewer(NamedTuple):
-    """Who looks at an exploration: the user's `calls` that led to it, and the `names` that nodes
-    have there."""
+    """Who looks at an exploration: the user's `calls` that led to it, the `names` that nodes
+    have there, and the paths of the objects there."""
 
     calls: Calls = ()
     names: Names = MappingProxyType({})
+    modules: ModulePaths = MappingProxyType({})
 
 
 NOBODY = Viewer()
@@ -47,10 +50,11 @@ NOBODY = Viewer()
 @dataclass(frozen=True, slots=True)
 class FileOrigin:
     """Where tensors were loaded from, in `words` ("": they were made in this process), and the
-    `lines` that their nodes had there."""
+    `lines` and `modules` that their nodes had there."""
 
     words: str = ""
     lines: Mapping[UOp, Sequence[SourceLine]] = field(default_factory=dict)
+    modules: Mapping[UOp, Sequence[ModuleCall]] = field(default_factory=dict)
 
 
 HERE = FileOrigin()
@@ -59,7 +63,7 @@ HERE = FileOrigin()
 class UserLines:
     """The user's lines and names of the nodes under `roots`, which have `derivations`, and of those
     that the `passes` of a schedule made of them, for a `viewer`. Nodes that were loaded have
-    `file_lines`."""
+    lines and modules of their `file`."""
 
     def __init__(
         self,
@@ -67,16 +71,17 @@ class UserLines:
         derivations: Iterable[Derivation | None] = (),
         viewer: Viewer = NOBODY,
         passes: Sequence[PassRecord] = (),
-        file_lines: Mapping[UOp, Sequence[SourceLine]] = HERE.lines,
+        file: FileOrigin = HERE,
     ):
         self.roots = tuple(roots)
         self._passes = passes
         self._names = dict(viewer.names)
         self._own: dict[UOp, dict[tuple[SourceLine, ...], SourceLine]] = {
             node: {(line, *line.inner): line for line in lines}
-            for node, lines in file_lines.items()
+            for node, lines in file.lines.items()
         }
         """Per node its lines, each by itself and those that it called."""
+        self._modules = {n: dict.fromkeys(calls) for n, calls in file.modules.items()}
         ends: set[UOp] = set()
         forward: set[UOp] = set()
         backward: set[UOp] = set()
@@ -86,13 +91,17 @@ class UserLines:
             if node is None:  # it is below no root
                 continue
             nodes = nodes_between(node, ends)
-            pieces.append((derivation.calls, nodes))
+            call = module_call(derivation, viewer.modules, viewer.calls)
+            pieces.append((derivation.calls, call, nodes))
             ends.add(node)
             is_gradient = isinstance(derivation, GradientStep | GradientDerivation)
             (backward if is_gradient else forward).update(nodes)
         self._forward, self._backward = forward, backward - forward
         pieces.sort(key=lambda piece: not _is_near(piece[0], viewer.calls))
-        for calls, nodes in pieces:
+        for calls, call, nodes in pieces:
+            if call is not None:
+                for node in nodes:
+                    self._modules.setdefault(node, {})[call] = None
             line = line_for_viewer(calls, viewer.calls)
             if line is not None:
                 for node in nodes:
@@ -102,15 +111,29 @@ class UserLines:
     def of(self, node: UOp) -> tuple[SourceLine, ...]:
         """Return the lines of `node`, the one to show first."""
         lines: dict[tuple[SourceLine, ...], SourceLine] = {}
-        pending, visited = deque([node]), {node}
-        while pending:  # the node that was replaced last is next
-            one = pending.popleft()
+        for one in self._ancestors(node):
             for chain, line in self._own.get(one, {}).items():
                 lines.setdefault(chain, line)
+        return tuple(lines.values())
+
+    def modules(self, node: UOp) -> tuple[ModuleCall, ...]:
+        """Return the modules whose methods made `node`, or what it replaces."""
+        own = (self._modules.get(one, {}) for one in self._ancestors(node))
+        return tuple(dict.fromkeys(call for calls in own for call in calls))
+
+    def own_modules(self, node: UOp) -> Iterable[ModuleCall]:
+        """Return the modules of `node` itself, without those of a node that it replaces."""
+        return self._modules.get(node, {})
+
+    def _ancestors(self, node: UOp) -> Iterator[UOp]:
+        """Yield `node` and the nodes that it replaces, the one that was replaced last first."""
+        pending, visited = deque([node]), {node}
+        while pending:
+            one = pending.popleft()
+            yield one
             sources = [c.source for c in self._ancestry.causes(one)]
             pending.extend(s for s in sources if s not in visited)
             visited.update(sources)
-        return tuple(lines.values())
 
     def own(self, node: UOp) -> Iterable[SourceLine]:
         """Return the lines of `node` itself, without those of a node that it replaces."""

@@ -16,14 +16,14 @@ from itertools import islice
 from types import FrameType, ModuleType, SimpleNamespace
 from typing import Any, TypeVar, cast
 
-from workbench.base.source import MOST_FRAMES, is_users
+from workbench.base.source import LAYERS, MOST_FRAMES, is_users
 
 T = TypeVar("T")
-MOST_LOOKED_INTO = 500
+MOST_LOOKED_INTO = 3000
 """Most lists, dicts, objects and modules that are looked into."""
 MOST_INSIDE = 200
 """Most values of each that are looked at."""
-DEEPEST = 4
+DEEPEST = 8
 """Most steps from a variable to a value in it."""
 _HISTORY = frozenset({"In", "Out"})
 """The names of IPython's tables of past cells. Its others begin with an underscore."""
@@ -32,12 +32,7 @@ _HISTORY = frozenset({"In", "Out"})
 def variables(kind: type[T]) -> Iterator[tuple[str, T]]:
     """Yield (name, value) of the values of a `kind` that the calling code has names for: variables
     first, the nearest scope's before those of others, then what is inside of others."""
-    waiting: deque[tuple[str, object, int]] = deque()
-    hidden: set[str] = set()
-    for scope in _scopes():
-        names = [name for name in scope if name not in hidden and _is_public(name)]
-        hidden.update(names)
-        waiting.extend((name, scope[name], 0) for name in names)
+    waiting = deque((name, value, 0) for name, value in named_variables())
     visited: set[int] = set()
     while waiting:
         name, value, depth = waiting.popleft()
@@ -46,10 +41,19 @@ def variables(kind: type[T]) -> Iterator[tuple[str, T]]:
         ):  # `isinstance` may ask a property of the value's
             yield name, cast(T, value)
         elif depth < DEEPEST and id(value) not in visited:
-            parts = list(islice(_parts(value), MOST_INSIDE))
+            parts = list(islice(parts_of(value), MOST_INSIDE))
             if parts and len(visited) < MOST_LOOKED_INTO:
                 visited.add(id(value))
                 waiting.extend((name + step, part, depth + 1) for step, part in parts)
+
+
+def named_variables() -> Iterator[tuple[str, object]]:
+    """Yield (name, value) of the variables themselves, the nearest scope's first."""
+    hidden: set[str] = set()
+    for scope in _scopes():
+        names = [name for name in scope if name not in hidden and _is_public(name)]
+        hidden.update(names)
+        yield from [(name, scope[name]) for name in names]
 
 
 def _scopes() -> Iterator[Mapping[str, object]]:
@@ -76,8 +80,13 @@ def _is_public(name: object) -> bool:
     return name.isidentifier() and not name.startswith("_")
 
 
-def _parts(value: object) -> Iterator[tuple[str, object]]:
-    """Yield (step, part) of what is in a value: ("[0]", ..) or (".weight", ..)."""
+def _is_private(name: object) -> bool:
+    return isinstance(name, str) and name.isidentifier() and name[:2] != "__"
+
+
+def parts_of(value: object, private: bool = False) -> Iterator[tuple[str, object]]:
+    """Yield (step, part) of what is in a value: ("[0]", ..) or (".weight", ..); `private` ones,
+    whose names begin with an underscore, where asked for."""
     if type(value) in (list, tuple):
         sequence: Any = value
         for place, part in enumerate(sequence):
@@ -88,16 +97,17 @@ def _parts(value: object) -> Iterator[tuple[str, object]]:
             for key, part in mapping.items():
                 if type(key) in (str, int):
                     yield f"[{key!r}]", part
-    elif _is_open(value):
+    elif is_open(value):
         with suppress(AttributeError):
             fields = object.__getattribute__(value, "__dict__")
             for name, part in list(fields.items()):
-                if _is_public(name):
+                if _is_public(name) or (private and _is_private(name)):
                     yield f".{name}", part
 
 
-def _is_open(value: object) -> bool:
-    """Whether a value's attributes are the user's: an object of a class, or a module, of theirs."""
+def is_open(value: object) -> bool:
+    """Whether a value's attributes are the user's: an object of a class, or a module, of theirs, or
+    a layer of this package."""
     if isinstance(value, ModuleType):
         return _is_users_module(value)
     if type(value) is SimpleNamespace:
@@ -111,5 +121,5 @@ def _is_users_module(module: ModuleType | None) -> bool:
     names: dict[str, Any] = object.__getattribute__(module, "__dict__")
     file = names.get("__file__")
     if isinstance(file, str):
-        return is_users(file)
+        return is_users(file) or file.startswith(LAYERS)
     return names.get("__name__") == "__main__"

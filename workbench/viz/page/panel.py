@@ -23,8 +23,8 @@ from workbench.base.errors import WorkbenchError
 from workbench.kernel.kernel import Kernel
 from workbench.viz.exploration.scheduled_tensors import ScheduledTensors
 from workbench.viz.page import panels as folders
+from workbench.viz.record.kernels.folds import fold_rows
 from workbench.viz.record.nodes import Nodes
-from workbench.viz.record.plan import repeat_rows
 from workbench.viz.record.runs import run_rows
 from workbench.viz.record.variants import error_row, kernel_row, where
 from workbench.viz.schema.record import PanelSection
@@ -124,4 +124,4 @@ def kernel_table(ex: ScheduledTensors) -> KernelTable:
             runs = [copy(run) for run in session.record.plan.runs]
     rows = [kernel_row(kernel) for kernel in ex.kernels]
     places = [where(kernel) for kernel in ex.kernels]
-    return KernelTable(rows, repeat_rows(ex.kernels), runs, places)
+    return KernelTable(rows, fold_rows(ex.kernels), runs, places)

@@ -413,13 +413,15 @@ export interface ComparedPlans {
 
 /**
  * `size` kernels from kernel `first` on, that come `times` times, one after the other;
- * `title` names those of one time.
+ * `title` names those of one time. `module` is the path of the user's module that they are
+ * all of, "" where there is none; a module that is folded comes once.
  */
 export interface PlanRepeat {
   first: number;
   size: number;
   times: number;
   title: string;
+  module: string;
 }
 
 /**
@@ -784,7 +786,9 @@ export interface RecordedPass {
 }
 
 /**
- * A kernel of the plan; `root` is its un-optimised variant.
+ * A kernel of the plan; `root` is its un-optimised variant. `modules` are the user's that
+ * made what it computes, each with the method that it called; `module` is the path of the
+ * first.
  */
 export interface KernelRow {
   title: string;
@@ -796,6 +800,8 @@ export interface KernelRow {
   bytes: number;
   decision: number | null;
   root: number;
+  module: string;
+  modules: Array<string>;
 }
 
 /**

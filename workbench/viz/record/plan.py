@@ -8,10 +8,8 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
 from workbench.base.errors import WorkbenchError
-from workbench.base.sequences import repeats
 from workbench.ir.node.uop import UOp
 from workbench.ir.schedule.item import Decision, ScheduleItem
-from workbench.kernel.kernel import Kernel
 from workbench.viz.exploration.scheduled_tensors import ScheduledTensors
 from workbench.viz.model.decisions import decision_row, ranked
 from workbench.viz.model.graph import (
@@ -23,8 +21,7 @@ from workbench.viz.model.graph import (
 )
 from workbench.viz.model.recipes import decision_recipe
 from workbench.viz.model.words import short
-from workbench.viz.record.nodes import Lines, Nodes, bounded
-from workbench.viz.record.runs import likeness_of
+from workbench.viz.record.nodes import Lines, Nodes
 from workbench.viz.schema.plan import (
     DecisionRow,
     PlanEdge,
@@ -32,7 +29,6 @@ from workbench.viz.schema.plan import (
     PlanPicture,
     PlanRead,
     PlanRegion,
-    PlanRepeat,
     RoutePoint,
 )
 from workbench.viz.still.palette import kernel_colour
@@ -41,8 +37,6 @@ from workbench.viz.still.picture import Box, Point, picture
 LOG = logging.getLogger("workbench")
 MOST_DRAWN = 3000
 """Most nodes of a graph that is laid out."""
-MOST_NAMED = 2
-"""Titles that name a repeated sequence of kernels; further ones are counted."""
 
 
 def empty_plan() -> PlanPicture:
@@ -197,24 +191,6 @@ def kernels_of(ex: ScheduledTensors) -> Mapping[UOp, int]:
 
 
 # kernels
-
-
-def repeat_rows(kernels: Sequence[Kernel]) -> list[PlanRepeat]:
-    """Return the sequences of kernels that come several times one after the other, alike but for
-    the constants among their values."""
-    titles = [bounded(kernel.title or kernel.name) for kernel in kernels]
-    return [
-        PlanRepeat(first, size, times, repeat_title(titles[first : first + size]))
-        for first, size, times in repeats([likeness_of(kernel) for kernel in kernels])
-    ]
-
-
-def repeat_title(titles: Sequence[str]) -> str:
-    """Return the name of a sequence of kernels: the first titles, and how many others."""
-    named = list(dict.fromkeys(titles))
-    listed = ", ".join(short(title) for title in named[:MOST_NAMED])
-    more = len(named) - MOST_NAMED
-    return f"{listed} and {more} more" if more > 0 else listed
 
 
 def read_rows(items: Sequence[ScheduleItem], nodes: Nodes) -> list[PlanRead]:

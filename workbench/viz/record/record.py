@@ -38,6 +38,7 @@ from workbench.viz.record.about import (
 )
 from workbench.viz.record.changes import Changes, Path
 from workbench.viz.record.code import VariantCode
+from workbench.viz.record.kernels.folds import fold_rows
 from workbench.viz.record.nodes import Lines, Nodes, Texts, bounded
 from workbench.viz.record.offers import NextRows, next_rows
 from workbench.viz.record.passes import PassRows, kernel_numbers
@@ -46,7 +47,6 @@ from workbench.viz.record.plan import (
     empty_plan,
     plan_picture,
     read_rows,
-    repeat_rows,
 )
 from workbench.viz.record.recipe import page_recipes, recipe
 from workbench.viz.record.rules import RuleRows
@@ -168,7 +168,7 @@ class Recorder:
         self._passes.add(ex.passes, kernel_numbers(ex.passes))
         plan = self.record.plan
         plan.decisions = decision_rows(ex, self._nodes)
-        plan.repeats = repeat_rows(ex.kernels)
+        plan.repeats = fold_rows(ex.kernels)
         plan.reads = read_rows(ex.items, self._nodes)
         plan.runs = run_rows(ex.kernels)
         if len(graph_nodes(ex.outputs)) <= FIRST_DRAWN:

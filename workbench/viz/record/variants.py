@@ -105,12 +105,16 @@ def kernel_row(
         bytes=estimates.bytes,
         decision=decision,
         root=root,
+        module=bounded(kernel.modules[0].path) if kernel.modules else "",
+        modules=[bounded(str(call)) for call in kernel.modules],
     )
 
 
 def where(kernel: Kernel) -> str:
-    """Return the cell or file of the line that asked for a kernel; "" where none is known."""
-    return "" if kernel.line is None else str(kernel.line)
+    """Return the module that made a kernel and the method that it called, then the cell or file of
+    the line that asked for it; "" where none is known."""
+    module = [str(call) for call in kernel.modules[:1]]
+    return "  ".join([*module, *([] if kernel.line is None else [str(kernel.line)])])
 
 
 def step_rows(steps: HeuristicSteps) -> list[StepRow]:

@@ -110,12 +110,14 @@ class ComparedPlans(Struct, forbid_unknown_fields=True):
 
 class PlanRepeat(Struct, forbid_unknown_fields=True):
     """`size` kernels from kernel `first` on, that come `times` times, one after the
-    other; `title` names those of one time."""
+    other; `title` names those of one time. `module` is the path of the user's module that they are
+    all of, "" where there is none; a module that is folded comes once."""
 
     first: int
     size: int
     times: int
     title: str
+    module: str
 
 
 class PlanRead(Struct, array_like=True, forbid_unknown_fields=True):

@@ -196,7 +196,8 @@ class RecordedPass(PassOutcome, forbid_unknown_fields=True):
 
 
 class KernelRow(Struct, forbid_unknown_fields=True):
-    """A kernel of the plan; `root` is its un-optimised variant."""
+    """A kernel of the plan; `root` is its un-optimised variant. `modules` are the user's that made
+    what it computes, each with the method that it called; `module` is the path of the first."""
 
     title: str
     name: str
@@ -207,6 +208,8 @@ class KernelRow(Struct, forbid_unknown_fields=True):
     bytes: float
     decision: int | None
     root: int
+    module: str
+    modules: list[str]
 
 
 class BaselineRow(Struct, forbid_unknown_fields=True):

@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
+from workbench.base.source import ModuleCall
 from workbench.viz.schema.record import BaselineRow
 from workbench.viz.schema.variant import CheckRow, ErrorWords, SearchRow, TimingRow
 
@@ -67,7 +68,8 @@ class SavedExploration(Struct, forbid_unknown_fields=True):
 
     `graph` is IR text whose root has the tensors as its first sources, a `devices` entry for each
     (null: any), and then those values that are `forced`. Of each node of it, in their order,
-    `node_lines` has places in `lines`, and `node_names` the user's names. `plan` is a hash of the
+    `node_lines` has places in `lines`, `node_names` the user's names, and `node_modules` paths of
+    modules with the method of each. `plan` is a hash of the
     kernels, `device` the one that the variants were on, `cpu` and `cores` the machine of their
     times. Units: `when` is in seconds of the epoch.
     """
@@ -86,6 +88,7 @@ class SavedExploration(Struct, forbid_unknown_fields=True):
     lines: list[SavedLine]
     node_lines: list[list[int]]
     node_names: list[list[str]]
+    node_modules: list[list[ModuleCall]]
     plan: str
     device: str
     variants: list[FileVariant]

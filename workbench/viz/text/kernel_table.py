@@ -53,8 +53,8 @@ class KernelTable:
             repeat, *others = repeats
             end = at + repeat.size * repeat.times
             numbers = f"{kernel_number(at)}-{end}"
-            title = f"{indent}{repeat.times} x {repeat.title}"
-            yield self._cells(numbers, title, range(at, end), "")
+            title = f"{indent}{_fold_title(repeat)}"
+            yield self._cells(numbers, title, range(at, end), _of_module(repeat))
             once = range(at, at + repeat.size)
             inside = [r for r in others if r.first < once.stop]
             yield from self._lines(once, inside, f"{indent}  ")
@@ -78,3 +78,12 @@ class KernelTable:
         """Return the run of a kernel: its own where it was measured, else that of its equals."""
         own = self.runs[place]
         return own if own.measured_s is not None else self.runs[own.like]
+
+
+
+def _fold_title(fold: PlanRepeat) -> str:
+    return fold.title if fold.times == 1 else f"{fold.times} x {fold.title}"
+
+
+def _of_module(fold: PlanRepeat) -> str:
+    return "" if fold.times == 1 else fold.module

@@ -2,7 +2,7 @@
 
 import { bytesText, hasWords, secondsText } from "../base/text.js";
 
-/** @import { PageRecord, PlanPicture } from "../record.d.ts" */
+/** @import { KernelRow, PageRecord, PlanPicture } from "../record.d.ts" */
 
 /** What a kernel takes: seconds, null where no time is known; whether they were measured; its share
  * of the seconds of all; bytes.
@@ -70,8 +70,14 @@ export function equalKernels({ runs }, kernel) {
   return runs.flatMap((run, k) => (run.like === like ? [k] : []));
 }
 
-/** By what kernels are sorted: their place in the plan, or a figure, the greatest first.
- * @typedef {"place" | "time" | "bytes"} KernelOrder */
+/** By what kernels are sorted: their place in the plan, the path of their module, or a figure, the
+ * greatest first.
+ * @typedef {"place" | "time" | "bytes" | "module"} KernelOrder */
+
+/** Numbers in paths are compared as numbers; kernels of no module stand last.
+ * @type {(a: KernelRow, b: KernelRow) => number} */
+const byModule = ({ module: a }, { module: b }) =>
+  Number(!a) - Number(!b) || a.localeCompare(b, "en", { numeric: true });
 
 /** The places of the kernels that a query finds, in an order.
  * @param {PageRecord} record
@@ -81,11 +87,12 @@ export function kernelPlaces(record, order, query) {
   const { kernels, lines } = record;
   const rows = kernelWork(record);
   const places = kernels.map((_, k) => k).filter((k) => {
-    const { title, name, line } = kernels[k];
+    const { title, name, line, modules } = kernels[k];
     const where = line === null ? "" : lines[line].where;
-    return hasWords(`${k + 1} ${title} ${name} ${where}`, query);
+    return hasWords(`${k + 1} ${title} ${name} ${where} ${modules.join(" ")}`, query);
   });
   /** @type {(k: number) => number} */
   const figure = (k) => (order === "bytes" ? rows[k].bytes : rows[k].seconds ?? -1);
+  if (order === "module") return places.sort((a, b) => byModule(kernels[a], kernels[b]) || a - b);
   return order === "place" ? places : places.sort((a, b) => figure(b) - figure(a) || a - b);
 }

@@ -19,6 +19,7 @@ const ORDERS = [
   ["place", "in the order in which they run"],
   ["time", "the longest first: the greatest share of the time of all"],
   ["bytes", "those that read and write most first"],
+  ["module", "those of one module together, in the order of their paths"],
 ];
 
 /** @satisfies {PanelRow} */
@@ -159,6 +160,7 @@ function kernelRow(app, i, work) {
   const about = [
     `${kernel.name}: ${countText(kernel.flops)} operations, ${bytesText(kernel.bytes)}`,
     kernel.decoded,
+    ...kernel.modules,
     work.seconds === null
       ? ""
       : `${work.isMeasured ? "" : "predicted "}${workTime(work)} with the default opts`,
@@ -178,6 +180,7 @@ function kernelRow(app, i, work) {
       },
       kernelNumber(app, i),
       words(kernel.title, "wb-clip"),
+      kernel.module && words(kernel.modules[0], "wb-kernel-module wb-clip"),
       line && words(line.where, "wb-quiet wb-clip"),
       h("span", { class: "wb-figure wb-kernel-time" }, workTime(work)),
       h("span", { class: "wb-figure wb-kernel-share" }, workShare(work)),

@@ -116,7 +116,8 @@ const cutTitle = (text) =>
   text.length > MOST_LETTERS ? `${text.slice(0, MOST_LETTERS - 1)}…` : text;
 
 /** @param {PlanRepeat} repeat */
-const repeatTitle = ({ times, title }) => `${times} × ${title}`;
+const repeatTitle = ({ times, title, module }) =>
+  times === 1 ? title : `${module && `${module}: `}${times} × ${title}`;
 
 /**
  * @param {PageRecord} record

@@ -1,0 +1,106 @@
+"""The module that made a kernel, of models as strangers write them."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tests.viz.names import strangers
+from workbench import Tensor, explore
+from workbench.viz.exploration.exploration import Exploration
+
+CASES: list[tuple[Callable[[], Any], list[str]]] = [
+    (strangers.Layer, ["net: matmul"]),
+    (strangers.Stack, ["net.layers.0: matmul", "net.layers.1: matmul"]),
+    (
+        strangers.Acts,
+        ["net.acts.first: relu", "net.acts.second: relu", "net: add"],
+    ),
+    (strangers.Sequence, ["net.layers.0: matmul", "net.layers.2: matmul"]),
+    (
+        lambda: strangers.Tree(2),
+        ["net: matmul", "net.below: matmul", "net.below.below: matmul"],
+    ),
+    (strangers.Private, ["net._inner: matmul", "net: mul"]),
+    (strangers.Child, ["net: matmul", "net: exp"]),
+    (strangers.Slots, ["Layer: matmul"]),
+]
+
+
+def first_modules(ex: Exploration) -> list[str]:
+    return [str(kernel.modules[0]) for kernel in ex.kernels if kernel.modules]
+
+
+@pytest.mark.parametrize(("make", "expected"), CASES)
+def test_a_kernel_has_the_path_of_the_object_that_made_it(
+    make: Callable[[], Any], expected: list[str]
+) -> None:
+    net, x = make(), strangers.weight(4, 8)
+    assert first_modules(explore(net(x))) == expected
+
+
+def test_a_gradient_has_the_module_of_its_forward() -> None:
+    trainer, x = strangers.Trainer(), strangers.weight(4, 8)
+    loss = trainer.loss(x)
+    weights = [one.weight for one in trainer.model.layers]
+    ex = explore(loss, *loss.gradient(*weights))
+    names = [str(call) for kernel in ex.kernels for call in kernel.modules]
+    assert names[:2] == [f"trainer.model.layers.{i}: matmul" for i in (0, 1)]
+    assert "trainer: gradient of square" in names
+    of_gradients = [name for name in names if "gradient of matmul" in name]
+    assert {name.partition(":")[0] for name in of_gradients} == {
+        "trainer.model.layers.0",
+        "trainer.model.layers.1",
+    }
+
+
+def test_a_variable_of_a_loop_hides_no_path() -> None:
+    net, x = strangers.Stack(), strangers.weight(4, 8)
+    for layer in net.layers:
+        assert layer.weight is not None
+    assert first_modules(explore(net(x))) == [
+        "net.layers.0: matmul",
+        "net.layers.1: matmul",
+    ]
+
+
+def test_an_object_without_a_name_is_called_by_its_class_and_a_function_by_its_own() -> (
+    None
+):
+    x = strangers.weight(4, 8)
+    nets = iter([strangers.Layer()])  # no variable leads there
+    assert first_modules(explore(next(nets)(x))) == ["Layer: matmul"]
+    layer = strangers.Layer()
+    y = strangers.doubled(layer, x)
+    assert first_modules(explore(y)) == ["layer: matmul", "doubled: mul"]
+    assert first_modules(explore(x @ x.T)) == [], "it stands where explore does"
+
+
+def test_nothing_lives_longer() -> None:
+    def explored() -> tuple[Any, Tensor, Exploration]:
+        net, x = strangers.Stack(), strangers.weight(4, 8)
+        y = net(x)
+        return weakref.ref(net), y, explore(y)
+
+    owner, y, ex = explored()
+    gc.collect()
+    assert owner() is None and y is not None and ex.kernels
+
+
+def test_variables_of_a_function_are_not_kept_and_its_locals_are_its_own() -> None:
+    class Model:
+        def __call__(self, x: Tensor) -> bool:
+            y = x + 1
+            before = weakref.ref(y)
+            y = y * 2
+            y = x + 3
+            return before() is None
+
+    assert Model()(strangers.weight(4, 4))
+    reader = strangers.Reader()
+    reader(strangers.weight(4, 8))
+    assert reader.names == ["self", "x"], "a table that is read stays as it is"

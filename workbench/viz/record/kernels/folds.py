@@ -1,0 +1,105 @@
+"""The folds of a plan's kernels: what repeats, and what one module of the user's computes.
+
+A module's kernels are one fold where they run one after the other, and the fold crosses no repeat:
+of two folds, one is in the other, or they are apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from workbench.base.sequences import Repeat, common_prefix, repeats
+from workbench.kernel.kernel import Kernel
+from workbench.tensor.autograd.lines import GRADIENT_OF
+from workbench.viz.model.words import short
+from workbench.viz.record.nodes import bounded
+from workbench.viz.record.runs import likeness_of
+from workbench.viz.schema.plan import PlanRepeat
+
+MOST_NAMED = 2
+"""Titles that name a repeated sequence of kernels; further ones are counted."""
+FEW_KERNELS = 4
+"""Kernels of a plan in which no module is folded."""
+Parts = tuple[str, ...]
+
+
+def fold_rows(kernels: Sequence[Kernel]) -> list[PlanRepeat]:
+    """Return the sequences of kernels that come several times one after the other, alike but for
+    the constants among their values, and the modules with several kernels; outer ones first."""
+    titles = [bounded(kernel.title or kernel.name) for kernel in kernels]
+    paths = [_parts(kernel) for kernel in kernels]
+    all_repeats = repeats([likeness_of(kernel) for kernel in kernels])
+    rows = [
+        PlanRepeat(
+            repeat.first,
+            repeat.size,
+            repeat.times,
+            repeat_title(titles[repeat.first : repeat.first + repeat.size]),
+            _path(common_prefix(*paths[repeat.first : repeat.end])),
+        )
+        for repeat in all_repeats
+    ]
+    if len(kernels) > FEW_KERNELS:
+        rows += [
+            PlanRepeat(first, end - first, 1, path, path)
+            for first, end, path in _modules(paths)
+            if not any(_crosses(first, end, repeat) for repeat in all_repeats)
+        ]
+    return sorted(rows, key=lambda row: (row.first, -row.size * row.times, -row.times))
+
+
+def repeat_title(titles: Sequence[str]) -> str:
+    """Return the name of a sequence of kernels: the first titles, and how many others."""
+    named = list(dict.fromkeys(titles))
+    listed = ", ".join(short(title) for title in named[:MOST_NAMED])
+    more = len(named) - MOST_NAMED
+    return f"{listed} and {more} more" if more > 0 else listed
+
+
+def _parts(kernel: Kernel) -> Parts:
+    """Return the path of a kernel's module by its steps, those of gradients apart."""
+    if not kernel.modules:
+        return ()
+    path, method = kernel.modules[0]
+    way = "backward" if method.startswith(GRADIENT_OF) else "forward"
+    return way, *bounded(path).split(".")
+
+
+def _path(parts: Parts) -> str:
+    """Return steps as a path, which says where it is of gradients."""
+    path = ".".join(parts[1:])
+    return f"{path}, backward" if path and parts[0] == "backward" else path
+
+
+def _modules(paths: Sequence[Parts]) -> list[tuple[int, int, str]]:
+    """Return (first, end, path) of the modules with several kernels one after the other; of those
+    with the same kernels the innermost, and none with all kernels."""
+    folds = {}
+    for depth in range(2, max(map(len, paths)) + 1):
+        for first, end in _runs([path[:depth] for path in paths]):
+            if end - first > 1 and len(paths[first]) >= depth:
+                folds[first, end] = _path(paths[first][:depth])
+    folds.pop((0, len(paths)), None)
+    return [(first, end, path) for (first, end), path in folds.items()]
+
+
+def _runs(items: Sequence[Parts]) -> Iterator[tuple[int, int]]:
+    """Yield (first, end) of equal items one after the other."""
+    first = 0
+    for place in range(1, len(items) + 1):
+        if place == len(items) or items[place] != items[first]:
+            yield first, place
+            first = place
+
+
+def _crosses(first: int, end: int, repeat: Repeat) -> bool:
+    """Whether kernels are neither apart from a repeat, nor around it, nor in one time of it."""
+    if end <= repeat.first or repeat.end <= first:
+        return False
+    if (first, end) == (repeat.first, repeat.end):
+        return True
+    if first <= repeat.first and repeat.end <= end:
+        return False
+    place = (first - repeat.first) // repeat.size
+    begin = repeat.first + place * repeat.size
+    return not (repeat.first <= first and end <= begin + repeat.size)
