@@ -21,6 +21,13 @@ def _itself(value: Any) -> Any:
     return value
 
 
+def _gradients(ex: Any, path: str) -> int:
+    """Return how many kernels reduce products for gradients through a convolution."""
+    call = f"{path}: gradient of conv2d"
+    kernels = [k for k in ex.kernels if k.modules and str(k.modules[0]) == call]
+    return sum(kernel.title.startswith(("conv", "matmul")) for kernel in kernels)
+
+
 ANSWERS = {
     "1-evaluations": Answer(
         lambda figures: int(figures["evaluations"] // figures["elements"]),
@@ -99,6 +106,22 @@ ANSWERS = {
         lambda spilled: "spills" if spilled else "fits",
         "R sums, and the operands need registers, too: some sums go to the stack and back at "
         "every step.",
+    ),
+    "6-numbers": Answer(
+        lambda parameters: sum(parameter.numel() for parameter in parameters),
+        "1*16*9 + 16, then 16*32*9 + 32, then 128*10 + 10.",
+    ),
+    "6-second": Answer(
+        lambda ex: _gradients(ex, "net.c2"),
+        "One for its weight, and one for its input, which the layer before needs.",
+    ),
+    "6-first": Answer(
+        lambda ex: _gradients(ex, "net.c1"),
+        "Nobody asked for the gradient of the images.",
+    ),
+    "6-moved": Answer(
+        len,
+        "A weight and a bias of each of the three layers; two running means beside each are state.",
     ),
     "5-sets": Answer(
         _itself,

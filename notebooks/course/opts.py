@@ -1,4 +1,4 @@
-"""Chapters 4 and 5: checks of opts that a reader chose. By counts and answers, never by seconds."""
+"""Chapters 4 to 6: checks of opts that a reader chose. By counts and answers, never by seconds."""
 
 from __future__ import annotations
 
@@ -73,6 +73,25 @@ def check_tile(
     if spilled > 4:
         return wrong(
             f"{spilled} instructions of the inner loop go to the stack: more sums than registers"
+        )
+    return _answer(candidate, f"{ratio:.2f} loads for each multiply-add")
+
+
+def check_conv(kernel: Kernel, opts: Opt | Sequence[Opt]) -> Verdict:
+    """A convolution: vectors of 4, and at most 0.75 loads for each multiply-add."""
+    candidate = _applied(kernel, opts)
+    if isinstance(candidate, Verdict):
+        return candidate
+    counts = candidate.counts
+    vectors = kernel.estimates.flops // 8
+    if counts.fmas > vectors * 1.1:
+        return wrong(
+            f"it takes {counts.fmas:,} multiply-adds; in vectors of 4, {vectors:,.0f} would do"
+        )
+    ratio = counts.loads / counts.fmas
+    if ratio > 0.75:
+        return wrong(
+            f"{ratio:.2f} loads for each multiply-add: use what was loaded more often"
         )
     return _answer(candidate, f"{ratio:.2f} loads for each multiply-add")
 

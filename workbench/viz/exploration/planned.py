@@ -125,7 +125,7 @@ def _with_direction(title: str, item: ScheduleItem, lines: UserLines) -> str:
 
 
 _PASSED = MOVEMENT | {Ops.CONTIGUOUS, Ops.COPY, Ops.DETACH, Ops.BITCAST}
-"""Ops that compute nothing: of a kernel of these alone it is not said which module made it."""
+"""Ops that compute nothing, which count where a kernel has no others."""
 
 
 def _modules(
@@ -134,7 +134,8 @@ def _modules(
     """Return the modules that made what a kernel computes: first that of its last reduction, or
     else of the value that it stores."""
     nodes = item.computed(ends)[::-1]
-    nodes = [n for n in nodes if n.src and n.op not in _PASSED]
+    nodes = [n for n in nodes if n.src]
+    nodes = [n for n in nodes if n.op not in _PASSED] or nodes
     nodes.sort(key=lambda node: node.op is not Ops.REDUCE_AXIS)
     return tuple(dict.fromkeys(call for n in nodes for call in lines.modules(n)))
 
