@@ -20,7 +20,7 @@ CASES: list[tuple[Callable[[], Any], list[str]]] = [
         strangers.Acts,
         ["net.acts.first: relu", "net.acts.second: relu", "net: add"],
     ),
-    (strangers.Sequence, ["net.layers.0: matmul", "net.layers.2: matmul"]),
+    (strangers.Sequence, ["net.layers.0: linear", "net.layers.2: linear"]),
     (
         lambda: strangers.Tree(2),
         ["net: matmul", "net.below: matmul", "net.below.below: matmul"],

@@ -80,7 +80,6 @@ class KernelTable:
         return own if own.measured_s is not None else self.runs[own.like]
 
 
-
 def _fold_title(fold: PlanRepeat) -> str:
     return fold.title if fold.times == 1 else f"{fold.times} x {fold.title}"
 
