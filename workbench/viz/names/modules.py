@@ -74,7 +74,8 @@ def _function(calls: Calls, viewer: Calls) -> str:
     """Return the name of the nearest function that the user's code called, or of its class; "" for
     the viewer's own."""
     own = {call[0] for call in viewer}
-    for code, _, _ in calls[:-1]:
+    of_files = [call for call in calls if call[0].co_filename != "<string>"]
+    for code, _, _ in of_files[:-1]:  # the outermost is a script, or what a tool calls
         if code in own:
             return ""
         name = code.co_qualname.rpartition("<locals>.")[2]

@@ -21,7 +21,13 @@ const ROWS = [
 
 function recordOf(rows = ROWS) {
   return {
-    kernels: rows.map(([title, , , , bytes], k) => ({ title, name: `r_${k}`, bytes, line: k % 2, modules: [] })),
+    kernels: rows.map(([title, , , , bytes], k) => ({
+      title,
+      name: `r_${k}`,
+      bytes,
+      line: k % 2,
+      modules: [],
+    })),
     lines: [{ where: "In[1]:1" }, { where: "In[2]:5" }],
     plan: {
       runs: rows.map(([, like, measured_s, predicted_s]) => ({ like, measured_s, predicted_s })),
