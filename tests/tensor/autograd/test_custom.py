@@ -49,6 +49,18 @@ def test_it_has_a_gradient_itself() -> None:
     assert (first.item(), second.item()) == (8.0, 12.0)
 
 
+def test_a_gradient_that_is_stored() -> None:
+    x = leaf(1.0, 2.0)
+    assert x.is_param and not (x * 2).is_param
+    (first,) = ((x * 3).contiguous_backward() * 2).sum().gradient(x)
+    (fused,) = ((x * 3) * 2).sum().gradient(x)
+    assert first.tolist() == fused.tolist() == [6.0, 6.0]
+    (first,) = ((x * x).contiguous_backward() * x).sum().gradient(x)
+    (fused,) = ((x * x) * x).sum().gradient(x)
+    assert (len(first.schedule()), len(fused.schedule())) == (3, 2)
+    assert first.tolist() == fused.tolist() == [3.0, 12.0]
+
+
 def test_nothing_flows_past_it() -> None:
     x, y = leaf(2.0), leaf(3.0)
     stops = Tensor.custom_gradient(lambda x: (x * y, lambda g: None))

@@ -11,6 +11,7 @@ from typing import Any, Self
 from workbench import engine
 from workbench.base.source import calls
 from workbench.ir.gradient.backward import Backward, NoGradient, backward
+from workbench.ir.gradient.custom import with_gradient
 from workbench.ir.node.constants import full
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
@@ -161,6 +162,15 @@ class Autograd(Base):
         return self
 
     @property
+    def is_param(self) -> bool:
+        """Whether this tensor is a leaf. Also known as: tinygrad's is_param."""
+        return number_of(self) != 0
+
+    def is_param_(self, is_param: bool = True) -> Self:
+        """Return `requires_grad_(is_param)`. Also known as: tinygrad's is_param_."""
+        return self.requires_grad_(is_param)
+
+    @property
     def is_leaf(self) -> bool:
         """Whether this tensor is computed of none that has requires_grad=True."""
         return number_of(self) != 0 or not leads_to_leaf(self.uop)
@@ -168,6 +178,15 @@ class Autograd(Base):
     def detach(self) -> Self:
         """Return the same value, through which no gradient flows."""
         return self._view(detached(self.uop))
+
+    def contiguous_backward(self) -> Self:
+        """Return this value, whose gradient is stored: it is not fused into what reads it."""
+        value = self.uop
+
+        def stored(g: UOp) -> list[UOp | None]:
+            return [UOp(Ops.CONTIGUOUS, g.dtype, (g,))]
+
+        return self._with(with_gradient(value, [value], "contiguous_backward", stored))
 
     custom_gradient = staticmethod(custom_gradient)
 
