@@ -2,9 +2,9 @@
 
     python bench/widget.py
 
-Headless Chromium, no GPU. `picture` ends with the frame that shows the loops and the code, of an
-expression that nothing is known of; the median of some, and the best, which other work on the
-machine disturbs least. `steps` go through the largest pass of the 480-node kernel while a cell
+Headless Chromium, no GPU. `picture` ends with the frame that shows the loops and the code, or, of
+several kernels, the plan, of an expression that nothing is known of; the median of some, and the
+best, which other work on the machine disturbs least. `steps` go through the largest pass of the 480-node kernel while a cell
 keeps the Python session busy. `times` are there when the plain and the default form have been
 measured, `offers` when the first of the opts that could be next has. Budgets: a picture in 0.7 s, a
 graph of 2,000 nodes in 1.5 s, a step in 50 ms, times in 3 s and offers in 5.
@@ -41,7 +41,8 @@ from workbench import Context, explore
 Context(LIVE=1).__enter__()  # what is measured ahead would be measured here, too"""
 _SELECTORS = {
     "picture": """[...content.node.querySelectorAll(".wb")].some((wb) =>
-      wb.querySelector(".wb-loops [data-item]") && wb.querySelector(".wb-code-body [data-line]"))""",
+      wb.querySelector(".wb-loops [data-item]") && wb.querySelector(".wb-code-body [data-line]")
+      || wb.querySelector(".wb-plan-list [role=option]"))""",
     "times": """["plain", "auto"].every((name) =>
       [...content.node.querySelectorAll(".wb-results [role=treeitem]")].some((row) =>
         row.textContent.includes(name) && /\\d .?s/.test(row.textContent)))""",
