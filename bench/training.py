@@ -245,7 +245,7 @@ def torch_net(model: str) -> Any:
     from torch import nn
     from torch.nn import functional
 
-    class Block(nn.Module):
+    class TorchBlock(nn.Module):
         def __init__(self) -> None:
             super().__init__()
             width = BATCHES["block"][2]
@@ -272,7 +272,7 @@ def torch_net(model: str) -> Any:
         nn.Conv2d(1, 16, 3, padding=1), nn.ReLU(), nn.Conv2d(16, 32, 3, padding=1), nn.ReLU(),
         nn.MaxPool2d(2), nn.Flatten(), nn.Linear(512, 64), nn.ReLU(), nn.Linear(64, 10),
     )  # fmt: skip
-    nets = {"mlp": nn.Sequential(*layers[:-1]), "digits": digits, "block": Block()}
+    nets = {"mlp": nn.Sequential(*layers[:-1]), "digits": digits, "block": TorchBlock()}
     return nets[model]
 
 
