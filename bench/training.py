@@ -68,7 +68,7 @@ def timed(
     third step."""
     workers, firsts, losses = {}, {}, {}
     for name in LIBRARIES:
-        worker = Worker(name, model)
+        worker = LibraryProcess(name, model)
         reply = worker.ask()
         if reply is None:
             print(f"{model:8}{name:16} is left out: it did not run here")
@@ -84,7 +84,7 @@ def timed(
     return {n: statistics.median(s) for n, s in samples.items()}, firsts, losses
 
 
-class Worker:
+class LibraryProcess:
     """A library in a process of its own, which takes a step when it is asked."""
 
     def __init__(self, library: str, model: str):
@@ -191,7 +191,7 @@ def tensor_net(nn: Any, model: str) -> Any:
             x = self.second(self.first(x).relu()).relu().max_pool2d(2).flatten(1)
             return self.last(self.inner(x).relu())
 
-    class Block:
+    class TransformerBlock:
         def __init__(self) -> None:
             width = BATCHES["block"][2]
             self.norms = [nn.LayerNorm(width), nn.LayerNorm(width)]
@@ -208,7 +208,7 @@ def tensor_net(nn: Any, model: str) -> Any:
             x = x + self.output(mixed.transpose(1, 2).reshape(batch, length, width))
             return x + self.narrow(self.wide(self.norms[1](x)).gelu())
 
-    return {"mlp": MLP, "digits": Digits, "block": Block}[model]()
+    return {"mlp": MLP, "digits": Digits, "block": TransformerBlock}[model]()
 
 
 def torch_step(
