@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from workbench import engine
+from workbench import engine, nn
 from workbench.base.dtypes import dtypes
 from workbench.base.errors import CopyError
 from workbench.tensor import Tensor
@@ -93,3 +93,41 @@ def test_a_long_chain_of_operations() -> None:
         t = t + 1
     assert t.shape == (2,)
     assert t.dtype is dtypes.float32
+
+
+def test_a_copy_of_a_leaf_is_a_leaf_of_its_own() -> None:
+    for make in (lambda: Tensor([1.0, 2.0]), lambda: Tensor([1.0, 2.0]).realize() * 1):
+        leaf = make().detach().requires_grad_()
+        (leaf * 2).sum().backward()
+        for use in (copy.copy, copy.deepcopy):
+            other = use(leaf)
+            assert other.is_leaf and other.requires_grad
+            assert (other.grad is None) is (use is copy.copy)
+            (other * other).sum().backward()
+            extra = 2.0 if use is copy.deepcopy else 0.0
+            assert other.grad is not None and leaf.grad is not None
+            assert other.grad.tolist() == [2 + extra, 4 + extra]
+            assert leaf.grad.tolist() == [2, 2]
+            with Tensor.no_grad():
+                other -= other.grad
+            assert leaf.tolist() == [1, 2] and other.tolist() == [
+                -1 - extra,
+                -2 - extra,
+            ]
+
+
+def test_training_goes_on_in_a_deep_copy() -> None:
+    def step(model: nn.Linear, optimizer: nn.optim.Adam) -> list[float]:
+        with Tensor.train():
+            optimizer.zero_grad()
+            loss = model(Tensor([[1.0, 2.0, 3.0]])).square().sum()
+            loss.backward()
+            optimizer.step()
+        return [loss.item(), *model.bias.tolist()]
+
+    model = nn.Linear(3, 2)
+    optimizer = nn.optim.Adam([model.weight, model.bias], lr=0.1)
+    step(model, optimizer)
+    two = copy.deepcopy((model, optimizer))
+    assert step(*two) == step(model, optimizer)
+    assert step(*two) == step(model, optimizer)

@@ -116,13 +116,19 @@ class Base(Methods):
         return _restored, (type(self), portable(self.uop), *fields)
 
     def __copy__(self) -> Self:
-        copy = self._with(self.uop)
+        # A leaf's node is the leaf's own: the gradients of a copy are not for it.
+        node = detached(self.uop) if number_of(self) else self.uop
+        copy = self._with(node)
         if self._grad_state is not None and self._grad_state.requires_grad is not None:
             copy.requires_grad_(self._grad_state.requires_grad)
         return copy
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
-        return self.__copy__()  # what is written to one, the other does not see
+        copy = self.__copy__()  # what is written to one, the other does not see
+        grad = None if self._grad_state is None else self._grad_state.grad
+        if grad is not None and copy._grad_state is not None:
+            copy._grad_state.grad = grad.__copy__()
+        return copy
 
     # properties
 
