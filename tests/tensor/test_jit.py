@@ -286,6 +286,64 @@ def test_what_cannot_be_captured_is_refused(message: str) -> None:
         call.launch()
 
 
+def test_a_tensor_that_is_replaced_is_read_as_it_is_then() -> None:
+    weight, runs = held(np.int32([1, 2])), []
+
+    def scaled(x: Tensor) -> Tensor:
+        runs.append(1)
+        return x * weight
+
+    call, want = TinyJit(scaled), 1
+    x = held(np.int32([1, 1]))
+    for n in range(9):
+        if n in (1, 4):
+            want = n + 10
+            weight.replace(Tensor([want, 2]).realize())
+        if n == 6:
+            want, _ = 5, held(np.int32([3])).replace(Tensor([7]))
+            weight.replace(Tensor([want, 2]))  # not computed
+        if n == 8:
+            weight[0] = want = 9
+        assert call(x).tolist() == [want, 2]
+    assert len(runs) == 4  # twice, and after each that came later
+
+
+def test_memory_that_is_written_under_one_of_two_names_is_refused() -> None:
+    state = held(np.int32([1, 2]))
+
+    def twice(x: Tensor, y: Tensor) -> Tensor:
+        x += 1
+        return x * y
+
+    def counted(x: Tensor) -> Tensor:
+        state.assign(state + x)
+        return state + x
+
+    def one() -> Tensor:
+        return held(np.int32([3, 4]))
+
+    x = one()
+    cases: list[tuple[Any, Any, tuple[Tensor, ...], str]] = [
+        (twice, lambda: (one(), one()), (x, x), "another argument"),
+        (twice, lambda: (one(), one()), (x, x.reshape(2, 1)[:, 0]), "another argument"),
+        (counted, lambda: (one(),), (state,), "a tensor that it closes over"),
+        (counted, lambda: (one(),), (state.flip(0),), "a tensor that it closes over"),
+    ]
+    for function, apart, together, other in cases:
+        call = TinyJit(function)
+        call(*apart())
+        with pytest.raises(JitError, match=f"shares memory with {other}"):
+            call(*together)
+        call(*apart())
+        before = state.tolist(), x.tolist()
+        with pytest.raises(JitError, match=f"shares memory with {other}"):
+            call(*together)
+        assert (state.tolist(), x.tolist()) == before
+        want = function(*apart()).tolist()
+        state.assign(state - one() if function is counted else state)
+        assert call(*apart()).tolist() == want
+
+
 def test_a_function_that_fails_can_be_called_again() -> None:
     fails = [False, True, False, False]
 

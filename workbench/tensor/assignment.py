@@ -21,7 +21,7 @@ from workbench.tensor.operands.arguments import plain, short
 from workbench.tensor.operands.broadcast import cast_to, expanded
 from workbench.tensor.operands.numbered import numbered
 from workbench.tensor.operands.refuse import device_error, dtype_error, shape_error
-from workbench.tensor.versions import with_view_written
+from workbench.tensor.versions import replacements, with_view_written
 
 T = TypeVar("T", bound="Assignment")
 
@@ -73,6 +73,7 @@ class Assignment(Gather):
         self._uop = leaf_node(number, x.uop) if number else x.uop
         self._device, self.derivation = x._device, x.derivation
         self._memory = self._version = None
+        replacements.count += 1
         return self
 
     def clone(self) -> Self:

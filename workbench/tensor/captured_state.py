@@ -6,20 +6,21 @@ all memory has new names (BUFFERs), so that no value that was computed before de
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from weakref import ref
 
 from workbench import engine
 from workbench.backends.buffer import Buffer
 from workbench.backends.native.host_memory import HOST
+from workbench.base.errors import JitError
 from workbench.ir.node.constants import is_known
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 from workbench.ir.schedule.schedule import base
-from workbench.tensor.base import tensors_alive
+from workbench.tensor.base import Base, tensors_alive
 from workbench.tensor.tensor import Tensor
-from workbench.tensor.versions import VersionedMemory
+from workbench.tensor.versions import VersionedMemory, replacements
 
 
 def memory_by_buffer() -> dict[UOp, VersionedMemory]:
@@ -74,13 +75,31 @@ class CapturedState:
     """The memory that a captured function reads, that which it writes, each with its place among
     the results of a replay, and that to which it writes a `constant`. `overwritten` are the places
     in `read` of what is written in place; `constants_read` is memory of constants, which it may
-    have read, with their values."""
+    have read, with their values; `tensors_read` are the tensors of `read`, each with its memory."""
 
     read: list[VersionedMemory]
     written: list[tuple[int, VersionedMemory]]
     constant: list[tuple[VersionedMemory, UOp]]
     overwritten: list[int]
     constants_read: list[tuple[ref[VersionedMemory], UOp]]
+    tensors_read: list[tuple[ref[Base], ref[VersionedMemory]]]
+    replacements: int
+    """How often Tensor.replace() had been called when these were last looked at."""
+
+    def has_other_memory(self) -> bool:
+        """Whether a tensor of the state stands for other memory now, by Tensor.replace(): what it
+        stands for is computed, so that the next capture reads it."""
+        if self.replacements == replacements.count:
+            return False
+        self.replacements = replacements.count
+        pairs = [(tensor(), memory()) for tensor, memory in self.tensors_read]
+        others = [t for t, memory in pairs if t is not None and t._memory is not memory]
+        for tensor in others:
+            if tensor._memory is None:
+                tensor._share(tensor)
+            if tensor._memory is not None:
+                buffer_of(tensor._memory)
+        return bool(others)
 
     def changed_constants(self) -> list[VersionedMemory]:
         """Return the memory that was `constants_read` at the capture and has another value now."""
@@ -106,6 +125,32 @@ class CapturedState:
             else:
                 engine.mark_overwritten(node)
         return buffers
+
+    def refuse_aliases(
+        self, arguments: Sequence[Base], written: Collection[int], name: str
+    ) -> None:
+        """Check that what the function writes has one name: `written` are the places of the
+        arguments that it writes.
+
+        Errors: JitError for an argument that is a view of state that is written, and for one that
+        is written and is a view of state or of another argument.
+        """
+        if not (written or self.written or self.constant):
+            return
+        changed = {id(m) for m in (*dict(self.constant), *dict(self.written).values())}
+        used = changed.union(map(id, self.read))
+        keys = [id(t._memory or t) for t in arguments]
+        for n, key in enumerate(keys):
+            is_twice = keys.count(key) > 1
+            if key in changed or (n in written and (is_twice or key in used)):
+                other = (
+                    "another argument" if is_twice else "a tensor that it closes over"
+                )
+                raise JitError(
+                    f"cannot replay {name} with this argument {n}",
+                    f"it shares memory with {other}, and {name} writes there",
+                    f".clone() of the argument, or {name} without TinyJit",
+                )
 
     def after(self, results: Sequence[Buffer]) -> dict[int, UOp]:
         """Take the new versions from the results of a replay; return the BUFFER of all memory that
@@ -139,12 +184,15 @@ def captured_state(
     values = {m: base(engine.with_computed(m.value)) for m in dict.fromkeys(written)}
     computed = [m for m, v in values.items() if m in own and v.op is Ops.BUFFER]
     read = [(node, m) for node, m in memory.items() if captured.reads(node)]
+    reads = {m for _, m in read}
     return CapturedState(
         [m for _, m in read],
         list(enumerate(computed, place)),
         [(m, m.value) for m in values if m in own and m not in computed],
         [n for n, (node, _) in enumerate(read) if captured.overwrites(node)],
         [(ref(m), m.value) for m in constants_read],
+        [(ref(t), ref(m)) for t in tensors_alive() if (m := t._memory) in reads],
+        replacements.count,
     )
 
 

@@ -73,8 +73,8 @@ class TinyJit(Unpicklable, Generic[P, R]):
 
     Random numbers are drawn anew at each call: the same ones that the function would draw.
 
-    Errors: JitError where the function runs no kernel or reads values, and where a later call does
-    not fit.
+    Errors: JitError where the function runs no kernel or reads values, where a later call does not
+    fit, and where it writes memory that has two names: an argument's and another's.
     Also known as: tinygrad's TinyJit; CUDA graphs.
 
     >>> double = TinyJit(lambda x: x * 2)
@@ -147,7 +147,7 @@ class TinyJit(Unpicklable, Generic[P, R]):
             if state.rules != rules_in_force():  # the capture has other rules
                 state.calls, state.captured = 0, None
                 state.rules = rules_in_force()
-            if state.captured is not None and state.captured.has_other_constants():
+            if state.captured is not None and state.captured.has_other_state():
                 state.captured = None
             if state.captured is not None:
                 result: R = state.captured(args, kwargs)
@@ -197,18 +197,19 @@ class _Captured:
         self._inputs_before: list[UOp] = []
         self._memory: list[Buffer] = []
 
-    def has_other_constants(self) -> bool:
-        """Whether a tensor that was a known constant at the capture has been written since: it gets
-        memory, which the next capture reads."""
+    def has_other_state(self) -> bool:
+        """Whether a tensor of the state was replaced since the capture, or written where it was a
+        known constant: then it gets memory, which the next capture reads."""
         changes = self._state.changed_constants()
         for memory in changes:
             buffer_of(memory)
-        return bool(changes)
+        return bool(changes) or self._state.has_other_memory()
 
     def __call__(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         inputs = self._inputs(args, kwargs)
         if [tensor.uop for tensor in inputs] != self._inputs_before:
             self._look(inputs)
+        self._state.refuse_aliases(inputs, self._written, self._name)
         state = self._state.before(self._memory)
         keys = [draw.renew() for draw in self._draws]
         outputs = self.replay([*self._memory, *state, *keys])
@@ -310,6 +311,7 @@ def _capture(
     written_inputs = {n: len(nodes) + k for k, n in enumerate(changed_inputs)}
     nodes += [_memory_node(t) for t in changed_inputs.values()]
     state = captured_state(captured, memory, written, len(nodes))
+    state.refuse_aliases(arguments, written_inputs, name)
     nodes += [_computed(m.value) for _, m in state.written]
     kinds = [_kind(t) for t in arguments]
     keys = [draw.node for draw in draws]

@@ -36,6 +36,16 @@ def noting_writes() -> Iterator[list[VersionedMemory]]:
         _writes.reset(token)
 
 
+class _Replacements:
+    """How often a tensor got other memory by Tensor.replace(): captures look whether it was one of
+    theirs."""
+
+    count = 0
+
+
+replacements = _Replacements()
+
+
 class VersionedMemory:
     """The memory of one tensor and its views.
 
