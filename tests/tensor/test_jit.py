@@ -308,6 +308,26 @@ def test_a_tensor_that_is_replaced_is_read_as_it_is_then() -> None:
     assert len(runs) == 4  # twice, and after each that came later
 
 
+def test_no_replay_leaves_the_gradient_of_the_capture() -> None:
+    w = Tensor([1.0, 2.0], requires_grad=True)
+    other = Tensor([1.0], requires_grad=True)
+    (other * 3).sum().backward()
+
+    @TinyJit
+    def loss(x: Tensor) -> Tensor:
+        value: Tensor = (w * w * x).sum()
+        value.backward()
+        return value
+
+    for n, want in enumerate(([2.0, 4.0], [6.0, 12.0], None, None)):
+        assert loss(held(np.float32(n + 1))).item() == 5 * (n + 1)
+        assert (None if w.grad is None else w.grad.tolist()) == want
+    (w * w).sum().backward()
+    loss(held(np.float32(1)))
+    assert w.grad is not None and w.grad.tolist() == [2, 4]  # it is the user's
+    assert other.grad is not None and other.grad.tolist() == [3]
+
+
 def test_memory_that_is_written_under_one_of_two_names_is_refused() -> None:
     state = held(np.int32([1, 2]))
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 from weakref import ref
 
 from workbench import engine
@@ -85,6 +86,8 @@ class CapturedState:
     tensors_read: list[tuple[ref[Base], ref[VersionedMemory]]]
     replacements: int
     """How often Tensor.replace() had been called when these were last looked at."""
+    gradients: list[tuple[ref[Base], Any]]
+    """The leaves whose `.grad` the function left, with it."""
 
     def has_other_memory(self) -> bool:
         """Whether a tensor of the state stands for other memory now, by Tensor.replace(): what it
@@ -154,7 +157,13 @@ class CapturedState:
 
     def after(self, results: Sequence[Buffer]) -> dict[int, UOp]:
         """Take the new versions from the results of a replay; return the BUFFER of all memory that
-        was read or written, by identity."""
+        was read or written, by identity. Gradients of the capture are not those of the replay."""
+        for reference, grad in self.gradients:
+            leaf = reference()
+            state = None if leaf is None else leaf._grad_state
+            if state is not None and state.grad is grad:
+                state.grad = None
+        self.gradients = []
         for place, memory in self.written:
             node = engine.buffer_on(results[place], memory.value.shape)
             memory.old = None
@@ -172,9 +181,10 @@ def captured_state(
     memory: dict[UOp, VersionedMemory],
     written: Sequence[VersionedMemory],
     place: int,
+    gradients: dict[int, Any],
 ) -> CapturedState:
-    """Return the state of a capture, which began with `memory`. The new versions are among the
-    results from `place` on."""
+    """Return the state of a capture, which began with `memory` and with `gradients`. The new
+    versions are among the results from `place` on."""
     own = set(memory.values())
     constants_read = [
         m
@@ -193,7 +203,18 @@ def captured_state(
         [(ref(m), m.value) for m in constants_read],
         [(ref(t), ref(m)) for t in tensors_alive() if (m := t._memory) in reads],
         replacements.count,
+        [(ref(t), g) for t, g in _gradients() if gradients.get(id(t)) is not g],
     )
+
+
+def gradients_alive() -> dict[int, Any]:
+    """Return the gradients that there are, by the identity of their leaves."""
+    return {id(leaf): grad for leaf, grad in _gradients()}
+
+
+def _gradients() -> list[tuple[Base, Any]]:
+    states = [(t, t._grad_state) for t in tensors_alive()]
+    return [(t, s.grad) for t, s in states if s is not None and s.grad is not None]
 
 
 def _buffer(value: UOp) -> UOp | None:

@@ -37,6 +37,7 @@ from workbench.tensor.captured_state import (
     buffer_of,
     captured_state,
     compute,
+    gradients_alive,
     memory_by_buffer,
     tensor_of,
 )
@@ -70,6 +71,9 @@ class TinyJit(Unpicklable, Generic[P, R]):
     structure of the function's result; its tensors are new at each call, with memory of their own,
     so that earlier results are unchanged. A result that is a view of an input is a view of the new
     input.
+
+    A gradient that the function leaves in `.grad` is that of a run of its Python code, so after a
+    replay it is None: the optimiser's step belongs into the function, or the gradient is returned.
 
     Random numbers are drawn anew at each call: the same ones that the function would draw.
 
@@ -290,7 +294,7 @@ def _capture(
     arguments, others = list(tensors((args, kwargs))), without_tensors((args, kwargs))
     _refuse_arrays(others, name)
     inputs = [_stand_in(t) for t in arguments]
-    memory = memory_by_buffer()
+    memory, gradients = memory_by_buffer(), gradients_alive()
     stand_ins = [Tensor(node) for node in inputs]
     own_args, own_kwargs = with_tensors((args, kwargs), iter(stand_ins))
     with (
@@ -310,7 +314,7 @@ def _capture(
     changed_inputs = {n: t for n, t in enumerate(stand_ins) if t.uop is not inputs[n]}
     written_inputs = {n: len(nodes) + k for k, n in enumerate(changed_inputs)}
     nodes += [_memory_node(t) for t in changed_inputs.values()]
-    state = captured_state(captured, memory, written, len(nodes))
+    state = captured_state(captured, memory, written, len(nodes), gradients)
     state.refuse_aliases(arguments, written_inputs, name)
     nodes += [_computed(m.value) for _, m in state.written]
     kinds = [_kind(t) for t in arguments]
