@@ -328,42 +328,6 @@ def test_no_replay_leaves_the_gradient_of_the_capture() -> None:
     assert other.grad is not None and other.grad.tolist() == [3]
 
 
-def test_memory_that_is_written_under_one_of_two_names_is_refused() -> None:
-    state = held(np.int32([1, 2]))
-
-    def twice(x: Tensor, y: Tensor) -> Tensor:
-        x += 1
-        return x * y
-
-    def counted(x: Tensor) -> Tensor:
-        state.assign(state + x)
-        return state + x
-
-    def one() -> Tensor:
-        return held(np.int32([3, 4]))
-
-    x = one()
-    cases: list[tuple[Any, Any, tuple[Tensor, ...], str]] = [
-        (twice, lambda: (one(), one()), (x, x), "another argument"),
-        (twice, lambda: (one(), one()), (x, x.reshape(2, 1)[:, 0]), "another argument"),
-        (counted, lambda: (one(),), (state,), "a tensor that it closes over"),
-        (counted, lambda: (one(),), (state.flip(0),), "a tensor that it closes over"),
-    ]
-    for function, apart, together, other in cases:
-        call = TinyJit(function)
-        call(*apart())
-        with pytest.raises(JitError, match=f"shares memory with {other}"):
-            call(*together)
-        call(*apart())
-        before = state.tolist(), x.tolist()
-        with pytest.raises(JitError, match=f"shares memory with {other}"):
-            call(*together)
-        assert (state.tolist(), x.tolist()) == before
-        want = function(*apart()).tolist()
-        state.assign(state - one() if function is counted else state)
-        assert call(*apart()).tolist() == want
-
-
 def test_a_function_that_fails_can_be_called_again() -> None:
     fails = [False, True, False, False]
 

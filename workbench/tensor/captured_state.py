@@ -6,7 +6,7 @@ all memory has new names (BUFFERs), so that no value that was computed before de
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 from weakref import ref
@@ -14,7 +14,6 @@ from weakref import ref
 from workbench import engine
 from workbench.backends.buffer import Buffer
 from workbench.backends.native.host_memory import HOST
-from workbench.base.errors import JitError
 from workbench.ir.node.constants import is_known
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
@@ -128,32 +127,6 @@ class CapturedState:
             else:
                 engine.mark_overwritten(node)
         return buffers
-
-    def refuse_aliases(
-        self, arguments: Sequence[Base], written: Collection[int], name: str
-    ) -> None:
-        """Check that what the function writes has one name: `written` are the places of the
-        arguments that it writes.
-
-        Errors: JitError for an argument that is a view of state that is written, and for one that
-        is written and is a view of state or of another argument.
-        """
-        if not (written or self.written or self.constant):
-            return
-        changed = {id(m) for m in (*dict(self.constant), *dict(self.written).values())}
-        used = changed.union(map(id, self.read))
-        keys = [id(t._memory or t) for t in arguments]
-        for n, key in enumerate(keys):
-            is_twice = keys.count(key) > 1
-            if key in changed or (n in written and (is_twice or key in used)):
-                other = (
-                    "another argument" if is_twice else "a tensor that it closes over"
-                )
-                raise JitError(
-                    f"cannot replay {name} with this argument {n}",
-                    f"it shares memory with {other}, and {name} writes there",
-                    f".clone() of the argument, or {name} without TinyJit",
-                )
 
     def after(self, results: Sequence[Buffer]) -> dict[int, UOp]:
         """Take the new versions from the results of a replay; return the BUFFER of all memory that

@@ -77,8 +77,8 @@ class TinyJit(Unpicklable, Generic[P, R]):
 
     Random numbers are drawn anew at each call: the same ones that the function would draw.
 
-    Errors: JitError where the function runs no kernel or reads values, where a later call does not
-    fit, and where it writes memory that has two names: an argument's and another's.
+    Errors: JitError where the function runs no kernel or reads values, and where a later call does
+    not fit.
     Also known as: tinygrad's TinyJit; CUDA graphs.
 
     >>> double = TinyJit(lambda x: x * 2)
@@ -213,7 +213,6 @@ class _Captured:
         inputs = self._inputs(args, kwargs)
         if [tensor.uop for tensor in inputs] != self._inputs_before:
             self._look(inputs)
-        self._state.refuse_aliases(inputs, self._written, self._name)
         state = self._state.before(self._memory)
         keys = [draw.renew() for draw in self._draws]
         outputs = self.replay([*self._memory, *state, *keys])
@@ -315,7 +314,6 @@ def _capture(
     written_inputs = {n: len(nodes) + k for k, n in enumerate(changed_inputs)}
     nodes += [_memory_node(t) for t in changed_inputs.values()]
     state = captured_state(captured, memory, written, len(nodes), gradients)
-    state.refuse_aliases(arguments, written_inputs, name)
     nodes += [_computed(m.value) for _, m in state.written]
     kinds = [_kind(t) for t in arguments]
     keys = [draw.node for draw in draws]
