@@ -99,3 +99,18 @@ def test_what_cannot_be_shared_is_refused_in_words() -> None:
         Tensor([1.0]).cast(dtypes.bfloat16).__dlpack__()
     with pytest.raises(BufferError):
         Tensor([1.0]).__dlpack__(dl_device=(2, 0))
+
+
+@pytest.mark.parametrize("is_computed", [True, False])
+def test_a_view_is_shared_where_the_whole_of_it_lies(is_computed: bool) -> None:
+    whole = Tensor([1, 2, 3, 4])
+    if is_computed:
+        whole.realize()
+    view = whole[1:3]
+    array = np.from_dlpack(view)
+    text = view.data()
+    whole[1] = 9
+    whole.realize()
+    assert array.tolist() == text.tolist() == view.tolist() == [9, 3]
+    view += 1
+    assert whole.realize().tolist() == [1, 10, 4, 4] and array.tolist() == [10, 4]

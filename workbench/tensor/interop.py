@@ -181,6 +181,10 @@ class Interop(Base):
     def _memory_array(self) -> Array | None:
         """Return a view of the memory of the value, which keeps it alive; None where there is none
         that may be written."""
+        if self._memory is not None:  # a view is shared where the whole of it lies
+            whole = self._with(self._memory.value)
+            whole._memory, whole._version = self._memory, self._memory.value
+            whole.realize()
         node = base(engine.with_computed(self.realize().uop))
         if node.op is not Ops.BUFFER:
             return None
