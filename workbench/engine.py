@@ -418,7 +418,9 @@ def without_detach(roots: Sequence[UOp]) -> list[UOp]:
     """Return graphs without DETACH: it says where no gradient flows, and computes nothing."""
     is_watched = observer() is not None
     simple: dict[UOp, UOp] = {}
-    for node in UOp.sink(*roots).toposort(lambda n: is_watched or n not in _plain):
+    top = UOp.sink(*roots)  # may be among the graphs, too
+    graph = top.toposort(lambda n: is_watched or n is top or n not in _plain)
+    for node in graph:
         if not is_watched and node in _plain:
             simple[node] = _plain[node]
         elif node.op is Ops.DETACH:

@@ -194,6 +194,7 @@ OTHER_TABLES = {
     "ir/schedule/access.py": "how movement changes indexes",
     "ir/text/printer.py": "first letters of names",
     "ir/text/phrases.py": "what is written neither infix nor as a call",
+    "tensor/movement/scatter.py": "what combines bools, and the op of each reduction by name",
     "viz/record/readings.py": "what a node is in the graph of the page: an axis, a place, a loop",
 }
 

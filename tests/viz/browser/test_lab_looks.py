@@ -19,20 +19,32 @@ explore(a.softmax(1) @ b)"""
 BROKEN = """(wb) => {
   const wrong = [], box = wb.getBoundingClientRect();
   if (wb.scrollWidth > wb.clientWidth) wrong.push(`${wb.scrollWidth} wide in ${wb.clientWidth}`);
+  // The part of an element that panes which scroll leave in sight.
+  const shown = (e) => {
+    let { left, right, top, bottom } = e.getBoundingClientRect();
+    for (let p = e.parentElement; p && wb.contains(p); p = p.parentElement) {
+      if (getComputedStyle(p).overflow === "visible") continue;
+      const c = p.getBoundingClientRect();
+      [left, right] = [Math.max(left, c.left), Math.min(right, c.right)];
+      [top, bottom] = [Math.max(top, c.top), Math.min(bottom, c.bottom)];
+    }
+    return { left, right, top, bottom };
+  };
   const is_seen = (e) => {
-    const b = e.getBoundingClientRect();
-    const at = document.elementFromPoint(b.x + b.width / 2, b.y + b.height / 2);
-    return b.width && b.height && (e.contains(at) || at?.contains(e));
+    const b = shown(e);
+    if (b.right <= b.left || b.bottom <= b.top) return false;
+    const at = document.elementFromPoint((b.left + b.right) / 2, (b.top + b.bottom) / 2);
+    return getComputedStyle(e).visibility === "visible" && (e.contains(at) || at?.contains(e));
   };
   const parts = [...wb.querySelectorAll("button, select, input, .wb-tab, .wb-block")].filter(is_seen);
   for (const e of parts) {
-    const b = e.getBoundingClientRect(), name = `${e.className} ${e.dataset.key} ${e.innerText}`;
+    const b = e.getBoundingClientRect(), mine = shown(e), name = `${e.className} ${e.dataset.key} ${e.innerText}`;
     if (e.matches(".wb-button, .wb-tab") && e.scrollWidth > e.clientWidth + 1) wrong.push(`cut: ${name}`);
     if (!e.closest(".wb-strip") && (b.left < box.left - 1 || b.right > box.right + 1)) wrong.push(`outside: ${name}`);
     for (const f of parts) {
-      const c = f.getBoundingClientRect();
-      const x = Math.min(b.right, c.right) - Math.max(b.left, c.left);
-      const y = Math.min(b.bottom, c.bottom) - Math.max(b.top, c.top);
+      const c = shown(f);
+      const x = Math.min(mine.right, c.right) - Math.max(mine.left, c.left);
+      const y = Math.min(mine.bottom, c.bottom) - Math.max(mine.top, c.top);
       if (e !== f && !e.contains(f) && !f.contains(e) && x > 1 && y > 1)
         wrong.push(`overlap: ${name} and ${f.className} ${f.dataset.key}`);
     }

@@ -162,8 +162,11 @@ class _Linkers:
     def link(self, image: bytes, names: Sequence[str]) -> list[Code]:
         """Return the functions `names` of an object file, loaded. One thread calls it at a time."""
         if not self._left:
+            # JITLink puts the parts of a program into one piece of memory. The older linker puts
+            # them anywhere, and ends the process where they are more than 2 GB apart: beside
+            # V8, say, or PyTorch.
             self._linker = self._binding.create_lljit_compiler(
-                self._machine, use_jit_link=False, suppress_errors=True
+                self._machine, use_jit_link=True, suppress_errors=True
             )
             self._left = LIBRARIES_PER_LINKER
         self._left -= 1
