@@ -250,7 +250,12 @@ def _run(
             part = blocks.part(buffer)
             if part is not None:
                 _memory[buffer] = part
-        with _overwriting([(b, over[b]) for b in item.outputs if b in over]):
+        versions = [(b, over[b]) for b in item.outputs if b in over]
+        if (
+            versions and item.kernel is not None
+        ):  # an interrupt while it compiles loses nothing
+            build(tuned(item.kernel, item.device), item.device)
+        with _overwriting(versions):
             run_item(item)
         for node in item.buffers:
             if node in spare and last_use[node] == number:

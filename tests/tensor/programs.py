@@ -24,6 +24,17 @@ SHAPES = [(4,), (2, 3), (3, 3), (1, 4), (2, 1, 3), (6,)]
 LINES_MOST = 14
 
 
+class _Ignored:
+    """What a program's results are compared with while it is made: nothing."""
+
+    def pop(self, place: int) -> int:
+        return place
+
+
+def _ignore(*_: object) -> None:
+    """Compare nothing: the program is being made."""
+
+
 class Program:
     """Lines for both sides: each is (text for tensors, text for arrays)."""
 
@@ -44,7 +55,16 @@ class Program:
 
     def _add(self, tensor: str, array: str) -> None:
         self.lines.append((tensor, array))
-        exec(array, {"a": self.arrays, "np": np})
+        exec(
+            array,
+            {
+                "a": self.arrays,
+                "np": np,
+                "results": _Ignored(),
+                "Tensor": id,
+                "same": _ignore,
+            },
+        )
 
     def _pick(self) -> int:
         return self.random.choice(
@@ -184,12 +204,15 @@ class Program:
         ])  # fmt: skip
         between = self.random.choice(["", f"t[{x}] += 1", f"t[{y}].assign(3)"])
         again = between.replace("t[", "a[").replace(".assign(3)", "[...] = 3")
-        lines = [f"    call(t[{y}])"] + ([f"    {between}"] if between else [])
-        arrays = [f"    fn(a[{y}])"] + ([f"    {again}"] if between else [])
+        lines = [f"    results.append(call(t[{y}]).numpy())"]
+        arrays = [f"    same(Tensor(results.pop(0)), fn(a[{y}]))"]
+        lines += [f"    {between}"] if between else []
+        arrays += [f"    {again}"] if between else []
         self._add(
             f"def fn(x, state=t[{x}]):\n    {form[0]}\n    return state.sum() + x\n"
-            f"call = TinyJit(fn)\nfor _ in range(4):\n" + "\n".join(lines),
-            f"def fn(x, state=a[{x}]):\n    {form[1]}\n"
+            f"call = TinyJit(fn)\nresults = []\nfor _ in range(4):\n"
+            + "\n".join(lines),
+            f"def fn(x, state=a[{x}]):\n    {form[1]}\n    return state.sum() + x\n"
             f"for _ in range(4):\n" + "\n".join(arrays),
         )
 

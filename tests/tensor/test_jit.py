@@ -481,3 +481,22 @@ def test_values_on_the_way_share_memory() -> None:
     assert (
         host_memory.pool.used_bytes - before <= 5 * size
     )  # it was 9, the last input and result with them
+
+
+def test_one_memory_under_two_names_is_right_or_refused() -> None:
+    """What is written by one name is read by the other: then nothing is captured or replayed."""
+
+    def multiply(a: Tensor, b: Tensor) -> Tensor:
+        a += 1
+        return a * b
+
+    call = TinyJit(multiply)
+    for n in range(4):
+        a, b = held(np.float32([n, 2])), held(np.float32([10, 20]))
+        assert call(a, b).tolist() == [(n + 1) * 10, 60]
+        both = held(np.float32([1, n]))
+        assert call(both, both).tolist() == [4, (n + 1) ** 2]
+    state = held(np.float32([3, 4]))
+    add = TinyJit(lambda a: (state.assign(state + a), state + a)[1])
+    for n in range(4):
+        assert add(state).tolist() == [12 * 2**n, 16 * 2**n]

@@ -6,7 +6,7 @@ all memory has new names (BUFFERs), so that no value that was computed before de
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 from weakref import ref
@@ -30,6 +30,9 @@ def memory_by_buffer() -> dict[UOp, VersionedMemory]:
     """
     by_buffer: dict[UOp, VersionedMemory] = {}
     compute([m for t in tensors_alive() if (m := t._memory) and m.old is not None])
+    for memory in _memory_alive():
+        if memory.is_written:  # a constant, too, may be written again
+            buffer_of(memory)
     for tensor in tensors_alive():
         if tensor._memory is None and _is_in_memory(tensor.uop):
             tensor._share(tensor)
@@ -70,6 +73,24 @@ def buffer_of(memory: VersionedMemory) -> UOp:
     return node
 
 
+@dataclass(frozen=True, slots=True)
+class MemoryWritten:
+    """What a function writes: `memory` of tensors that are not its arguments, and whether it
+    writes `inputs`."""
+
+    memory: Collection[VersionedMemory] = ()
+    inputs: bool = False
+
+    def is_aliased(self, inputs: Sequence[Tensor]) -> bool:
+        """Whether one memory has two names in the function, under one of which it is written."""
+        if not self.inputs and not self.memory:
+            return False
+        names = [id(t) if t._memory is None else id(t._memory) for t in inputs]
+        if self.inputs and len(set(names)) < len(names):
+            return True
+        return any(t._memory in self.memory for t in inputs)
+
+
 @dataclass(slots=True)
 class CapturedState:
     """The memory that a captured function reads, that which it writes, each with its place among
@@ -102,6 +123,12 @@ class CapturedState:
             if tensor._memory is not None:
                 buffer_of(tensor._memory)
         return bool(others)
+
+    def memory_written(self, writes_inputs: bool) -> set[VersionedMemory]:
+        """Return the memory that must not be that of an input: what is written, and what is read,
+        where inputs are written."""
+        written = {m for _, m in self.written} | {m for m, _ in self.constant}
+        return written.union(self.read) if writes_inputs else written
 
     def changed_constants(self) -> list[VersionedMemory]:
         """Return the memory that was `constants_read` at the capture and has another value now."""

@@ -7,7 +7,7 @@ scheduled, and the function's Python code does not run. The name and its meaning
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import update_wrapper
 from threading import RLock
@@ -34,6 +34,7 @@ from workbench.replay import Replay
 from workbench.tensor.base import tensors_alive
 from workbench.tensor.captured_state import (
     CapturedState,
+    MemoryWritten,
     buffer_of,
     captured_state,
     compute,
@@ -153,11 +154,15 @@ class TinyJit(Unpicklable, Generic[P, R]):
                 state.rules = rules_in_force()
             if state.captured is not None and state.captured.has_other_state():
                 state.captured = None
-            if state.captured is not None:
+            inputs = list(tensors((args, kwargs)))
+            if state.captured is not None and not state.captured.is_aliased(inputs):
                 result: R = state.captured(args, kwargs)
                 return result
             if state.calls == 0:
-                result, state.used = _first_run(self._function, args, kwargs)
+                result = _first_run(self._function, args, kwargs, state)
+            elif state.captured is not None or state.written.is_aliased(inputs):
+                # What is written under one name would be read under another: it runs as it is.
+                return _first_run(self._function, args, kwargs, _State())
             else:
                 compute(state.used)
                 state.captured, result = _capture(self._function, args, kwargs)
@@ -177,6 +182,8 @@ class _State:
     lock: RLock = field(default_factory=free_rlock)
     used: list[VersionedMemory] = field(default_factory=list)
     """Memory, not computed then, that the first call read: it is state."""
+    written: MemoryWritten = field(default_factory=MemoryWritten)
+    """What the first call wrote."""
 
 
 class _Captured:
@@ -196,6 +203,7 @@ class _Captured:
         self.replay, self._kinds, self._others = replay, kinds, others
         self._result, self._name = result, name
         self._state, self._written, self._draws = state, written, draws
+        self._writes = MemoryWritten(state.memory_written(bool(written)), bool(written))
         is_flat = others == ((HOLE,) * len(kinds), {})
         self._flat = [Tensor] * len(kinds) if is_flat else None
         self._inputs_before: list[UOp] = []
@@ -208,6 +216,10 @@ class _Captured:
         for memory in changes:
             buffer_of(memory)
         return bool(changes) or self._state.has_other_memory()
+
+    def is_aliased(self, inputs: list[Tensor]) -> bool:
+        """Whether inputs share memory with each other, or with state, and that is written."""
+        return self._writes.is_aliased(inputs)
 
     def __call__(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         inputs = self._inputs(args, kwargs)
@@ -262,10 +274,13 @@ class _Captured:
 
 
 def _first_run(
-    function: Callable[..., R], args: tuple[Any, ...], kwargs: dict[str, Any]
-) -> tuple[R, list[VersionedMemory]]:
-    """Run `function`, compute its result and what it wrote; return the result, and the memory of
-    values that it used and that were not computed before."""
+    function: Callable[..., R],
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    state: _State,
+) -> R:
+    """Run `function`, compute its result and what it wrote, and return the result. `state` gets
+    what it wrote, and the memory of values that it used and that were not computed before."""
     before = tensors_alive()
     with engine.noting_roots() as roots, noting_writes() as written:
         result = function(*args, **kwargs)
@@ -276,9 +291,12 @@ def _first_run(
     waiting = [t for t in before if t.uop in used and base(t.uop).op is not Ops.BUFFER]
     for tensor in waiting:
         tensor._share(tensor)
-    memories = [m for t in waiting if (m := t._memory) is not None]
-    compute(memories)
-    return result, memories
+    state.used = [m for t in waiting if (m := t._memory) is not None]
+    compute(state.used)
+    of_inputs = {t._memory for t in tensors((args, kwargs))}
+    # Which name an argument's memory was written by is not known: at the next call it is no input.
+    state.written = MemoryWritten(set(written), any(m in of_inputs for m in written))
+    return result
 
 
 def _capture(
@@ -323,10 +341,23 @@ def _capture(
     say(1, f"TinyJit: {name} captured, {replay.count} kernels and copies")
     for place, stand_in in changed_inputs.items():
         arguments[place].assign(stand_in)
+    _refuse_two_names(arguments, state.memory_written(bool(changed_inputs)), name)
     outline = _outline(result)
     return _Captured(
         replay, kinds, others, outline, name, state, written_inputs, draws
     ), result
+
+
+def _refuse_two_names(
+    arguments: Sequence[Tensor], written: Collection[VersionedMemory], name: str
+) -> None:
+    """Raise JitError for an argument on memory that is written under another name."""
+    if any(t._memory in written for t in arguments):
+        raise JitError(
+            f"cannot capture {name}",
+            "an argument is also a tensor that it reaches by another name, and it is written",
+            "the function without TinyJit, or a .clone() of the argument",
+        )
 
 
 def _realize(result: Any, written: Sequence[VersionedMemory] = ()) -> list[Tensor]:

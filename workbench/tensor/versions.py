@@ -54,11 +54,12 @@ class VersionedMemory:
     the version which was computed last, while a newer one waits to be computed.
     """
 
-    __slots__ = ("__weakref__", "device", "leaf", "old", "value")
+    __slots__ = ("__weakref__", "device", "is_written", "leaf", "old", "value")
 
     def __init__(self, value: UOp, device: str, leaf: int):
         self.value, self.device, self.leaf = value, device, leaf
         self.old: UOp | None = None
+        self.is_written = False
 
     def write(self, value: UOp) -> None:
         """Make `value`, of the same shape and dtype, the present version."""
@@ -68,6 +69,7 @@ class VersionedMemory:
         if under.op is Ops.BUFFER:
             self.old = under
         self.renew(value)
+        self.is_written = True
         writes = _writes.get()
         if writes is not None:
             writes.append(self)
