@@ -6,7 +6,7 @@ from collections import Counter
 
 import pytest
 
-from tests.support import count
+from tests.support import LONG
 from tests.tensor.programs import run
 
 KNOWN = {
@@ -19,7 +19,8 @@ KNOWN = {
 @pytest.mark.parametrize("device", ["LLVM", "C", "PYTHON"])
 @pytest.mark.parametrize("part", range(4))
 def test_programs_agree_with_numpy(device: str, part: int) -> None:
-    number = count(1_600 if device == "LLVM" else 200)
+    long, short = (4_000, 60) if device == "LLVM" else (500, 10)
+    number = long if LONG else short
     refusals: Counter[str] = Counter()
     for seed in range(part * number, (part + 1) * number):
         wrong = run(seed, device, refusals)
