@@ -50,8 +50,9 @@ def test_debug_shows_the_line(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().err == ""
     with Context(DEBUG=2):
         run()
-    line = capsys.readouterr().err
-    assert line.count("\n") == 1 and "r_16_16_24" in line and "u0=8" in line
+    schedule, line = capsys.readouterr().err.splitlines()
+    assert schedule.startswith("schedule: 1 kernels, 1 copies")  # level 1 says that
+    assert "r_16_16_24" in line and "u0=8" in line
 
 
 def test_a_wrong_environment_is_said_in_words() -> None:

@@ -62,7 +62,7 @@ def test_what_repeats_is_one_box_that_a_click_unfolds(
     page: Any, record: Record
 ) -> None:
     (repeat,) = record["plan"]["repeats"]
-    group = f"{repeat['times']} × {repeat['title']}"
+    group = f"{repeat['module']}: {repeat['times']} × {repeat['title']}"
     assert labels(page)[0] == group and len(labels(page)) == 2
     page.click(box(group))
     page.wait_for_selector(f".wb-plan .wb-g-words-title:has-text('− {group}')")
@@ -162,7 +162,7 @@ def test_the_list_is_sorted_and_searched(page: Any, record: Record) -> None:
 def test_from_a_kernel_to_the_next_that_is_equal(page: Any, record: Record) -> None:
     (repeat,) = record["plan"]["repeats"]
     last = repeat["times"]
-    page.click(box(f"{last} × {repeat['title']}"))
+    page.click(box(f"{repeat['module']}: {last} × {repeat['title']}"))
     page.click(".wb-plan .wb-g-node .wb-g-box >> nth=0")
     line = page.locator(".wb-plan-alike")
     assert f"1 of {last} equal kernels" in line.inner_text()

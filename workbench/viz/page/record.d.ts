@@ -432,8 +432,8 @@ export type PlanRead = [source: number, reader: number, node: number, bytes: num
 
 /**
  * A run of a kernel with the default opts, warm. `like` is the first kernel that is equal:
- * its times are those of all of them. `spread` is a share of the median. Units: seconds,
- * null where none is known.
+ * its times are those of all of them that have none of their own. `spread` is a share of the
+ * median. Units: seconds, null where none is known.
  */
 export interface PlanRun {
   like: number;
