@@ -251,9 +251,8 @@ def _run(
             if part is not None:
                 _memory[buffer] = part
         versions = [(b, over[b]) for b in item.outputs if b in over]
-        if (
-            versions and item.kernel is not None
-        ):  # an interrupt while it compiles loses nothing
+        if versions and item.kernel is not None:
+            # Compiled before its memory counts as overwritten: an interrupt loses nothing.
             build(tuned(item.kernel, item.device), item.device)
         with _overwriting(versions):
             run_item(item)

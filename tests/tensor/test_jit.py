@@ -154,6 +154,7 @@ def test_closed_over_tensors_are_read_at_each_replay() -> None:
         np.testing.assert_array_equal(call(x).numpy(), expected)
         if n == 3:
             weight += 1
+    assert call.count == 2
 
 
 @pytest.mark.parametrize("is_computed", [True, False])

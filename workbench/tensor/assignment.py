@@ -97,7 +97,8 @@ class Assignment(Gather):
             index = _without_masks(index)
         view, places = self._located(index)
         if places:
-            value = view._with_elements(places, _to_shape(value, self[index].shape))
+            shape = view._at(places).shape
+            value = view._with_elements(places, _to_shape(value, shape))
         view._write(_to_shape(value, view.shape))
 
     def _value(self, x: Any, what: str, broadcast: bool = True) -> Self:
