@@ -35,7 +35,7 @@ TERMS = {
     "tentative, merged, provenance edge": "became aside in_pieces",
     "prefetch, inspection, LRU cache": "ahead looking",
     "persistence, search results, rule toggles": "searched switching",
-    "half-precision types": "small_float small_floats is_small_float",
+    "low-precision types": "small_float small_floats is_small_float",
     "chunked launch loop": "sliced_loop",
     "counts, estimates, measurements": "figures",
 }
@@ -81,7 +81,7 @@ RIDDLES = {
     "sums in flight": "independent accumulators",
     "past the caches": "non-temporal",
     "quarter turn, quarter turns": "quadrants",
-    "small floats": "half-precision types",
+    "small floats": "low-precision types",
     "own lanes, dot-lanes": "reduction lanes",
     "goes round, go round": "loop-carried, a cycle",
 }

@@ -24,7 +24,7 @@ from workbench.debug import needs_records, say_compiled
 from workbench.ir.functions.expand import EXPAND_FUNCTIONS, FUNCTION_RULES, FUNCTIONS
 from workbench.ir.lower.lower import (
     DECOMPOSED,
-    NO_HALF_PRECISION,
+    NO_LOW_PRECISION,
     STATEMENT_TREE,
     levels,
 )
@@ -56,7 +56,7 @@ SCHEDULE_PASSES: Mapping[str, RuleSet] = tables(
     SIMPLIFY_KERNEL,
 )
 """The passes of scheduling that are rules."""
-DEVICE_PASSES: Mapping[str, RuleSet] = tables(NO_HALF_PRECISION, DECOMPOSED)
+DEVICE_PASSES: Mapping[str, RuleSet] = tables(NO_LOW_PRECISION, DECOMPOSED)
 """The passes that leave only operations of the device."""
 COMPILE_PASSES: Mapping[str, RuleSet] = {
     **tables(SIMPLIFY_INDEX, SIMPLIFY_KERNEL),

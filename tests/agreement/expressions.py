@@ -16,7 +16,7 @@ import ml_dtypes
 import numpy as np
 
 SMALL = {"float16": 2.0**-10, "bfloat16": 2.0**-7}
-"""The half-precision floats, and the step from 1 to the next one."""
+"""The low-precision floats, and the step from 1 to the next one."""
 SIZES = (1, 1, 2, 3, 4, 5, 7, 8, 13)
 
 
@@ -176,7 +176,7 @@ def _kind(a: Any) -> str:
 
 
 def wide(expression: Case, name: str) -> str:
-    """Return how numpy reads a value to compute with it: half-precision floats as float32."""
+    """Return how numpy reads a value to compute with it: low-precision floats as float32."""
     twin = name.replace("t", "n", 1)
     small = expression.arrays[name].dtype.name in SMALL
     return f"{twin}.astype(np.float32)" if small else twin
@@ -185,7 +185,7 @@ def wide(expression: Case, name: str) -> str:
 def _narrowed(
     expression: Case, env: dict[str, Any], name: str, tensor: str, array: str
 ) -> bool:
-    """Add a step on half-precision floats, computed wide and rounded; False if that is infinite."""
+    """Add a step on low-precision floats, computed wide and rounded; False if that is infinite."""
     kind = expression.arrays[name].dtype
     if kind.name in SMALL:
         with np.errstate(all="ignore"):

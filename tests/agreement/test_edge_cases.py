@@ -61,7 +61,7 @@ def test_constants_are_cast_as_arrays_are() -> None:
 
 
 @pytest.mark.parametrize("device", RUNNABLE)
-def test_every_half_precision_is_a_float32_and_back(device: str) -> None:
+def test_every_low_precision_is_a_float32_and_back(device: str) -> None:
     bits = np.arange(1 << 16).astype(np.uint16)
     cases = []
     for dtype in SMALL:
@@ -76,7 +76,7 @@ def test_every_half_precision_is_a_float32_and_back(device: str) -> None:
 
 
 @pytest.mark.parametrize("device", RUNNABLE)
-def test_rounding_to_half_precision_types(device: str) -> None:
+def test_rounding_to_low_precision_types(device: str) -> None:
     cases = []
     for result in SMALL:
         for source in (dtypes.float32, dtypes.float64):

@@ -182,7 +182,7 @@ class RaceError(Exception):
 
 
 def argument_of(data: bytes, dtype: DType, slot: int, source: Source) -> Argument:
-    """Return memory as a kernel reads it: lowering may have turned half-precision floats into their
+    """Return memory as a kernel reads it: lowering may have turned low-precision floats into their
     bits, and masked lanes read element 0, which an empty buffer lacks."""
     if slot < len(source.params) and source.params[slot][0].bits:
         dtype = source.params[slot][0]

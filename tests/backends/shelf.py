@@ -161,7 +161,7 @@ class Shelf(DeviceInfo):
         return True
 
     def _target(self) -> Target:
-        return Target(NAME, native_transcendentals=True, native_half_precision=True)
+        return Target(NAME, native_transcendentals=True, native_low_precision=True)
 
     def render(
         self, block: UOp, linear: tuple[UOp, ...], tree: UOp | None = None

@@ -17,7 +17,7 @@ from workbench.base.errors import WorkbenchError
 from workbench.base.trace import Match, PassRecord
 from workbench.check import bisect as module
 from workbench.check.bisect import first_wrong
-from workbench.ir.lower.lower import DECOMPOSED, HALF_PRECISION
+from workbench.ir.lower.lower import DECOMPOSED, LOW_PRECISION
 from workbench.ir.node.ops import Ops
 from workbench.ir.rewriting.patterns import const, op, var
 from workbench.ir.rewriting.rewrite import Rule, RuleSet
@@ -66,7 +66,7 @@ def test_random_expressions_have_nothing_wrong() -> None:
 
 
 @pytest.mark.parametrize("dtype", [dtypes.float16, dtypes.bfloat16], ids=str)
-def test_half_precision_is_checked_by_its_own_precision(dtype: Any) -> None:
+def test_low_precision_is_checked_by_its_own_precision(dtype: Any) -> None:
     f = Tensor(A).cast(dtype).realize()
     assert explore(((f @ f.transpose()).softmax() + 1).sum(1)).bisect() is None
 
@@ -110,17 +110,17 @@ def test_a_wrong_rule_of_lowering_is_found(monkeypatch: pytest.MonkeyPatch) -> N
 def test_states_that_cannot_be_judged_are_named(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Half of the loads are of integers, half of half-precision floats: nobody can say what that
+    """Half of the loads are of integers, half of low-precision floats: nobody can say what that
     is."""
-    assert isinstance(HALF_PRECISION.run, RuleSet)
+    assert isinstance(LOW_PRECISION.run, RuleSet)
     bad = Rule(
         "bad-add", op(Ops.ADD, x, y), x, where=lambda x: x.dtype is dtypes.float32
     )
     f, g = (Tensor(a).cast(dtypes.bfloat16).realize() for a in (A, A * 2))
     (kernel,) = explore(f + g * f).kernels
-    with with_rule(HALF_PRECISION.run, bad, monkeypatch):
+    with with_rule(LOW_PRECISION.run, bad, monkeypatch):
         fault = kernel.bisect()
-    assert fault is not None and fault.stage == "half-precision"
+    assert fault is not None and fault.stage == "low-precision"
     blamed = {fault.rule.name, *fault.unsure}
     assert "bad-add" in blamed or any("rewrite" in u for u in fault.unsure)
 

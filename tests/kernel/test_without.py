@@ -13,7 +13,7 @@ from workbench import Kernel, Opt, OptOps, Tensor, explore, pipeline
 from workbench.base.dtypes import DType, dtypes
 from workbench.base.errors import CompileError, WorkbenchError
 from workbench.ir.lower.decompose import DECOMPOSE_RULES
-from workbench.ir.lower.half_precision import ALL_HALF_PRECISION_RULES
+from workbench.ir.lower.low_precision import ALL_LOW_PRECISION_RULES
 from workbench.ir.rewriting.rewrite import rewrite, rules_off, without
 from workbench.ir.rules.index import SIMPLIFY
 from workbench.ir.text.readable import to_expr
@@ -79,7 +79,7 @@ def test_what_cannot_be_compiled_says_which_rule_is_needed(
     x = Tensor(X).cast(kind)
     (kernel, *_) = explore((x * x + 1).exp2().cast(dtypes.float64).cast(kind)).kernels
     needed = set()
-    for rule in (*ALL_HALF_PRECISION_RULES.rules, *DECOMPOSE_RULES.rules):
+    for rule in (*ALL_LOW_PRECISION_RULES.rules, *DECOMPOSE_RULES.rules):
         bare = kernel.without(rule.name)
         try:
             bare.run(device)

@@ -280,7 +280,7 @@ def test_weights_are_tinygrad_s_for_a_seed(make: Any, values: list[float]) -> No
     assert make().flatten()[:4].tolist() == values
 
 
-def test_layers_keep_half_precision() -> None:
+def test_layers_keep_low_precision() -> None:
     layer = nn.RMSNorm(4, elementwise_affine=False)
     x = Tensor(numbers((2, 4))).half() * 10000
     y = layer(x)

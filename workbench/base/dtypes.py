@@ -68,7 +68,7 @@ class DType:
         return self.kind == "float"
 
     @property
-    def is_half_precision(self) -> bool:
+    def is_low_precision(self) -> bool:
         """Whether it is float16 or bfloat16: arithmetic on it is done in float32."""
         return self.kind == "float" and self.bits < 32
 

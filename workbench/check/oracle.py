@@ -132,7 +132,7 @@ class KernelOracle:
         self, device: str, program: Any, params: Sequence[DType] = ()
     ) -> dict[int, Array]:
         """Run a program on copies of the inputs; `params` has the dtypes of its arguments, where
-        they are not the kernel's own: half-precision floats may be integers in it."""
+        they are not the kernel's own: low-precision floats may be integers in it."""
         buffers = []
         for slot, array in enumerate(self.inputs):
             own = dtypes.from_numpy(array.dtype)
@@ -146,7 +146,7 @@ class KernelOracle:
 
 
 def _slots_differ(block: UOp) -> bool:
-    """Whether a parameter has two dtypes: half-precision floats of which only some are integers
+    """Whether a parameter has two dtypes: low-precision floats of which only some are integers
     yet."""
     params = {n for n in block.toposort() if n.op is Ops.PARAM}
     return len({p.slot for p in params}) < len(params)

@@ -12,7 +12,7 @@ from tests.tools.silent_rules import package_rules
 from workbench.base.dtypes import dtypes
 from workbench.ir.functions import examples as functions
 from workbench.ir.lower.decompose import DECOMPOSE_RULES
-from workbench.ir.lower.examples import HALF_PRECISION_EXAMPLES
+from workbench.ir.lower.examples import LOW_PRECISION_EXAMPLES
 from workbench.ir.lower.lower import DECOMPOSED
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
@@ -54,7 +54,7 @@ def nodes_that_match() -> dict[str, UOp]:
     for rule in COLLAPSE_RULES.rules:
         root = collapse.EXAMPLES[rule.name][0][0]
         nodes[rule.name] = fired_in(root, COLLAPSE_RULES, rule.name)
-    nodes |= HALF_PRECISION_EXAMPLES
+    nodes |= LOW_PRECISION_EXAMPLES
     return nodes | functions.EXAMPLES | schedule.EXAMPLES
 
 

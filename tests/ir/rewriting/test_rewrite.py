@@ -13,7 +13,7 @@ from workbench.base.dtypes import dtypes
 from workbench.base.errors import EndlessRewrite, WorkbenchError
 from workbench.base.trace import observe
 from workbench.ir.lower.decompose import DECOMPOSE_RULES
-from workbench.ir.lower.half_precision import ALL_HALF_PRECISION_RULES
+from workbench.ir.lower.low_precision import ALL_LOW_PRECISION_RULES
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 from workbench.ir.rewriting.patterns import const, op, var
@@ -137,7 +137,7 @@ def test_no_rule_fires_where_its_set_came_to_rest(name: str) -> None:
         for rules in (
             KERNEL_RULES,
             SIMPLIFY,
-            ALL_HALF_PRECISION_RULES,
+            ALL_LOW_PRECISION_RULES,
             DECOMPOSE_RULES,
         ):
             state = rewrite(state, rules)

@@ -15,9 +15,9 @@ CHECKED = {
     "movement": "tests/ir/rules/test_movement.py::test_one_rule",
     "collapse": "tests/ir/rules/test_collapse.py::test_one_rule",
     "split-reductions": "tests/ir/schedule/test_split.py::test_both_sides_of_a_rule_agree",
-    "in-float32": "tests/ir/lower/test_half_precision.py::test_lowered_kernels_mean_the_same",
-    "float16-bits": "tests/ir/lower/test_half_precision.py::test_lowered_kernels_mean_the_same",
-    "bfloat16-bits": "tests/ir/lower/test_half_precision.py::test_lowered_kernels_mean_the_same",
+    "in-float32": "tests/ir/lower/test_low_precision.py::test_lowered_kernels_mean_the_same",
+    "float16-bits": "tests/ir/lower/test_low_precision.py::test_lowered_kernels_mean_the_same",
+    "bfloat16-bits": "tests/ir/lower/test_low_precision.py::test_lowered_kernels_mean_the_same",
     "decompose": "tests/ir/lower/test_decompose.py::test_both_sides_of_a_rule_agree",
 }
 

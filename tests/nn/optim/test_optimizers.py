@@ -107,8 +107,8 @@ def test_parameters_are_fused_to_one(name: str) -> None:
 
 
 @pytest.mark.parametrize("kind", ["SGD", "Adam"])
-def test_half_precision_is_rounded_once(kind: str) -> None:
-    """A step that half precision does not hold leads to a parameter that it does."""
+def test_low_precision_is_rounded_once(kind: str) -> None:
+    """A step that a low-precision float does not hold leads to a parameter that it does."""
     params, steps = draws([(16,)], 10, np.float16)
     params = [np.tanh(p) * np.float16(30000) for p in params]
     rate = 5000.0

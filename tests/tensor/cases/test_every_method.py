@@ -20,7 +20,7 @@ REASONS = {
     "it writes": "assign",
     "it is about gradients": """
         backward contiguous_backward custom_gradient detach enable_grad gradient no_grad train""",
-    "tests of half-precision types have it": "bfloat16",
+    "tests of low-precision types have it": "bfloat16",
 }
 # fmt: on
 

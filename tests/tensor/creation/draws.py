@@ -57,7 +57,7 @@ HALF: list[Call] = [
     ("kaiming_uniform", (3, 3), {"dtype": "float16"}),
     ("uniform", (4,), {"low": 1, "high": 9, "dtype": "bfloat16"}),
 ]
-"""The same of draws that agree to within one step of a half-precision type."""
+"""The same of draws that agree to within one step of a low-precision type."""
 
 
 def checksum(values: np.ndarray[Any, Any]) -> int:

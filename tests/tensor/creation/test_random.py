@@ -62,7 +62,7 @@ def test_draws_in_a_row_are_those_of_tinygrad(device: str) -> None:
             np.testing.assert_allclose(
                 draw.float().numpy(),
                 row["close"][i],
-                rtol=step if draw.dtype.is_half_precision else 0,
+                rtol=step if draw.dtype.is_low_precision else 0,
                 atol=1e-6,
                 err_msg=str(calls[i]),
             )

@@ -202,6 +202,6 @@ def _fits(buffer: Buffer, param: tuple[DType, int]) -> bool:
     dtype, size = param
     if dtype is dtypes.void:
         return True
-    # Lowering may have turned half-precision floats into their bits.
-    as_bits = dtype is dtypes.uint16 and buffer.dtype.is_half_precision
+    # Lowering may have turned low-precision floats into their bits.
+    as_bits = dtype is dtypes.uint16 and buffer.dtype.is_low_precision
     return (buffer.dtype is dtype or as_bits) and buffer.size >= size

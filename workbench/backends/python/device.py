@@ -28,9 +28,7 @@ class PythonDevice(DeviceInfo):
         return True
 
     def _target(self) -> Target:
-        return Target(
-            self.name, native_transcendentals=True, native_half_precision=True
-        )
+        return Target(self.name, native_transcendentals=True, native_low_precision=True)
 
     def render(
         self, block: UOp, linear: tuple[UOp, ...], tree: UOp | None = None

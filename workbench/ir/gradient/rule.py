@@ -15,7 +15,7 @@ source, in its shape and dtype, or None where nothing flows; None, where there i
 
 
 def summed(g: UOp, axes: tuple[int, ...]) -> UOp:
-    """Return `g` summed over `axes`, which keep size 1; half-precision floats in 32 bits."""
+    """Return `g` summed over `axes`, which keep size 1; low-precision floats in 32 bits."""
     if not axes:
         return g
     wide = wide_dtype(g.dtype)
@@ -24,7 +24,7 @@ def summed(g: UOp, axes: tuple[int, ...]) -> UOp:
 
 def wide_dtype(dtype: DType) -> DType:
     """Return the dtype that sums of `dtype` are computed in."""
-    return dtypes.float32 if dtype.is_half_precision else dtype
+    return dtypes.float32 if dtype.is_low_precision else dtype
 
 
 def reshaped(value: UOp, shape: tuple[int, ...]) -> UOp:

@@ -1,4 +1,4 @@
-"""A graph for each rule of decomposing, and for each of half-precision types, in which it
+"""A graph for each rule of decomposing, and for each of low-precision types, in which it
 fires; the tests evaluate both sides."""
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def memory_of(dtype: DType) -> dict[str, UOp]:
 
 
 h, k = variable(dtypes.float16, "h"), variable(dtypes.float16, "k")
-HALF_PRECISION_EXAMPLES: dict[str, UOp] = {
+LOW_PRECISION_EXAMPLES: dict[str, UOp] = {
     "fold-small-cast": as_type(Ops.CAST, UOp.const(dtypes.float16, 0.5), dtypes.float32),
     "fold-small-bits": as_type(Ops.BITCAST, UOp.const(dtypes.float16, 0.5), dtypes.uint16),
     "compute-wide": h + k,

@@ -7,12 +7,12 @@ from typing import Any
 
 from workbench.base.target import Target
 from workbench.ir.lower.decompose import DECOMPOSE_RULES
-from workbench.ir.lower.half_precision import (
-    ALL_HALF_PRECISION_RULES,
-    HALF_PRECISION_RULES,
-    has_half_precision,
-)
 from workbench.ir.lower.linearize import linearize
+from workbench.ir.lower.low_precision import (
+    ALL_LOW_PRECISION_RULES,
+    LOW_PRECISION_RULES,
+    has_low_precision,
+)
 from workbench.ir.lower.statement_tree import build_tree
 from workbench.ir.node.uop import UOp
 from workbench.ir.rewriting.passes import Pass
@@ -29,17 +29,17 @@ STATEMENT_TREE = Pass(
     "Loops, their order and the storage of every value are explicit.",
     build_tree,
 )
-HALF_PRECISION = Pass(
-    "half-precision",
-    "Half-precision floats are only loaded, stored and converted; bfloat16 is uint16; float32 is"
+LOW_PRECISION = Pass(
+    "low-precision",
+    "Low-precision floats are only loaded, stored and converted; bfloat16 is uint16; float32 is"
     " computed with.",
-    HALF_PRECISION_RULES,
+    LOW_PRECISION_RULES,
 )
-NO_HALF_PRECISION = Pass(
-    "half-precision",
-    "Half-precision floats are uint16 in memory, converted by integer arithmetic; float32 is"
+NO_LOW_PRECISION = Pass(
+    "low-precision",
+    "Low-precision floats are uint16 in memory, converted by integer arithmetic; float32 is"
     " computed with.",
-    ALL_HALF_PRECISION_RULES,
+    ALL_LOW_PRECISION_RULES,
 )
 DECOMPOSED = Pass(
     "decompose",
@@ -66,8 +66,8 @@ def levels(kernel: UOp, target: Target) -> Iterator[Any]:
     tree: UOp = STATEMENT_TREE(kernel, target)
     yield tree
     lowered = tree
-    if not target.native_half_precision and has_half_precision(lowered):
-        floats = HALF_PRECISION if target.converts_float16 else NO_HALF_PRECISION
+    if not target.native_low_precision and has_low_precision(lowered):
+        floats = LOW_PRECISION if target.converts_float16 else NO_LOW_PRECISION
         lowered = floats(lowered)
     if not target.native_transcendentals:
         lowered = DECOMPOSED(lowered)

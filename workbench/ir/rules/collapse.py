@@ -78,7 +78,7 @@ def _masked(value: UOp) -> tuple[list[UOp], UOp]:
         elif value.op is Ops.CAST and value.src[0].dtype.is_bool:
             mask += conjuncts(value.src[0])
             value = value.like(1)
-        elif value.op is Ops.CAST:  # of a half-precision float: 0 stays 0
+        elif value.op is Ops.CAST:  # of a low-precision float: 0 stays 0
             inner, masked_value = _masked(value.src[0])
             return mask + inner, masked_value.cast(value.dtype) if inner else value
         else:

@@ -117,7 +117,7 @@ def range_shape(node: UOp) -> str:
 def reduces(node: UOp) -> str:
     """Check the op of a REDUCE, a REDUCE_AXIS, an ACCUMULATE or an HREDUCE."""
     op = node.arg[0] if isinstance(node.arg, tuple) and node.arg else node.arg
-    if node.src[0].dtype.is_half_precision:
+    if node.src[0].dtype.is_low_precision:
         return f"it accumulates in {node.src[0].dtype}: accumulate in float32, and cast"
     return "" if op in REDUCTIONS else f"{op!r} is not one of {_names(REDUCTIONS)}"
 

@@ -76,7 +76,7 @@ class Optimizer:
         else:
             steps = self._step(params, gradients)
         for param, before, step in zip(self.params, params, steps, strict=True):
-            # A step in float32 may be larger than half precision holds.
+            # A step in float32 may be larger than a low-precision float holds.
             after = (before.cast(step.dtype) - step).cast(param.dtype)
             param.assign(after.to(param.device))
         return [*self._state(), *self.params, *self.buffers]

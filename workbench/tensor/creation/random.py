@@ -228,7 +228,7 @@ class Random(Creation):
         low: float,
         factor: float | None = None,
     ) -> Self:
-        """Return (rand * width + low) * factor, of draws in the default float; half-precision types
+        """Return (rand * width + low) * factor, of draws in the default float; low-precision types
         are rounded once."""
         source = dtypes.default_float
 

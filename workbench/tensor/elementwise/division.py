@@ -77,7 +77,7 @@ def _floored(a: UOp, b: UOp) -> UOp:
 def _widened(a: UOp, b: UOp) -> tuple[UOp, UOp]:
     """Return floats of a wider dtype, with enough bits that rounding a result back equals rounding
     once; with more bits FMOD is fast for larger quotients."""
-    wide = dtypes.float32 if a.dtype.is_half_precision else dtypes.float64
+    wide = dtypes.float32 if a.dtype.is_low_precision else dtypes.float64
     a, b = filled(a, b)
     return cast_to(a, wide), cast_to(b, wide)
 

@@ -17,7 +17,7 @@ class BinaryLosses(Base):
 
     Shapes: `Y`, which has the probability of "true" for each element of self, broadcasts with it.
     `reduction` is "mean", "sum", or "none" for a loss of each element.
-    Dtypes: integers and bools are taken as float32, and half-precision floats computed in float32.
+    Dtypes: integers and bools are taken as float32, and low-precision floats computed in float32.
     """
 
     __slots__ = ()

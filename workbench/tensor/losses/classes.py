@@ -18,7 +18,7 @@ class ClassLosses(Base):
     Shapes: the classes are one axis of self: axis 1 (axis 0 of a vector), and the last one in
     `sparse_categorical_crossentropy`; labels, integers, have the other axes. `reduction` is
     "mean", "sum", or "none" for a loss of each sample.
-    Dtypes: integers and bools are taken as float32, and half-precision floats computed in float32.
+    Dtypes: integers and bools are taken as float32, and low-precision floats computed in float32.
     A label outside of the classes, unless it is ignored, has the loss NaN.
     """
 

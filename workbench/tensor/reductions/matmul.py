@@ -26,7 +26,7 @@ class Matmul(Base):
 
         Shapes: (..., m, k) @ (..., k, n) -> (..., m, n), leading axes broadcast; a vector is a row
         on the left and a column on the right, and its axis is absent from the result.
-        Dtypes: operands promote; small integers are summed, and half-precision floats multiplied
+        Dtypes: operands promote; small integers are summed, and low-precision floats multiplied
         and summed, in 32 bits, and the result is cast back; `dtype` is that of the sum and the
         result.
         Errors: ShapeError if the inner sizes differ or an operand is a scalar.

@@ -33,7 +33,7 @@ tests check both."""
 FIRES: Mapping[str, UOp] = {
     **schedule.EXAMPLES,
     **lower.EXAMPLES,
-    **lower.HALF_PRECISION_EXAMPLES,
+    **lower.LOW_PRECISION_EXAMPLES,
     **functions.EXAMPLES,
 }
 """A graph by the name of a rule that fires at its root; what it becomes, the rule itself says."""

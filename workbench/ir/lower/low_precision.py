@@ -1,6 +1,6 @@
-"""Half-precision floats: float16 and bfloat16 are formats of memory; arithmetic is in float32.
+"""Low-precision floats: float16 and bfloat16 are formats of memory; arithmetic is in float32.
 
-An elementwise op on half-precision floats becomes the op on float32 between casts, and each result
+An elementwise op on low-precision floats becomes the op on float32 between casts, and each result
 is rounded as the graph says. No bfloat16 is left then: its bits are the upper half of a
 float32's, so loads and stores move uint16 and the casts are integer arithmetic. float16 goes the
 same way, unless the device converts it in one instruction; then LOAD, STORE, BITCAST and the casts
@@ -30,12 +30,12 @@ _MAGNITUDE = 0x7FFFFFFF
 _INFINITY = 0x7F800000
 
 
-def has_half_precision(tree: UOp) -> bool:
+def has_low_precision(tree: UOp) -> bool:
     """Return whether anything in a statement tree is float16 or bfloat16."""
-    return any(n.dtype.is_half_precision for n in tree.toposort())
+    return any(n.dtype.is_low_precision for n in tree.toposort())
 
 
-# conversions: float32 values to and from the bits of a half-precision float, in a uint32
+# conversions: float32 values to and from the bits of a low-precision float, in a uint32
 
 
 def widen_bfloat16(bits: UOp) -> UOp:
@@ -91,44 +91,44 @@ def odd_float32(x: UOp) -> UOp:
 # rules
 
 
-def on_half_precision(n: UOp) -> bool:
-    """Whether an op takes half-precision floats."""
-    return any(s.dtype.is_half_precision for s in n.src)
+def on_low_precision(n: UOp) -> bool:
+    """Whether an op takes low-precision floats."""
+    return any(s.dtype.is_low_precision for s in n.src)
 
 
 def in_float32(n: UOp) -> UOp:
     """Compute in float32 and round the result."""
-    wide = [s.cast(_F32) if s.dtype.is_half_precision else s for s in n.src]
+    wide = [s.cast(_F32) if s.dtype.is_low_precision else s for s in n.src]
     operation = UOp(
-        n.op, _F32 if n.dtype.is_half_precision else n.dtype, tuple(wide), n.arg
+        n.op, _F32 if n.dtype.is_low_precision else n.dtype, tuple(wide), n.arg
     )
     return operation.cast(n.dtype)
 
 
 def is_to_small(n: UOp, x: UOp) -> bool:
-    """Whether a cast gives a half-precision float from a dtype other than float32."""
-    return n.dtype.is_half_precision and x.dtype is not _F32
+    """Whether a cast gives a low-precision float from a dtype other than float32."""
+    return n.dtype.is_low_precision and x.dtype is not _F32
 
 
 def by_float32(n: UOp, x: UOp) -> UOp:
-    """Convert by way of float32, which holds every half-precision float."""
+    """Convert by way of float32, which holds every low-precision float."""
     once = x.dtype is dtypes.float64 and n.dtype is dtypes.float16
     return (odd_float32(x) if once else x.cast(_F32)).cast(n.dtype)
 
 
 def is_from_small(n: UOp, x: UOp) -> bool:
-    """Whether a cast gives a dtype other than float32 from a half-precision float."""
-    return x.dtype.is_half_precision and n.dtype is not _F32
+    """Whether a cast gives a dtype other than float32 from a low-precision float."""
+    return x.dtype.is_low_precision and n.dtype is not _F32
 
 
 def from_float32(n: UOp, x: UOp) -> UOp:
-    """Convert by way of float32, which every half-precision float fits."""
+    """Convert by way of float32, which every low-precision float fits."""
     return x.cast(_F32).cast(n.dtype)
 
 
 def is_of_small(n: UOp) -> bool:
-    """Whether an op reads or gives half-precision floats."""
-    return n.dtype.is_half_precision or on_half_precision(n)
+    """Whether an op reads or gives low-precision floats."""
+    return n.dtype.is_low_precision or on_low_precision(n)
 
 
 def fold_cast(n: UOp, c: UOp) -> UOp:
@@ -142,7 +142,7 @@ def fold_bits(n: UOp, c: UOp) -> UOp:
 
 
 def same_bits(n: UOp, x: UOp) -> UOp:
-    """Bits read as a half-precision float and then as another dtype are read as that dtype at
+    """Bits read as a low-precision float and then as another dtype are read as that dtype at
     once."""
     return x.bitcast(n.dtype)
 
@@ -155,7 +155,7 @@ _cast = Pat(Ops.CAST, (x,), name="n")
 IN_FLOAT32 = RuleSet("in-float32", [
     Rule("fold-small-cast", Pat(Ops.CAST, (c,), name="n"), fold_cast, where=is_of_small),
     Rule("fold-small-bits", Pat(Ops.BITCAST, (c,), name="n"), fold_bits, where=is_of_small),
-    Rule("compute-wide",    Pat(_COMPUTED, name="n"), in_float32, where=on_half_precision),
+    Rule("compute-wide",    Pat(_COMPUTED, name="n"), in_float32, where=on_low_precision),
     Rule("cast-to-small",   _cast, by_float32, where=is_to_small),
     Rule("cast-from-small", _cast, from_float32, where=is_from_small),
     Rule("bits-of-bits",    Pat(Ops.BITCAST, (op(Ops.BITCAST, x),), name="n"), same_bits),
@@ -236,6 +236,6 @@ def _shr(x: UOp, amount: int) -> UOp:
 
 BFLOAT16_BITS = as_bits(dtypes.bfloat16, widen_bfloat16, round_bfloat16)
 FLOAT16_BITS = as_bits(dtypes.float16, widen_float16, round_float16)
-HALF_PRECISION_RULES = IN_FLOAT32 + BFLOAT16_BITS
+LOW_PRECISION_RULES = IN_FLOAT32 + BFLOAT16_BITS
 """For a device that converts float16 itself."""
-ALL_HALF_PRECISION_RULES = HALF_PRECISION_RULES + FLOAT16_BITS
+ALL_LOW_PRECISION_RULES = LOW_PRECISION_RULES + FLOAT16_BITS

@@ -16,8 +16,8 @@ from workbench.backends.llvm.runtime import load as load_program
 from workbench.base.dtypes import DType, dtypes
 from workbench.base.target import Target
 from workbench.base.trace import observe
-from workbench.ir.lower.examples import HALF_PRECISION_EXAMPLES
-from workbench.ir.lower.half_precision import ALL_HALF_PRECISION_RULES
+from workbench.ir.lower.examples import LOW_PRECISION_EXAMPLES
+from workbench.ir.lower.low_precision import ALL_LOW_PRECISION_RULES
 from workbench.ir.lower.lower import lower
 from workbench.ir.meaning.interpret import interpret_kernel
 from workbench.ir.node.ops import Ops
@@ -112,7 +112,7 @@ def test_lowered_kernels_mean_the_same(name: str, dtype: DType, native: bool) ->
     lowered, linear = lower(graph, target)
     verify(lowered, "lowered")
     verify(linear, "linear")
-    left = [n for n in lowered.toposort() if n.dtype.is_half_precision]
+    left = [n for n in lowered.toposort() if n.dtype.is_low_precision]
     if native and target.converts_float16:
         assert all(n.dtype is F16 and n.op in UNCOMPUTED for n in left)
     else:
@@ -136,18 +136,18 @@ def test_every_rule_fires_and_has_a_doc() -> None:
             matches = [
                 m
                 for r in watching.records
-                if r.name == "half-precision"
+                if r.name == "low-precision"
                 for m in r.matches
             ]
             fired |= {str(match.rule.name) for match in matches}
-    assert fired == {rule.name for rule in ALL_HALF_PRECISION_RULES.rules}
-    assert all(rule.doc for rule in ALL_HALF_PRECISION_RULES.rules)
+    assert fired == {rule.name for rule in ALL_LOW_PRECISION_RULES.rules}
+    assert all(rule.doc for rule in ALL_LOW_PRECISION_RULES.rules)
 
 
-@pytest.mark.parametrize("rule", ALL_HALF_PRECISION_RULES.rules, ids=lambda r: r.name)
+@pytest.mark.parametrize("rule", ALL_LOW_PRECISION_RULES.rules, ids=lambda r: r.name)
 def test_a_rule_fires_at_its_example_and_both_sides_agree(rule: Rule) -> None:
     """Memory has other bits' dtype afterwards: the kernels above say that it means the same."""
-    before = HALF_PRECISION_EXAMPLES[rule.name]
+    before = LOW_PRECISION_EXAMPLES[rule.name]
     after = rule.matcher(before)
     assert after is not None and after is not before
     nodes = before.toposort()
@@ -160,8 +160,8 @@ def test_a_rule_fires_at_its_example_and_both_sides_agree(rule: Rule) -> None:
     assert same(evaluate(after, env), evaluate(before, env)).all()
 
 
-def test_kernels_without_half_precision_types_have_no_such_pass() -> None:
+def test_kernels_without_low_precision_types_have_no_such_pass() -> None:
     with observe() as watching:
         lower(unary(lambda x: x + 1.0, F32, F32), SOFTWARE)
         lower(unary(lambda x: x + 1.0, F16, F16), Device["PYTHON"].target)
-    assert "half-precision" not in [r.name for r in watching.records]
+    assert "low-precision" not in [r.name for r in watching.records]
