@@ -1,4 +1,5 @@
-"""The layers of ARCHITECTURE.md, held against every import of the package.
+"""The layers of ARCHITECTURE.md, held against every import of the package, and its map against the
+folders. No folder is crowded, no function long.
 
 Imports inside functions count as much as those at the top: hiding an upward import there
 does not make it point downward, and neither does `if TYPE_CHECKING:`.
@@ -11,17 +12,17 @@ import re
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from fnmatch import fnmatch
-from functools import cache
-from importlib import import_module
-from pathlib import Path
 
 import pytest
 
 from tests.support import ROOT
-from workbench.backends.native.host_memory import HOST
+from tests.tools.package_modules import (
+    Modules,
+    imported_names,
+    imports,
+    package_modules,
+)
 
 # One row per unit: modules of one unit may import each other, units of one layer are
 # strangers, and everything else points downward. The longest name that fits decides.
@@ -39,10 +40,7 @@ LAYERS: dict[str, tuple[int, str]] = {
     "workbench.backends":           (4, "backends"),
     "workbench.measure":            (5, "measure"),
     "workbench.pipeline":           (6, "pipeline"),
-    "workbench.engine":             (6, "pipeline"),
-    "workbench.placement":          (6, "pipeline"),
-    "workbench.memory_plan":        (6, "pipeline"),
-    "workbench.replay":             (6, "pipeline"),
+    "workbench.execution":          (6, "pipeline"),
     "workbench.portable":           (6, "pipeline"),
     "workbench.counters":           (6, "pipeline"),
     "workbench.debug":              (6, "pipeline"),
@@ -68,21 +66,6 @@ STRANGERS = {
     "measure": {"schedule", "opt", "lower"},
 }
 # fmt: on
-
-
-@dataclass(frozen=True)
-class Import:
-    """`module` imports `target` on `line`."""
-
-    module: str
-    target: str
-    line: int
-
-
-OUTSIDE = ("workbench/", "notebooks/", "scripts/", "bench/", "tests/")
-"""How a path in ARCHITECTURE.md begins where it is not below the package."""
-Modules = dict[str, str]
-"""Module name -> source."""
 
 
 def test_every_import_points_downward() -> None:
@@ -113,6 +96,74 @@ def test_compiler_never_imports_viz() -> None:
         and _unit(edge.module)[0] < LAYERS["workbench.viz"][0]
     ]
     assert upward == []
+
+
+STEPS = {
+    "schedule": "workbench.ir.schedule.schedule.schedule",
+    "statement tree": "workbench.ir.lower.statement_tree.build_tree",
+    "lower": "workbench.ir.lower.lower",
+    "linearize": "workbench.ir.lower.linearize.linearize",
+    "render": "workbench.backends.*.render.render",
+}
+"""The steps of a compilation, by what a module imports to take one."""
+LOWERING = "workbench.ir.lower.lower"
+"""The one step that is several."""
+
+
+def test_only_the_pipeline_knows_which_pass_follows_which() -> None:
+    """Whoever takes two steps of a compilation has written their order out again."""
+    takers = {
+        module: steps
+        for module, source in package_modules().items()
+        if (steps := _steps(module, source))
+    }
+    several = {module for module, steps in takers.items() if len(steps) > 1}
+    assert several == {"workbench.pipeline", LOWERING}, takers
+    single = {m for m in takers if not fnmatch(m, "workbench.backends.*.device")}
+    assert (
+        single - several
+        == {
+            "workbench.execution.realize",  # schedules, and asks the pipeline for each kernel
+            "workbench.check.oracle",  # emulates a statement tree that it is handed
+        }
+    )
+
+
+def _steps(module: str, source: str) -> set[str]:
+    """Return the steps of a compilation that a module takes."""
+    steps = {
+        step
+        for name in imported_names(source)
+        for step, entry in STEPS.items()
+        if fnmatch(name, entry) or fnmatch(name, f"{entry}.*")
+    }
+    tree = ast.parse(source)
+    calls = [n.attr for n in ast.walk(tree) if isinstance(n, ast.Attribute)]
+    is_viz = module.startswith("workbench.viz")  # a page renders too
+    return steps | ({"render"} if "render" in calls and not is_viz else set())
+
+
+PRINTERS = ("workbench.viz.text", "workbench.viz.still")
+PRINTED = {
+    "workbench.viz.schema": "the rows that are printed",
+    "workbench.viz.model": "words and looks, plain models of the graph and of rewrites",
+    "workbench.viz.layout": "where the boxes of a graph stand",
+    "workbench.measure.kernel_time": "seconds as words",
+    "workbench.base": "errors",
+}
+"""What text and still pictures may import, and for what."""
+
+
+def test_printers_know_nothing_of_the_compiler() -> None:
+    """Text and still pictures print rows: whoever has a kernel builds those."""
+    edges = [e for e in imports(package_modules()) if e.module.startswith(PRINTERS)]
+    assert {e.module.rpartition(".")[0] for e in edges} == set(PRINTERS)
+    strange = [e for e in edges if not e.target.startswith((*PRINTERS, *PRINTED))]
+    assert [f"{e.module} imports {e.target}" for e in strange] == []
+
+
+OUTSIDE = ("workbench/", "notebooks/", "scripts/", "bench/", "tests/")
+"""How a path in ARCHITECTURE.md begins where it is not below the package."""
 
 
 def test_the_map_names_what_there_is() -> None:
@@ -146,75 +197,6 @@ def test_every_room_is_on_the_map() -> None:
     assert loose <= named | {"__init__.py"}
 
 
-STEPS = {
-    "schedule": "workbench.ir.schedule.schedule.schedule",
-    "statement tree": "workbench.ir.lower.statement_tree.build_tree",
-    "lower": "workbench.ir.lower.lower",
-    "linearize": "workbench.ir.lower.linearize.linearize",
-    "render": "workbench.backends.*.render.render",
-}
-"""The steps of a compilation, by what a module imports to take one."""
-LOWERING = "workbench.ir.lower.lower"
-"""The one step that is several."""
-
-
-def test_only_the_pipeline_knows_which_pass_follows_which() -> None:
-    """Whoever takes two steps of a compilation has written their order out again."""
-    takers = {
-        module: steps
-        for module, source in package_modules().items()
-        if (steps := _steps(module, source))
-    }
-    several = {module for module, steps in takers.items() if len(steps) > 1}
-    assert several == {"workbench.pipeline", LOWERING}, takers
-    single = {m for m in takers if not fnmatch(m, "workbench.backends.*.device")}
-    assert single - several == {
-        "workbench.engine",  # schedules, and asks the pipeline for each kernel
-        "workbench.check.oracle",  # emulates a statement tree that it is handed
-    }
-
-
-def _steps(module: str, source: str) -> set[str]:
-    """Return the steps of a compilation that a module takes."""
-    steps = {
-        step
-        for name in _imported_names(source)
-        for step, entry in STEPS.items()
-        if fnmatch(name, entry) or fnmatch(name, f"{entry}.*")
-    }
-    tree = ast.parse(source)
-    calls = [n.attr for n in ast.walk(tree) if isinstance(n, ast.Attribute)]
-    is_viz = module.startswith("workbench.viz")  # a page renders too
-    return steps | ({"render"} if "render" in calls and not is_viz else set())
-
-
-PRINTERS = ("workbench.viz.text", "workbench.viz.still")
-PRINTED = {
-    "workbench.viz.schema": "the rows that are printed",
-    "workbench.viz.model": "words and looks, plain models of the graph and of rewrites",
-    "workbench.viz.layout": "where the boxes of a graph stand",
-    "workbench.measure.kernel_time": "seconds as words",
-    "workbench.base": "errors",
-}
-"""What text and still pictures may import, and for what."""
-
-
-def test_printers_know_nothing_of_the_compiler() -> None:
-    """Text and still pictures print rows: whoever has a kernel builds those."""
-    edges = [e for e in imports(package_modules()) if e.module.startswith(PRINTERS)]
-    assert {e.module.rpartition(".")[0] for e in edges} == set(PRINTERS)
-    strange = [e for e in edges if not e.target.startswith((*PRINTERS, *PRINTED))]
-    assert [f"{e.module} imports {e.target}" for e in strange] == []
-
-
-def _imported_names(source: str) -> Iterator[str]:
-    for node in ast.walk(ast.parse(source)):
-        if isinstance(node, ast.ImportFrom):
-            yield from (f"{node.module}.{alias.name}" for alias in node.names)
-        elif isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
-
-
 MOST_FILES = 15
 """Loose files that a folder may have before a newcomer loses the thread."""
 
@@ -245,94 +227,6 @@ def test_no_function_is_long() -> None:
     ]
     assert len(functions) > 2000
     assert [name for name, lines in functions if lines > MOST_LINES] == []
-
-
-NOT_A_DEVICE = {
-    ("viz/model/families.py", "C"),  # a letter for constants
-    ("viz/still/picture.py", "C"),
-    ("bench/peers.py", "CPU"),  # a device of tinygrad's
-    ("bench/peers.py", "LLVM"),
-    ("backends/native/jit.py", "LLVM"),  # a library
-    ("measure/peak.py", "LLVM"),  # the language of a text
-    ("measure/bandwidth.py", "LLVM"),
-}
-"""What looks like the name of a device and is none."""
-
-
-def test_no_device_is_named_outside_its_folder() -> None:
-    """Whoever wants to know something of a device asks for a fact of it; that of host data has a
-    constant."""
-    package = ROOT / "workbench"
-    folders = {HOST: package / "backends" / "native"}
-    for path in package.glob("backends/*/device.py"):
-        module = import_module(f"workbench.backends.{path.parent.name}.device")
-        for name in (module.DEVICE.name, *module.DEVICE.aliases):
-            folders[name] = path.parent
-    names = {
-        (path.relative_to(package).as_posix(), name)
-        for path in sorted(package.rglob("*"))
-        for text in _texts(path)
-        for name in _device_names(text, folders)
-        if folders[name] not in path.parents
-    }
-    assert names == NOT_A_DEVICE
-    assert len(folders) >= 7
-
-
-def test_no_module_of_a_device_is_imported_outside_its_folder() -> None:
-    """Devices are asked for in the registry. (Those of this processor share `backends/native/`.)"""
-    folders = [p.parent.name for p in (ROOT / "workbench/backends").glob("*/device.py")]
-    imports = [
-        f"{module} imports {target}"
-        for module, source in package_modules().items()
-        for target in _imports(source)
-        for folder in folders
-        if f"{target}.".startswith(f"workbench.backends.{folder}.")
-        and not f"{module}.".startswith(f"workbench.backends.{folder}.")
-    ]
-    assert imports == [] and len(folders) >= 3
-
-
-def _imports(source: str) -> Iterator[str]:
-    """Yield the modules that a module imports, and `module.name` for each name."""
-    for node in ast.walk(ast.parse(source)):
-        if isinstance(node, ast.ImportFrom):
-            yield from (f"{node.module}.{alias.name}" for alias in node.names)
-        elif isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
-
-
-def _device_names(text: str, folders: Iterable[str]) -> set[str]:
-    """Return the names of devices that are words of a text; one of a letter is the whole text."""
-    words = set(re.findall(r"(?<![A-Za-z_])[A-Z]+(?![A-Za-z_])", text))
-    return {n for n in folders if (n in words if len(n) > 1 else n == text)}
-
-
-def _texts(path: Path) -> Iterator[str]:
-    """Yield the strings of a file's code: no docstrings, no comments, and not how numpy calls an
-    order."""
-    if path.suffix == ".js":
-        code = re.sub(
-            r"/\*.*?\*/|(?<!:)//.*", "", path.read_text("utf-8"), flags=re.DOTALL
-        )
-        yield from (a or b or c for a, b, c in _QUOTED.findall(code))
-    if path.suffix != ".py":
-        return
-    tree = ast.parse(path.read_text("utf-8"))
-    orders = (
-        k.value
-        for k in ast.walk(tree)
-        if isinstance(k, ast.keyword) and k.arg == "order"
-    )
-    lines = (n.value for n in ast.walk(tree) if isinstance(n, ast.Expr))
-    skipped = {id(node) for node in (*orders, *lines)}
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Constant) and isinstance(node.value, str):
-            if id(node) not in skipped:
-                yield node.value
-
-
-_QUOTED = re.compile(r'"([^"\n]*)"|\'([^\'\n]*)\'|`([^`]*)`')
 
 
 # The checks themselves, on packages small enough to see the fault.
@@ -401,16 +295,6 @@ def test_a_cycle_is_told() -> None:
     assert len(cycles({**modules, "workbench.ir.a": typed})) == 1
 
 
-def package_modules() -> Modules:
-    """Every module of the package as it lies in the checkout."""
-    modules = {}
-    for path in sorted((ROOT / "workbench").rglob("*.py")):
-        parts = path.relative_to(ROOT).with_suffix("").parts
-        name = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
-        modules[name] = path.read_text(encoding="utf-8")
-    return modules
-
-
 def violations(modules: Modules) -> list[str]:
     """Return a sentence for each module without a layer and each import against them."""
     homeless = [name for name in modules if not _has_row(name)]
@@ -448,35 +332,6 @@ def cycles(modules: Modules) -> list[str]:
     for module in modules:
         visit(module, [])
     return loops
-
-
-def imports(modules: Modules) -> Iterator[Import]:
-    """Yield each import of one of `modules` by another, wherever in its file it stands."""
-    for module, source in modules.items():
-        for node in _statements(source):
-            for target in _targets(node, modules):
-                if target != module:
-                    yield Import(module, target, node.lineno)
-
-
-@cache
-def _statements(source: str) -> list[ast.Import | ast.ImportFrom]:
-    """Return each import of a file, also of those that only a type checker reads."""
-    tree = ast.walk(ast.parse(source))
-    return [node for node in tree if isinstance(node, ast.Import | ast.ImportFrom)]
-
-
-def _targets(node: ast.AST, modules: Modules) -> Iterator[str]:
-    if isinstance(node, ast.Import):
-        yield from (alias.name for alias in node.names if alias.name in modules)
-    if isinstance(node, ast.ImportFrom):
-        base = node.module or ""  # ruff refuses relative imports
-        for alias in node.names:
-            inner = f"{base}.{alias.name}"
-            if inner in modules:
-                yield inner
-            elif base in modules:
-                yield base
 
 
 def _why_not(module: str, target: str) -> str | None:

@@ -12,7 +12,7 @@ from tests.agreement.expressions import case
 from tests.agreement.programs import whole_program
 from tests.support import count
 from tests.tools.kernels import legal_opt
-from workbench import engine, pipeline
+from workbench import pipeline
 from workbench.backends.device import Device
 from workbench.base.dtypes import dtypes
 from workbench.base.trace import (
@@ -23,6 +23,7 @@ from workbench.base.trace import (
     PassStep,
     observe,
 )
+from workbench.execution.realize import planned
 from workbench.ir.lower import linear_steps, statement_tree
 from workbench.ir.lower.tree_steps import innermost_change
 from workbench.ir.node.axis import AxisType
@@ -45,7 +46,7 @@ def records(seed: int) -> Iterator[PassRecord]:
     sample = whole_program(seed) if seed % 2 else case(seed)
     dice = random.Random(seed)
     with observe() as watching:
-        schedule, _ = engine.planned([sample.run(DEVICE)[0].uop])
+        schedule, _ = planned([sample.run(DEVICE)[0].uop])
     kernels = [item.kernel for item in schedule.items if item.kernel is not None]
     yield from watching.records
     for kernel in kernels:
@@ -131,7 +132,7 @@ def test_each_step_is_there_in_some_expression() -> None:
 def steps_of(*tensors: Tensor) -> Iterator[Match]:
     for tensor in tensors:
         with observe() as watching:
-            schedule, _ = engine.planned([tensor.uop])
+            schedule, _ = planned([tensor.uop])
             for item in schedule.items:
                 if item.kernel is not None:
                     for kernel in (item.kernel, pipeline.tuned(item.kernel, DEVICE)):

@@ -16,12 +16,14 @@ from tests.tools.kernels import (
     nested_reduction,
     softmax,
 )
-from workbench import Kernel, Opt, OptOps, Tensor, engine, pipeline
+from workbench import Kernel, Opt, OptOps, Tensor, pipeline
 from workbench.backends.device import Device, DeviceInfo
 from workbench.backends.program.source import Source
 from workbench.base.dtypes import dtypes
 from workbench.base.errors import CompileError, DeviceError
 from workbench.base.trace import PassRecord, observe, unobserved
+from workbench.execution.buffers import memory_of
+from workbench.execution.realize import planned
 from workbench.ir.lower import lower as lowering
 from workbench.ir.meaning.interpret import interpret_kernel, interpret_tensor
 from workbench.ir.node.ops import Ops
@@ -53,7 +55,7 @@ def expression() -> Tensor:
 
 def kernel_of(tensor: Tensor) -> UOp:
     return next(
-        i.kernel for i in engine.planned([tensor.uop])[0].items if i.kernel is not None
+        i.kernel for i in planned([tensor.uop])[0].items if i.kernel is not None
     )
 
 
@@ -156,7 +158,7 @@ def to_expr_of(state: Any) -> str:
 def test_the_scheduler_records_its_passes_and_decisions() -> None:
     tensor = expression()
     with observe() as watching:
-        plan, _ = engine.planned([tensor.uop])
+        plan, _ = planned([tensor.uop])
     names = [r.name for r in watching.records]
     assert names[:4] == ["simplify-tensor", "split-reductions", "decide", "rangeify"]
     decide = watching.records[2]
@@ -166,7 +168,7 @@ def test_the_scheduler_records_its_passes_and_decisions() -> None:
 def test_the_scheduler_records_what_it_does_to_indexes() -> None:
     tensor = Tensor(np.ones((1, 2, 9, 9), np.float32)).max_pool2d(3, 2, padding=1)
     with observe() as watching:
-        engine.planned([tensor.uop])
+        planned([tensor.uop])
     by_parent = {r.parent: r for r in watching.records if r.name == "simplify-index"}
     assert set(by_parent) == {"decide", "rangeify"}
     fired = {p: {m.rule.name for m in r.matches} for p, r in by_parent.items()}
@@ -199,7 +201,7 @@ def rewrites() -> Iterator[tuple[str, PassRecord]]:
     with observe() as watching:
         x = Tensor(np.arange(24, dtype=np.float32).reshape(4, 6))
         y = (x.pad(((1, 1), (0, 0))).reshape(3, 12).sigmoid()[1:] * 1 + 0).flip(1)
-        engine.planned([(y + Tensor.zeros(2, 12)).uop])
+        planned([(y + Tensor.zeros(2, 12)).uop])
     for record in watching.records:
         if isinstance(record.before, UOp) and isinstance(record.after, UOp):
             yield "tensor", record
@@ -269,7 +271,7 @@ def _interpreted(kernel: UOp) -> Array:
 
 def _tensor_value(node: UOp) -> Array:
     buffers = [n for n in node.toposort() if n.op is Ops.BUFFER]
-    arrays = {b: engine.memory_of(b).array.reshape(b.shape) for b in buffers}
+    arrays = {b: memory_of(b).array.reshape(b.shape) for b in buffers}
     return np.broadcast_to(interpret_tensor(node, arrays), node.shape)
 
 

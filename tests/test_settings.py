@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from workbench.base.context import Context
-from workbench.engine import schedule
+from workbench.execution.realize import schedule
 from workbench.pipeline import tuned
 from workbench.search import realization
 from workbench.tensor import Tensor

@@ -15,7 +15,8 @@ from workbench.backends.buffer import Buffer
 from workbench.backends.device import Device
 from workbench.backends.native.host_memory import HOST
 from workbench.base.dtypes import DType
-from workbench.engine import Array, buffer_on, host_buffer, read, without_detach
+from workbench.execution.buffers import Array, buffer_on, host_buffer, read
+from workbench.execution.values import without_detach
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.shapes import Shape
 from workbench.ir.node.uop import UOp

@@ -16,11 +16,13 @@ from typing import Any
 
 import numpy as np
 
-from workbench import engine
 from workbench.backends.c import runtime as runtime_c
 from workbench.backends.device import Device
 from workbench.base.context import Context
 from workbench.base.dtypes import DType, dtypes, saturate
+from workbench.execution.buffers import memory_of
+from workbench.execution.realize import schedule
+from workbench.execution.values import to_numpy
 from workbench.ir.meaning.interpret import interpret_tensor
 from workbench.ir.node.ops import Ops
 from workbench.pipeline import build, tuned
@@ -177,13 +179,13 @@ def computed(cases: Sequence[Case], device: str) -> list[Array]:
         if device == "C":
             compile_together(tensors)
         tensors[0].realize(*tensors[1:])
-        return [engine.to_numpy(t.uop) for t in tensors]
+        return [to_numpy(t.uop) for t in tensors]
 
 
 def compile_together(tensors: Iterable[Tensor]) -> list[runtime_c.CProgram]:
     """Compile the kernels of `tensors` for C, many in one call of the compiler; return the
     programs, which must live until the tensors are computed."""
-    items = engine.schedule([t.uop for t in tensors])
+    items = schedule([t.uop for t in tensors])
     kernels = [tuned(item.kernel, "C") for item in items if item.kernel is not None]
     return runtime_c.compile_many([build(kernel, "C").source for kernel in kernels])
 
@@ -191,7 +193,7 @@ def compile_together(tensors: Iterable[Tensor]) -> list[runtime_c.CProgram]:
 def interpreted(tensor: Tensor) -> Array:
     """Return what the reference interpreter makes of a tensor that is not computed."""
     buffers = [n for n in tensor.uop.toposort() if n.op is Ops.BUFFER]
-    memory = {n: engine.memory_of(n).array.reshape(n.shape) for n in buffers}
+    memory = {n: memory_of(n).array.reshape(n.shape) for n in buffers}
     return interpret_tensor(tensor.uop, memory)
 
 

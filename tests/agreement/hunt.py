@@ -27,10 +27,12 @@ from itertools import islice
 from typing import Any
 
 from tests.agreement.programs import Program, program
-from workbench import Context, Tensor, engine
+from workbench import Context, Tensor
 from workbench.backends.c.runtime import compile_many
 from workbench.backends.device import Device
 from workbench.base.errors import CompileError, VerifyError, WorkbenchError
+from workbench.execution.buffers import memory_of
+from workbench.execution.realize import planned, run_item
 from workbench.ir.node.uop import UOp
 from workbench.ir.opt.apply import actions, apply_opt, why_not
 from workbench.ir.opt.opt import Opt
@@ -62,7 +64,7 @@ class Attempt:
         is_drawn = opts == "random" or opts == "mixed" and dice.random() < 0.5
         self.tensor = self.program.tensor(self.device)
         with Context(DEV=self.device):  # that of values without data
-            schedule, (simple,) = engine.planned([self.tensor.uop])
+            schedule, (simple,) = planned([self.tensor.uop])
         self.items, self.result = schedule.items, simple.substitute(schedule.stored)
         for item in self.items:
             kernel = item.kernel
@@ -112,7 +114,7 @@ class Attempt:
 
 def computed(tensor: Tensor, device: str, opts: list[tuple[Opt, ...]]) -> Tensor:
     """Return the tensor computed with given opts for each kernel, as a failure prints them."""
-    schedule, (simple,) = engine.planned([tensor.uop])
+    schedule, (simple,) = planned([tensor.uop])
     kernels: list[UOp | None] = []
     left = iter(opts)
     for item in schedule.items:
@@ -130,9 +132,9 @@ def _run_items(
 ) -> None:
     for item, kernel in zip(items, kernels, strict=True):
         if kernel is None:
-            engine.run_item(item)
+            run_item(item)
         else:
-            build(kernel, device).program([engine.memory_of(b) for b in item.buffers])
+            build(kernel, device).program([memory_of(b) for b in item.buffers])
 
 
 def replace_result(tensor: Tensor, node: UOp) -> Tensor:

@@ -23,13 +23,15 @@ from tests.ir.node.test_bounds import evaluate
 from tests.support import LONG, count
 from tests.tools.compiler import needs_c
 from tests.tools.kernels import legal_opt
-from workbench import Device, Kernel, dtypes, engine
+from workbench import Device, Kernel, dtypes
 from workbench.backends.buffer import Buffer
 from workbench.backends.c.runtime import CProgram, compile_many
 from workbench.backends.python.render import render
 from workbench.backends.python.runtime import EmulatorProgram
 from workbench.base.errors import CompileError
 from workbench.base.trace import PassRecord, observe
+from workbench.execution.buffers import memory_of
+from workbench.execution.realize import planned
 from workbench.ir.lower.lower import lower
 from workbench.ir.meaning.interpret import interpret_tensor
 from workbench.ir.meaning.interpret_kernel import interpret_kernel
@@ -102,7 +104,7 @@ def _compiled_together(cases: list[Case]) -> list[CProgram]:
     sources = []
     for sample in cases:
         with _reported(sample, "C"):
-            items = engine.planned([sample.run("C")[0].uop])[0].items
+            items = planned([sample.run("C")[0].uop])[0].items
             kernels = [item.kernel for item in items if item.kernel is not None]
             sources += [build(tuned(kernel, "C"), "C").source for kernel in kernels]
     try:
@@ -133,7 +135,7 @@ def drawn(seed: int) -> Case | Program:
 
 
 def _items(sample: Case | Program) -> tuple[ScheduleItem, ...]:
-    return engine.planned([sample.run("LLVM")[0].uop])[0].items
+    return planned([sample.run("LLVM")[0].uop])[0].items
 
 
 def _opts_agree(plain: Kernel, dice: random.Random, sample: Case | Program) -> None:
@@ -171,7 +173,7 @@ def test_every_match_keeps_the_value(seeds: range) -> None:
         sample = drawn(seed)
         tensor, _ = sample.run("LLVM")
         with observe() as watching:
-            items = engine.planned([tensor.uop])[0].items
+            items = planned([tensor.uop])[0].items
         for record in watching.records:
             if record.name == "simplify-tensor":
                 _tensor_matches_agree(record, sample)
@@ -195,7 +197,7 @@ def _tensor_matches_agree(record: PassRecord, sample: Case | Program) -> None:
 
 def _held(root: UOp) -> dict[UOp, Any]:
     buffers = [n for n in root.toposort() if n.op is Ops.BUFFER]
-    return {n: engine.memory_of(n).array.reshape(n.shape) for n in buffers}
+    return {n: memory_of(n).array.reshape(n.shape) for n in buffers}
 
 
 def _kernel_states_agree(record: PassRecord, sample: Case | Program) -> None:

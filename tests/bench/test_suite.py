@@ -24,14 +24,14 @@ def test_our_answer_is_numpys(entry: Entry) -> None:
 
 def test_the_replay_computes() -> None:
     """Kernels alone do the work: with the result wiped, a run brings it back."""
-    from workbench import engine
+    from workbench.execution import buffers
 
     entry = next(e for e in ENTRIES if e.name == "softmax of rows")
     arrays = entry.arrays(smoke=True)
     run, fetch = PEERS[ALONE].prepare(entry, arrays)
     run()
     reference = fetch()
-    for memory in list(engine._memory.values()):
+    for memory in list(buffers._memory.values()):
         if memory.size == reference.size and not np.array_equal(
             memory.array, arrays[0].ravel()
         ):

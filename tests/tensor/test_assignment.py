@@ -8,8 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from workbench import GlobalCounters, Tensor, engine, explore
+from workbench import GlobalCounters, Tensor, explore
 from workbench.base.errors import WorkbenchError
+from workbench.execution.buffers import memory_of
+from workbench.execution.values import with_computed
 from workbench.ir.schedule.schedule import base
 
 
@@ -18,7 +20,7 @@ def held(values: Any, dtype: Any = np.float32) -> Tensor:
 
 
 def address(t: Tensor) -> int:
-    return engine.memory_of(base(engine.with_computed(t.uop))).address
+    return memory_of(base(with_computed(t.uop))).address
 
 
 def kernels_of(work: Callable[[], object]) -> int:
@@ -126,7 +128,7 @@ def test_an_overwritten_value_is_refused_in_words() -> None:
     a += 1
     a.realize()
     with pytest.raises(WorkbenchError, match="newer one was written over it"):
-        engine.memory_of(base(node))
+        memory_of(base(node))
 
 
 INDEXES: dict[str, tuple[Any, Any]] = {

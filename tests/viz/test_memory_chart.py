@@ -9,8 +9,10 @@ import numpy as np
 import pytest
 
 from tests.viz.record.support import broken, plain
-from workbench import Tensor, engine, explore
+from workbench import Tensor, explore
 from workbench.backends.device import Device
+from workbench.execution import realize
+from workbench.execution.realize import run_item
 from workbench.ir.schedule.item import ScheduleItem
 from workbench.viz import Exploration
 from workbench.viz.formatters import exploration_bundle
@@ -60,13 +62,13 @@ def test_what_is_allocated_is_what_a_run_allocates(
 ) -> None:
     ex, used = layers(), []
     pool = Device[Device.DEFAULT].memory.pool
-    before, run = pool.used_bytes, engine.run_item
+    before, run = pool.used_bytes, run_item
 
     def counted(item: ScheduleItem) -> None:
         run(item)
         used.append(pool.used_bytes - before)
 
-    monkeypatch.setattr(engine, "run_item", counted)
+    monkeypatch.setattr(realize, "run_item", counted)
     ex.tensors[0].realize()
     assert used == [step.allocated for step in chart_of(record).steps]
 

@@ -19,7 +19,7 @@ from workbench.bench.fresh import FreshProcess, Processes
 from workbench.bench.graphs import matmul, matmul_kernel
 from workbench.bench.peers import OURS, PEERS, Peer, captured
 from workbench.bench.suite import ENTRIES
-from workbench.engine import planned
+from workbench.execution.realize import planned
 from workbench.ir.opt.opt import Opt, OptOps
 from workbench.measure.timing import Samples, in_turn, interleave
 from workbench.pipeline import stages

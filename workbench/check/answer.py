@@ -14,7 +14,7 @@ import numpy as np
 
 from workbench.base.display import Printed
 from workbench.base.dtypes import dtypes
-from workbench.engine import Array
+from workbench.execution.buffers import Array
 from workbench.ir.meaning import closeness
 from workbench.ir.meaning.interpret_kernel import interpret_kernel
 from workbench.ir.nest.loops import statements

@@ -18,7 +18,7 @@ from workbench.base.dtypes import dtypes
 from workbench.base.errors import WorkbenchError
 from workbench.base.words import cut
 from workbench.check.answer import lane_steps
-from workbench.engine import memory_of
+from workbench.execution.buffers import memory_of
 from workbench.ir.meaning.interpret import interpret_tensor
 from workbench.ir.meaning.interpret_kernel import interpret_kernel
 from workbench.ir.node import construct

@@ -16,7 +16,8 @@ import numpy as np
 
 from workbench.backends.buffer import Buffer
 from workbench.base.dtypes import DType, dtypes
-from workbench.engine import Array, is_absent, memory_of, read_by
+from workbench.execution.buffers import Array, is_absent, memory_of
+from workbench.execution.readers import read_by
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 from workbench.ir.schedule.item import ScheduleItem

@@ -15,7 +15,7 @@ from workbench.base.trace import PassRecord, unobserved
 from workbench.check import answer as checking
 from workbench.check.answer import CheckResult
 from workbench.check.oracle import observed
-from workbench.engine import no_data
+from workbench.execution.buffers import no_data
 from workbench.ir.lower.barriers import barriers
 from workbench.ir.nest.estimates import Counts, Estimates, count, estimate
 from workbench.ir.node.uop import UOp

@@ -11,8 +11,9 @@ from typing import Any, Self, TypeVar
 
 import numpy as np
 
-from workbench import engine
 from workbench.base.dtypes import dtypes
+from workbench.execution.realize import realize
+from workbench.execution.values import to_numpy
 from workbench.tensor.autograd.leaves import leaf_node, number_of
 from workbench.tensor.base import Base, Operand
 from workbench.tensor.files import check_readable, is_file, write
@@ -141,8 +142,8 @@ class Assignment(Gather):
         """Write a value to a file, now."""
         whole = cast_to(expanded(value.uop, self.shape), self.dtype)
         check_readable([whole])
-        (result,) = engine.realize([whole])
-        write(self.uop, engine.to_numpy(result))
+        (result,) = realize([whole])
+        write(self.uop, to_numpy(result))
         return self
 
     def _write_masked(self, mask: Any, value: Self) -> None:

@@ -11,12 +11,15 @@ import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from workbench import engine
 from workbench.backends.buffer import Buffer
 from workbench.backends.device import Device
 from workbench.backends.file_memory import DISK, file_buffer
 from workbench.base.dtypes import DType
 from workbench.base.errors import FileError
+from workbench.execution.buffers import buffer_on, memory_of
+from workbench.execution.pieces import neighbours
+from workbench.execution.realize import realize
+from workbench.execution.values import to_numpy
 from workbench.ir.node.ops import MOVEMENT, Ops
 from workbench.ir.node.shapes import Shape
 from workbench.ir.node.uop import UOp
@@ -56,7 +59,7 @@ def new_file(device: str, dtype: DType, shape: Shape) -> UOp:
     longer where it is shorter."""
     nbytes = math.prod(shape) * dtype.itemsize
     memory = file_buffer(Path(device[len(DISK) :]), dtype, nbytes)
-    return engine.buffer_on(memory, shape)
+    return buffer_on(memory, shape)
 
 
 def read_to(node: UOp, device: str) -> UOp:
@@ -64,14 +67,14 @@ def read_to(node: UOp, device: str) -> UOp:
     if not node.size or not _needs_file(node):
         return node
     rest: list[UOp] = []
-    while engine.neighbours(node) is None:
+    while neighbours(node) is None:
         if node.op is Ops.BUFFER or len(node.src) != 1:
             raise _computes(node)
         rest.append(node)
         (node,) = node.src
     memory = Buffer(device, node.dtype, node.size)
     memory.copy_from(_piece(node))
-    result = engine.buffer_on(memory, node.shape)
+    result = buffer_on(memory, node.shape)
     for step in reversed(rest):
         result = step.replace(src=(result,))
     return result
@@ -79,8 +82,8 @@ def read_to(node: UOp, device: str) -> UOp:
 
 def saved(node: UOp, device: str) -> UOp:
     """Return the node of a file with the value of `node`, which is written now."""
-    (result,) = engine.realize([node])
-    values = engine.to_numpy(result)
+    (result,) = realize([node])
+    values = to_numpy(result)
     target = new_file(device, node.dtype, node.shape)
     write(target, values)
     return target
@@ -100,7 +103,7 @@ def reinterpreted(node: UOp, dtype: DType) -> UOp:
     memory = _piece(node)
     size = memory.nbytes // dtype.itemsize
     shape = (*node.shape[:-1], nbytes // dtype.itemsize) if node.shape else ()
-    return engine.buffer_on(memory.part(0, dtype, size), shape)
+    return buffer_on(memory.part(0, dtype, size), shape)
 
 
 def write(node: UOp, values: Any) -> None:
@@ -114,7 +117,7 @@ def check_readable(nodes: Iterable[UOp]) -> None:
     Errors: FileError.
     """
     for node in nodes:
-        if node.size and _needs_file(node) and engine.neighbours(node) is None:
+        if node.size and _needs_file(node) and neighbours(node) is None:
             raise _computes(node)
 
 
@@ -124,18 +127,18 @@ def _needs_file(node: UOp) -> bool:
 
 def _node(memory: Buffer) -> UOp:
     if memory.size:
-        return engine.buffer_on(memory, (memory.size,))
+        return buffer_on(memory, (memory.size,))
     zero = UOp.const(memory.dtype, 0)
     return UOp(Ops.EXPAND, memory.dtype, (zero,), (0,))
 
 
 def _piece(node: UOp) -> Buffer:
     """Return the memory of neighbours in a file."""
-    stretch = engine.neighbours(node)
+    stretch = neighbours(node)
     if stretch is None:
         raise _computes(node)
     buffer, start = stretch
-    return engine.memory_of(buffer).window(start, node.size)
+    return memory_of(buffer).window(start, node.size)
 
 
 def _computes(node: UOp) -> FileError:

@@ -16,10 +16,11 @@ from typing import Any, Self
 
 import numpy as np
 
-from workbench import engine
 from workbench.backends.buffer import Buffer
 from workbench.backends.device import Device
 from workbench.base.dtypes import DType, dtypes
+from workbench.execution.buffers import buffer_on, memory_of
+from workbench.execution.values import to_numpy, with_computed
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.shapes import addressable
 from workbench.ir.schedule.schedule import base
@@ -176,7 +177,7 @@ class Interop(Base):
                 "Tensor(array), which copies",
             )
         memory.owner.is_shared = bool(data.flags.writeable)
-        return cls(engine.buffer_on(memory, shape))
+        return cls(buffer_on(memory, shape))
 
     def _memory_array(self) -> Array | None:
         """Return a view of the memory of the value, which keeps it alive; None where there is none
@@ -185,21 +186,21 @@ class Interop(Base):
             whole = self._with(self._memory.value)
             whole._memory, whole._version = self._memory, self._memory.value
             whole.realize()
-        node = base(engine.with_computed(self.realize().uop))
+        node = base(with_computed(self.realize().uop))
         if node.op is not Ops.BUFFER:
             return None
-        memory = engine.memory_of(node)
+        memory = memory_of(node)
         if not memory.address or (memory.is_adopted and not memory.owner.is_shared):
             return None
         return memory.array.reshape(self.shape)
 
     def _copied(self) -> Array:
-        return engine.to_numpy(engine.with_computed(self.uop))
+        return to_numpy(with_computed(self.uop))
 
     def _share_memory(self) -> None:
         """Let what is written to this tensor be written to the memory that it is in now."""
         self._share(self)
-        memory = engine.memory_of(base(engine.with_computed(self.uop)))
+        memory = memory_of(base(with_computed(self.uop)))
         memory.owner.is_shared = True
 
 

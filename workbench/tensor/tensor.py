@@ -9,12 +9,18 @@ from typing import Any, Self, overload
 
 import numpy as np
 
-from workbench import engine
 from workbench.backends.device import Device
 from workbench.base.context import Context
 from workbench.base.dtypes import Const, dtypes
 from workbench.base.errors import CopyError
 from workbench.base.source import Derivation
+from workbench.execution.realize import realize, schedule, written_through
+from workbench.execution.values import (
+    is_realized,
+    mark_computed,
+    to_numpy,
+    with_computed,
+)
 from workbench.ir.node.constants import constant_of
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.shapes import Shape
@@ -116,16 +122,16 @@ class Tensor(
             }
             # Only a graph without memory has no device; it takes this one.
             with Context(DEV=computing_device(device)):
-                results = engine.realize(nodes + versions, nodes_alive, old_versions)
+                results = realize(nodes + versions, nodes_alive, old_versions)
             for memory, result in zip(written, results[len(nodes) :], strict=True):
                 old, memory.old = memory.old, None
                 if memory.value in old_versions:
                     assert old is not None
-                    memory.renew(engine.written_through(result, old))
+                    memory.renew(written_through(result, old))
             for tensor, result in zip(tensors, results, strict=False):
                 own = tensor._memory
                 if own is not None and own in written and tensor.uop is own.value:
-                    result = engine.with_computed(own.value)
+                    result = with_computed(own.value)
                 if not tensor._keeps_expression(result):
                     tensor._settle(result)
                 if constant_of(result) is None:
@@ -149,9 +155,9 @@ class Tensor(
             memory.renew(result)
             return
         if not leads_to_leaf(memory.value) or memory.leaf:
-            memory.renew(engine.with_computed(memory.value))
+            memory.renew(with_computed(memory.value))
         if any(t._memory is memory for t in tensors_alive() if t is not self):
-            engine.mark_computed(self.uop, result)
+            mark_computed([self.uop], [result])
             return
         self._memory = self._version = None
         self._uop = self._leaf_node(result)
@@ -161,7 +167,7 @@ class Tensor(
         items: list[ScheduleItem] = []
         for device, tensors in _by_device((self, *others)).items():
             with Context(DEV=computing_device(device)):
-                items.extend(engine.schedule([t.uop for t in tensors]))
+                items.extend(schedule([t.uop for t in tensors]))
         return tuple(items)
 
     # reading back
@@ -171,7 +177,7 @@ class Tensor(
 
         Dtypes: bfloat16, which numpy lacks, becomes float32.
         """
-        values = engine.to_numpy(engine.with_computed(self.realize().uop))
+        values = to_numpy(with_computed(self.realize().uop))
         return values.astype(np.float32) if self.dtype is dtypes.bfloat16 else values
 
     def __array__(
@@ -240,9 +246,7 @@ class Tensor(
         return self.shape[place] if self.ndim else 1
 
     def __repr__(self) -> str:
-        state = (
-            "" if engine.is_realized(self.uop) else f", {self.uop.op.name} not computed"
-        )
+        state = "" if is_realized(self.uop) else f", {self.uop.op.name} not computed"
         return f"<Tensor {self.dtype} {self.shape} on {self.device}{state}>"
 
     def __bool__(self) -> bool:

@@ -5,7 +5,7 @@ memory share a `VersionedMemory`; a write puts the expression of the whole, with
 it, in the place of the present version, and every tensor of the memory is a view of that from then
 on. What was built of an older version keeps that version. Nothing is computed here, and nothing is
 overwritten: whether the new version is written over the old one is decided when it is computed
-(`workbench/placement.py`).
+(`workbench/execution/placement.py`).
 Source of the idea: static single assignment, of arrays (Knobe and Sarkar 1998).
 """
 

@@ -16,11 +16,12 @@ from typing import Any
 import pytest
 
 from tests.backends.disk import fill_disk
-from workbench import Tensor, engine
+from workbench import Tensor
 from workbench.backends.native import jit, object_cache
 from workbench.backends.native.objects import object_of
 from workbench.base.cache.folder import cache_folder, key_of
 from workbench.base.cache.json_files import write_json
+from workbench.execution.realize import schedule
 from workbench.pipeline import build
 
 posix = pytest.mark.skipif(os.name != "posix", reason="POSIX owners and modes")
@@ -210,7 +211,7 @@ def test_a_disk_that_is_full_gives_right_answers(
 
 def test_code_of_another_processor_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
     expression = (Tensor([1, 2, 3], device="LLVM") * 7 + 54321).uop
-    (kernel,) = [item.kernel for item in engine.schedule([expression]) if item.kernel]
+    (kernel,) = [item.kernel for item in schedule([expression]) if item.kernel]
     text = build(kernel, "LLVM").source.text + "; on two machines\n"
     own = jit.host()
     for change in (

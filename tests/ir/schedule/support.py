@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from workbench import Context, Tensor, engine
+from workbench import Context, Tensor
+from workbench.execution import realize
 from workbench.ir.node.uop import UOp
 from workbench.ir.schedule.item import Schedule
 from workbench.ir.verify.verify import verify
@@ -23,7 +24,7 @@ A, B, C = numbers(64, 48), numbers(48, 64), numbers(64)
 
 
 def planned(*tensors: Tensor) -> Schedule:
-    return engine.planned([t.uop for t in tensors])[0]
+    return realize.planned([t.uop for t in tensors])[0]
 
 
 def kernels(*tensors: Tensor) -> list[UOp]:

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from tests.ir.schedule.support import COUNTS, A, B, kernels, numbers, planned
-from workbench import Tensor, engine
+from workbench import Tensor
+from workbench.execution import realize
 from workbench.ir.node.ops import MOVEMENT, Ops
 from workbench.ir.node.uop import UOp
 from workbench.ir.schedule.choose import MAX_READS
@@ -27,7 +28,7 @@ def test_what_was_realized_is_not_computed_again() -> None:
 
 @pytest.mark.parametrize("name", COUNTS)
 def test_every_value_is_stored_or_fused_for_a_reason(name: str) -> None:
-    plan, simple = engine.planned([t.uop for t in COUNTS[name][1]()])
+    plan, simple = realize.planned([t.uop for t in COUNTS[name][1]()])
     decided = {d.node: d for d in plan.decisions}
     assert len(decided) == len(plan.decisions)
     assert set(plan.stored) == {n for n, d in decided.items() if d.stored}
@@ -52,7 +53,7 @@ def test_every_value_is_stored_or_fused_for_a_reason(name: str) -> None:
 
 
 def decision_of(tensor: Tensor, value: Tensor) -> Any:
-    plan, _ = engine.planned([tensor.uop])
+    plan, _ = realize.planned([tensor.uop])
     return next(
         d for d in plan.decisions if d.node is value.uop or d.node is _base(value.uop)
     )
@@ -127,7 +128,7 @@ def test_a_kernel_is_full_by_what_its_values_expand_into() -> None:
         for _ in range(200):
             y = y + 1.0 if name == "sums" else y.sin()
             expected = expected + np.float32(1) if name == "sums" else np.sin(expected)
-        decisions = engine.planned([y.uop])[0].decisions
+        decisions = realize.planned([y.uop])[0].decisions
         chains[name] = sum(d.name == "store-large-kernel" for d in decisions)
         np.testing.assert_allclose(y.numpy(), expected, rtol=1e-5)
     assert chains["sums"] == 0 and 10 <= chains["sines"] <= 20
@@ -139,7 +140,7 @@ def test_long_chains_of_movement_are_cut() -> None:
     x, expected = Tensor(a), a
     for _ in range(60):
         x, expected = x.permute(1, 0).reshape(6, 4), expected.T.reshape(6, 4)
-    names = {d.name for d in engine.planned([x.uop])[0].decisions}
+    names = {d.name for d in realize.planned([x.uop])[0].decisions}
     assert "store-long-index" in names
     assert np.array_equal(x.numpy(), expected)
 

@@ -7,7 +7,8 @@ import pytest
 
 from tests.ir.schedule.support import agrees, kernels, numbers, planned
 from tests.support import calls_of
-from workbench import Tensor, engine
+from workbench import Tensor
+from workbench.execution import realize
 from workbench.ir.nest.estimates import estimate
 from workbench.ir.node.ops import Ops
 from workbench.ir.schedule.access import MOST_EVALUATIONS
@@ -81,9 +82,9 @@ def test_more_evaluations_than_a_float_counts() -> None:
     x, w = Tensor(numbers(64, 64)), Tensor(numbers(64, 64))
     for _ in range(200):
         x = x @ w
-    nodes = engine.planned([x.uop])[1][0].toposort()
+    nodes = realize.planned([x.uop])[1][0].toposort()
     inner = [n for n in nodes if n.op in (Ops.REDUCE_AXIS, Ops.MUL)][:-1]
     assert len(inner) == 399
-    plan, _ = engine.planned([x.uop], dict.fromkeys(inner, False))
+    plan, _ = realize.planned([x.uop], dict.fromkeys(inner, False))
     most = max(d.estimates["evaluations"] for d in plan.decisions if d.estimates)
     assert most == MOST_EVALUATIONS

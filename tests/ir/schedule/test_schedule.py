@@ -6,7 +6,10 @@ import numpy as np
 import pytest
 
 from tests.ir.schedule.support import COUNTS, A, B, C, agrees, kernels, planned, softmax
-from workbench import Context, Tensor, dtypes, engine
+from workbench import Context, Tensor, dtypes
+from workbench.execution.buffers import memory_of
+from workbench.execution.realize import realize
+from workbench.execution.values import is_realized, to_numpy
 from workbench.ir.meaning.interpret import interpret_tensor
 from workbench.ir.node.constants import identity
 from workbench.ir.node.ops import Ops
@@ -24,7 +27,7 @@ def test_kernel_counts(name: str) -> None:
 def test_what_the_kernels_compute_is_what_the_graph_means(name: str) -> None:
     for tensor in COUNTS[name][1]():
         buffers = {n for n in tensor.uop.toposort() if n.op is Ops.BUFFER}
-        arrays = {b: engine.memory_of(b).array.reshape(b.shape) for b in buffers}
+        arrays = {b: memory_of(b).array.reshape(b.shape) for b in buffers}
         expected = interpret_tensor(tensor.uop, arrays, widen=True)
         agrees(tensor, np.broadcast_to(expected, tensor.shape))
 
@@ -35,12 +38,12 @@ def test_nothing_is_computed_of_values_without_elements(kind: Ops, device: str) 
     """Not even where the rule is off that makes constants of them."""
     with Context(DEV=device), without(["empty-is-constant"]):
         nothing = Tensor(A)[3:3] * 2
-        (value,) = engine.realize([nothing.uop])
-        assert not nothing.schedule() and engine.to_numpy(value).shape == (0, 48)
+        (value,) = realize([nothing.uop])
+        assert not nothing.schedule() and to_numpy(value).shape == (0, 48)
         row = UOp(Ops.REDUCE_AXIS, dtypes.float32, (nothing.uop,), (kind, (0,)))
         padded = Tensor(nothing.uop).pad(((1, 1), (2, 0))) + Tensor(A)[:2, :1]
         values = [row + Tensor(A)[:1].uop, padded.uop]
-        results = [engine.to_numpy(node) for node in engine.realize(values)]
+        results = [to_numpy(node) for node in realize(values)]
     np.testing.assert_array_equal(
         results[0], A[:1] + identity(kind, dtypes.float32).arg
     )
@@ -50,7 +53,7 @@ def test_nothing_is_computed_of_values_without_elements(kind: Ops, device: str) 
 def test_scheduling_runs_nothing() -> None:
     x = Tensor(A) + 1
     items = x.schedule()
-    assert len(items) == 2 and not engine.is_realized(x.uop)
+    assert len(items) == 2 and not is_realized(x.uop)
 
 
 def test_kernels_come_after_what_they_read() -> None:

@@ -14,8 +14,9 @@ import pytest
 
 from tests.peers import torch
 from tests.tensor.agree import numbers
-from workbench import Context, Tensor, TinyJit, dtypes, engine, nn
+from workbench import Context, Tensor, TinyJit, dtypes, nn
 from workbench.base.errors import FileError, WorkbenchError
+from workbench.execution.buffers import memory_of
 from workbench.nn.state import (
     get_state_dict,
     load_state_dict,
@@ -79,7 +80,7 @@ def test_pytorch_reads_what_we_write_and_we_what_it_writes(path: Path) -> None:
 def test_a_tensor_uses_the_pages_of_the_file(path: Path) -> None:
     safe_save({"a": Tensor(numbers((64, 64))), "b": Tensor([1, 2, 3])}, path)
     loaded = safe_load(path)["a"]
-    memory = engine.memory_of(loaded.uop)
+    memory = memory_of(loaded.uop)
     assert memory.is_adopted
     np.testing.assert_allclose(
         (loaded @ loaded).numpy(), (lambda a: a @ a)(numbers((64, 64))), 1e-4
@@ -87,13 +88,13 @@ def test_a_tensor_uses_the_pages_of_the_file(path: Path) -> None:
     before = path.read_bytes()
     model = {"a": Tensor.zeros(64, 64), "b": Tensor.zeros(3)}
     load_state_dict(model, safe_load(path), verbose=False)
-    assert engine.memory_of(model["a"].uop).is_adopted
+    assert memory_of(model["a"].uop).is_adopted
     model["a"].assign(model["a"] * 0 + 7).realize()
     model["b"] += 1
     assert model["a"].max().item() == 7.0 and model["b"].tolist() == [2, 3, 4]
     assert path.read_bytes() == before
     np.testing.assert_array_equal(loaded.numpy(), numbers((64, 64)))
-    assert not engine.memory_of(Tensor([1]).realize().uop).is_adopted
+    assert not memory_of(Tensor([1]).realize().uop).is_adopted
 
 
 def test_a_layer_in_the_pages_of_a_file_is_trained(path: Path) -> None:

@@ -15,8 +15,10 @@ import numpy as np
 import pytest
 
 from tests.peers import torch
-from workbench import Context, Tensor, dtypes, engine, nn
+from workbench import Context, Tensor, dtypes, nn
 from workbench.base.errors import FileError
+from workbench.execution.buffers import memory_of
+from workbench.ir.schedule.schedule import base
 from workbench.nn.state import get_state_dict, load_state_dict, torch_load
 
 FORMATS = [True, False]
@@ -107,9 +109,9 @@ def test_views_of_a_storage_are_views_of_one_memory(path: Path) -> None:
     weight = torch.arange(6.0)
     save({"a": weight, "b": weight.reshape(2, 3), "c": weight[2:5]}, path)
     loaded = torch_load(path)
-    nodes = {engine.base(t.uop) for t in loaded.values()} | {loaded["a"].uop}
+    nodes = {base(t.uop) for t in loaded.values()} | {loaded["a"].uop}
     assert len(nodes) <= 2
-    memory = engine.memory_of(loaded["a"].uop)
+    memory = memory_of(loaded["a"].uop)
     assert memory.is_adopted and loaded["c"].tolist() == [2.0, 3.0, 4.0]
 
 

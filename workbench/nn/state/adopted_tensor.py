@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from workbench import engine
 from workbench.backends.buffer import Buffer
 from workbench.backends.device import Device
 from workbench.backends.memory import Bytes
 from workbench.backends.native.host_memory import HOST
 from workbench.base.dtypes import DType
+from workbench.execution.buffers import buffer_on
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.shapes import Shape
 from workbench.ir.node.uop import UOp
@@ -27,9 +27,9 @@ def tensor_over(data: Bytes, dtype: DType, shape: Shape) -> Tensor:
     device = Device.DEFAULT
     memory = Buffer.over(device, dtype, data)
     if memory is not None:
-        return Tensor(engine.buffer_on(memory, shape))
+        return Tensor(buffer_on(memory, shape))
     host = Buffer.over(HOST, dtype, data)
     if host is None:
         host = Buffer(HOST, dtype, data.size // dtype.itemsize)
         host.array.view(np.uint8)[:] = data
-    return Tensor(UOp(Ops.COPY, dtype, (engine.buffer_on(host, shape),), device))
+    return Tensor(UOp(Ops.COPY, dtype, (buffer_on(host, shape),), device))

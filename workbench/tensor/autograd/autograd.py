@@ -8,8 +8,8 @@ from __future__ import annotations
 from contextlib import ContextDecorator
 from typing import Any, Self
 
-from workbench import engine
 from workbench.base.source import calls
+from workbench.execution.values import is_realized, results_of
 from workbench.ir.gradient.backward import Backward, NoGradient, backward
 from workbench.ir.gradient.custom import with_gradient
 from workbench.ir.node.constants import full
@@ -280,7 +280,7 @@ class Autograd(Base):
         if all(nodes):
             return nodes
         # it was computed since: the expression of then has become memory
-        results = dict(zip(order, engine.results_of(list(order)), strict=True))
+        results = dict(zip(order, results_of(list(order)), strict=True))
         return [
             own or [n for n, result in results.items() if result is target.uop]
             for own, target in zip(nodes, targets, strict=True)
@@ -300,7 +300,7 @@ class Autograd(Base):
 
     def _unconnected(self, number: int) -> Exception:
         because = "this tensor does not depend on it"
-        if engine.is_realized(self.uop):
+        if is_realized(self.uop):
             because += ": it was computed, and only one of leaves keeps its expression"
         return gradient_error(
             f"target {number} of gradient() has no gradient",

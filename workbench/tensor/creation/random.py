@@ -19,7 +19,7 @@ import numpy as np
 from workbench.backends.buffer import Buffer
 from workbench.backends.device import Device
 from workbench.base.dtypes import DType, dtypes
-from workbench.engine import memory_of
+from workbench.execution.buffers import memory_of
 from workbench.ir.functions.formulas import cos_of_turns
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.shapes import Shape

@@ -14,7 +14,7 @@ import numpy as np
 
 from workbench.backends.native.host_memory import data_memory
 from workbench.base.dtypes import Const, DType, dtypes
-from workbench.engine import host_buffer
+from workbench.execution.buffers import host_buffer
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.shapes import Shape
 from workbench.ir.node.uop import UOp

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from workbench import engine
 from workbench.base.context import Context
 from workbench.base.errors import EndlessRewrite, VerifyError, WorkbenchError
 from workbench.base.source import ModuleCall, SourceLine
 from workbench.base.trace import PassRecord, observe, unobserved
+from workbench.execution import realize
 from workbench.ir.functions.expand import FUNCTIONS
 from workbench.ir.node.ops import MOVEMENT, Ops
 from workbench.ir.node.shapes import Shape
@@ -61,7 +61,7 @@ def planned(
     for device, group in _by_device(tensors).items():
         with Context(DEV=device), without(rules_off), observe() as watching:
             try:
-                schedule, outputs = engine.planned([t.uop for t in group], forced)
+                schedule, outputs = realize.planned([t.uop for t in group], forced)
             except Exception as error:
                 if not _is_of_a_rule(error):
                     raise
@@ -167,7 +167,7 @@ def _is_of_a_rule(error: Exception) -> bool:
 def value_of(tensor: Tensor) -> UOp:
     """Return the node of a tensor's value that scheduling decides about."""
     with unobserved():
-        return base(engine.planned([tensor.uop])[1][0])
+        return base(realize.planned([tensor.uop])[1][0])
 
 
 def _by_device(tensors: tuple[Tensor, ...]) -> dict[str, list[Tensor]]:

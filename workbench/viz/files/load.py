@@ -22,7 +22,7 @@ from workbench.base.errors import VerifyError, WorkbenchError
 from workbench.base.source import SourceLine
 from workbench.base.typed import typed
 from workbench.base.words import cut
-from workbench.engine import absent_buffer
+from workbench.execution.buffers import absent_buffer
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 from workbench.ir.text.parser import parse

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from workbench.engine import with_computed
+from workbench.execution.values import with_computed
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 

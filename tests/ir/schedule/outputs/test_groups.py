@@ -16,8 +16,10 @@ from tests.support import count
 from tests.test_pass_steps import check
 from tests.tools.compiler import needs_c
 from tests.tools.kernels import legal_opt
-from workbench import Context, Device, Tensor, engine
+from workbench import Context, Device, Tensor
 from workbench.base.trace import observe
+from workbench.execution import realize
+from workbench.execution.buffers import memory_of
 from workbench.ir.node.uop import UOp
 from workbench.ir.opt.apply import apply_opt
 from workbench.ir.schedule.build import in_order
@@ -124,7 +126,7 @@ def test_a_user_may_ask_for_a_kernel_of_its_own() -> None:
     roots = [one.uop, other.uop]
     assert sum(item.kernel is not None for item in planned(one, other).items) == 1
     node = planned(one, other).decisions[0].node
-    items = engine.planned(roots, {node: True})[0].items
+    items = realize.planned(roots, {node: True})[0].items
     assert sum(item.kernel is not None for item in items) == 2
 
 
@@ -168,10 +170,10 @@ def _run_all(seed: int, device: str) -> int:
     drawn = program(seed)
     pick, tensors = random.Random(seed), drawn.tensors(device)
     with Context(DEV=device):
-        schedule, simple = engine.planned([t.uop for t in tensors])
+        schedule, simple = realize.planned([t.uop for t in tensors])
     for item in schedule.items:
         if item.kernel is None:
-            engine.run_item(item)
+            realize.run_item(item)
             continue
         kernel = tuned(item.kernel, device)
         for _ in range(pick.choice((0, 2))):
@@ -181,7 +183,7 @@ def _run_all(seed: int, device: str) -> int:
                 if opt is None
                 else apply_opt(kernel, opt, Device[device].target)[0]
             )
-        build(kernel, device).program([engine.memory_of(b) for b in item.buffers])
+        build(kernel, device).program([memory_of(b) for b in item.buffers])
     for number, (tensor, node) in enumerate(zip(tensors, simple, strict=True), 1):
         actual = replace_result(tensor, node.substitute(schedule.stored)).numpy()
         wrong = _cut(drawn, number).wrong(actual)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from workbench.base.words import plural
+from workbench.execution.memory_plan import MemoryPlan, plan_memory
 from workbench.ir.node.uop import UOp
 from workbench.ir.schedule.schedule import base
 from workbench.measure.units import bytes_text
-from workbench.memory_plan import MemoryPlan, plan_memory
 from workbench.viz.exploration.scheduled_tensors import ScheduledTensors
 from workbench.viz.model.title import value_name
 from workbench.viz.model.words import kernel_number, shape_text

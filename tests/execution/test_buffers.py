@@ -9,9 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from workbench import Context, GlobalCounters, Tensor, engine
+from workbench import Context, GlobalCounters, Tensor
 from workbench.backends.memory import BufferPool
 from workbench.backends.native.host_memory import host_memory
+from workbench.execution import realize
+from workbench.execution.realize import run_item
 from workbench.ir.schedule.item import ScheduleItem
 from workbench.tensor.base import _alive, nodes_alive
 
@@ -167,13 +169,13 @@ def test_a_value_on_the_way_is_freed_after_its_last_reader(
 ) -> None:
     x = Tensor(np.ones(1 << 18, np.float32)).realize()
     gc.collect()
-    before, counts, run = pool.used_bytes, [], engine.run_item
+    before, counts, run = pool.used_bytes, [], run_item
 
     def counted(item: ScheduleItem) -> None:
         run(item)
         counts.append((pool.used_bytes - before) // x.nbytes())
 
-    monkeypatch.setattr(engine, "run_item", counted)
+    monkeypatch.setattr(realize, "run_item", counted)
     y = chain(x)[0].realize()
     assert counts == [*[1] * 7, 2], (
         "each is written over the one before; the last is the result"

@@ -16,10 +16,11 @@ from workbench.backends.contract import Launch
 from workbench.backends.device import Device
 from workbench.base.context import NO_MEMORY_PLANNER
 from workbench.counters import ran
-from workbench.engine import Capture, memory_under
+from workbench.execution.buffers import memory_under
+from workbench.execution.capture import Capture
+from workbench.execution.memory_plan import MemoryBlocks, plan_memory
 from workbench.ir.node.uop import UOp
 from workbench.ir.schedule.item import ScheduleItem
-from workbench.memory_plan import MemoryBlocks, plan_memory
 from workbench.pipeline import build, tuned
 
 

@@ -11,13 +11,22 @@ from dataclasses import dataclass
 from typing import Any
 from weakref import ref
 
-from workbench import engine
 from workbench.backends.buffer import Buffer
 from workbench.backends.native.host_memory import HOST
+from workbench.execution.buffers import (
+    another,
+    buffer_on,
+    keep_apart,
+    mark_overwritten,
+    memory_of,
+    sharing,
+)
+from workbench.execution.capture import Capture
+from workbench.execution.readers import read_later
+from workbench.execution.values import to_numpy, value_in_memory
 from workbench.ir.node.constants import is_known
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
-from workbench.ir.schedule.schedule import base
 from workbench.tensor.base import Base, tensors_alive
 from workbench.tensor.tensor import Tensor
 from workbench.tensor.versions import VersionedMemory, replacements
@@ -39,7 +48,7 @@ def memory_by_buffer() -> dict[UOp, VersionedMemory]:
     for memory in _memory_alive():
         node = _buffer(memory.value)
         if node is not None and node.device != HOST:
-            name = engine.another(node, memory.value.shape)
+            name = another(node, memory.value.shape)
             memory.renew(name)
             by_buffer[name] = memory
     return by_buffer
@@ -67,8 +76,8 @@ def buffer_of(memory: VersionedMemory) -> UOp:
         node = _buffer(memory.value)
     if node is None:
         value, device = memory.value, memory.device
-        constant = Buffer.of(device, value.dtype, engine.to_numpy(value))
-        node = engine.buffer_on(constant, value.shape)
+        constant = Buffer.of(device, value.dtype, to_numpy(value))
+        node = buffer_on(constant, value.shape)
         memory.renew(node)
     return node
 
@@ -138,7 +147,7 @@ class CapturedState:
     def before(self, inputs: Sequence[Buffer]) -> list[Buffer]:
         """Return the memory to read. What others read is not overwritten: one side gets a copy."""
         nodes = [buffer_of(memory) for memory in self.read]
-        buffers = [engine.memory_of(node) for node in nodes]
+        buffers = [memory_of(node) for node in nodes]
         if not self.overwritten:
             return buffers
         targets = [nodes[n] for n in self.overwritten]
@@ -150,9 +159,9 @@ class CapturedState:
                 copy.copy_from(buffers[n])
                 buffers[n] = copy
             elif node in needed:
-                engine.keep_apart(node)
+                keep_apart(node)
             else:
-                engine.mark_overwritten(node)
+                mark_overwritten(node)
         return buffers
 
     def after(self, results: Sequence[Buffer]) -> dict[int, UOp]:
@@ -165,7 +174,7 @@ class CapturedState:
                 state.grad = None
         self.gradients = []
         for place, memory in self.written:
-            node = engine.buffer_on(results[place], memory.value.shape)
+            node = buffer_on(results[place], memory.value.shape)
             memory.old = None
             memory.renew(node)
         for memory, value in self.constant:
@@ -173,11 +182,11 @@ class CapturedState:
             memory.renew(value)
         memories = [*self.read, *[memory for _, memory in self.written]]
         nodes = [n for m in memories if (n := _buffer(m.value)) is not None]
-        return {id(engine.memory_of(node)): node for node in nodes}
+        return {id(memory_of(node)): node for node in nodes}
 
 
 def captured_state(
-    captured: engine.Capture,
+    captured: Capture,
     memory: dict[UOp, VersionedMemory],
     written: Sequence[VersionedMemory],
     place: int,
@@ -189,9 +198,9 @@ def captured_state(
     constants_read = [
         m
         for m in _memory_alive()
-        if m not in own and is_known(base(engine.with_computed(m.value)))
+        if m not in own and is_known(value_in_memory(m.value))
     ]
-    values = {m: base(engine.with_computed(m.value)) for m in dict.fromkeys(written)}
+    values = {m: value_in_memory(m.value) for m in dict.fromkeys(written)}
     computed = [m for m, v in values.items() if m in own and v.op is Ops.BUFFER]
     read = [(node, m) for node, m in memory.items() if captured.reads(node)]
     reads = {m for _, m in read}
@@ -219,18 +228,13 @@ def _gradients() -> list[tuple[Base, Any]]:
 
 def _buffer(value: UOp) -> UOp | None:
     """Return the BUFFER that a value is, under RESHAPEs; None if it is none."""
-    node = _plain(value)
+    node = value_in_memory(value)
     return node if node.op is Ops.BUFFER else None
-
-
-def _plain(value: UOp) -> UOp:
-    """Return a value as it is in memory, without RESHAPEs."""
-    return base(engine.with_computed(value))
 
 
 def _is_in_memory(value: UOp) -> bool:
     """Whether a value is in a BUFFER, or a constants_read constant."""
-    return _buffer(value) is not None or is_known(_plain(value))
+    return _buffer(value) is not None or is_known(value_in_memory(value))
 
 
 def _memory_alive() -> list[VersionedMemory]:
@@ -241,5 +245,5 @@ def _memory_alive() -> list[VersionedMemory]:
 def _needed(targets: Sequence[UOp], own: set[VersionedMemory]) -> set[UOp]:
     """Return those of `targets`, versions of the memory in `own`, that others read."""
     others = [t.uop for t in tensors_alive() if t._memory not in own]
-    read = engine.read_later(others, ())
-    return {node for node in targets if not read.isdisjoint(engine.sharing(node))}
+    read = read_later(others, ())
+    return {node for node in targets if not read.isdisjoint(sharing(node))}

@@ -10,11 +10,13 @@ import pytest
 
 from tests.agreement.programs import program
 from tests.support import count
-from workbench import Context, Tensor, TinyJit, engine
+from workbench import Context, Tensor, TinyJit
 from workbench.backends.device import Device
+from workbench.execution import realize
+from workbench.execution.memory_plan import MemoryPlan, plan_memory
+from workbench.execution.realize import planned, run_item
 from workbench.ir.node.uop import UOp
 from workbench.ir.schedule.item import ScheduleItem
-from workbench.memory_plan import MemoryPlan, plan_memory
 
 N = 1 << 16
 RNG = np.random.default_rng(0)
@@ -54,7 +56,7 @@ def spied(monkeypatch: pytest.MonkeyPatch) -> tuple[list[MemoryPlan], list[int]]
     plans: list[MemoryPlan] = []
     used: list[int] = []
     pool = Device[Device.DEFAULT].memory.pool
-    make, run = engine.plan_memory, engine.run_item
+    make, run = plan_memory, run_item
     gc.collect()
     before = pool.used_bytes
 
@@ -66,8 +68,8 @@ def spied(monkeypatch: pytest.MonkeyPatch) -> tuple[list[MemoryPlan], list[int]]
         run(item)
         used.append(pool.used_bytes - before)
 
-    monkeypatch.setattr(engine, "plan_memory", planned)
-    monkeypatch.setattr(engine, "run_item", counted)
+    monkeypatch.setattr(realize, "plan_memory", planned)
+    monkeypatch.setattr(realize, "run_item", counted)
     return plans, used
 
 
@@ -149,7 +151,7 @@ def test_random_programs_have_sound_plans() -> None:
     for seed in range(count(1000)):
         pick, tensors = random.Random(seed), program(seed).tensors("LLVM")
         parts = [t.contiguous() if pick.random() < 0.5 else t for t in tensors]
-        items = engine.planned([t.uop for t in parts])[0].items
+        items = planned([t.uop for t in parts])[0].items
         outputs = [b for item in items for b in item.outputs]
         inner = {b for b in outputs if pick.random() < 0.7}
         plan = plan_memory(items, inner, is_kept=True)

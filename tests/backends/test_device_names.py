@@ -1,0 +1,91 @@
+"""No device is named, and no module of one imported, outside its own folder."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterable, Iterator
+from importlib import import_module
+from pathlib import Path
+
+from tests.support import ROOT
+from tests.tools.package_modules import imported_names, package_modules
+from workbench.backends.native.host_memory import HOST
+
+NOT_A_DEVICE = {
+    ("viz/model/families.py", "C"),  # a letter for constants
+    ("viz/still/picture.py", "C"),
+    ("bench/peers.py", "CPU"),  # a device of tinygrad's
+    ("bench/peers.py", "LLVM"),
+    ("backends/native/jit.py", "LLVM"),  # a library
+    ("measure/peak.py", "LLVM"),  # the language of a text
+    ("measure/bandwidth.py", "LLVM"),
+}
+"""What looks like the name of a device and is none."""
+
+
+def test_no_device_is_named_outside_its_folder() -> None:
+    """Whoever wants to know something of a device asks for a fact of it; that of host data has a
+    constant."""
+    package = ROOT / "workbench"
+    folders = {HOST: package / "backends" / "native"}
+    for path in package.glob("backends/*/device.py"):
+        module = import_module(f"workbench.backends.{path.parent.name}.device")
+        for name in (module.DEVICE.name, *module.DEVICE.aliases):
+            folders[name] = path.parent
+    names = {
+        (path.relative_to(package).as_posix(), name)
+        for path in sorted(package.rglob("*"))
+        for text in _texts(path)
+        for name in _device_names(text, folders)
+        if folders[name] not in path.parents
+    }
+    assert names == NOT_A_DEVICE
+    assert len(folders) >= 7
+
+
+def test_no_module_of_a_device_is_imported_outside_its_folder() -> None:
+    """Devices are asked for in the registry. (Those of this processor share `backends/native/`.)"""
+    folders = [p.parent.name for p in (ROOT / "workbench/backends").glob("*/device.py")]
+    imports = [
+        f"{module} imports {target}"
+        for module, source in package_modules().items()
+        for target in imported_names(source)
+        for folder in folders
+        if f"{target}.".startswith(f"workbench.backends.{folder}.")
+        and not f"{module}.".startswith(f"workbench.backends.{folder}.")
+    ]
+    assert imports == [] and len(folders) >= 3
+
+
+def _device_names(text: str, folders: Iterable[str]) -> set[str]:
+    """Return the names of devices that are words of a text; one of a letter is the whole text."""
+    words = set(re.findall(r"(?<![A-Za-z_])[A-Z]+(?![A-Za-z_])", text))
+    return {n for n in folders if (n in words if len(n) > 1 else n == text)}
+
+
+def _texts(path: Path) -> Iterator[str]:
+    """Yield the strings of a file's code: no docstrings, no comments, and not how numpy calls an
+    order."""
+    if path.suffix == ".js":
+        code = re.sub(
+            r"/\*.*?\*/|(?<!:)//.*", "", path.read_text("utf-8"), flags=re.DOTALL
+        )
+        yield from (a or b or c for a, b, c in _QUOTED.findall(code))
+    if path.suffix != ".py":
+        return
+    tree = ast.parse(path.read_text("utf-8"))
+    orders = (
+        k.value
+        for k in ast.walk(tree)
+        if isinstance(k, ast.keyword) and k.arg == "order"
+    )
+    lines = (n.value for n in ast.walk(tree) if isinstance(n, ast.Expr))
+    skipped = {id(node) for node in (*orders, *lines)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            if id(node) not in skipped:
+                yield node.value
+
+
+_QUOTED = re.compile(r'"([^"\n]*)"|\'([^\'\n]*)\'|`([^`]*)`')

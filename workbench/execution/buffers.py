@@ -1,0 +1,170 @@
+"""The memory of BUFFERs: pure IR, each of which has its memory here, as long as the node lives."""
+
+from __future__ import annotations
+
+from itertools import count
+from typing import Any
+from weakref import WeakKeyDictionary, WeakSet
+
+import numpy as np
+
+from workbench.backends.buffer import Buffer
+from workbench.backends.memory import Lease
+from workbench.backends.native.host_memory import HOST
+from workbench.base.dtypes import DType, dtypes
+from workbench.base.errors import JitError, WorkbenchError
+from workbench.execution.capture import is_capturing
+from workbench.ir.node import construct
+from workbench.ir.node.shapes import Shape
+from workbench.ir.node.uop import UOp
+
+Array = np.ndarray[Any, Any]
+
+_memory: WeakKeyDictionary[UOp, Buffer] = WeakKeyDictionary()
+_shared: WeakKeyDictionary[Lease, WeakSet[UOp]] = WeakKeyDictionary()
+"""The BUFFERs on one memory, or on parts of it, where there are several."""
+_overwritten: WeakSet[UOp] = WeakSet()
+"""BUFFERs of old versions, whose memory has a newer one."""
+_absent: WeakSet[UOp] = WeakSet()
+"""BUFFERs whose data are not here: their expression was loaded without them."""
+_uids = count()
+
+
+def memory_of(node: UOp) -> Buffer:
+    """Return the memory of a BUFFER, allocated on first use. Errors: WorkbenchError where its data
+    are not here."""
+    buffer = _memory.get(node)
+    if buffer is None or node in _overwritten:
+        if node in _overwritten:
+            raise overwritten()
+        if node in _absent:
+            raise no_data("cannot compute this")
+        buffer = _memory[node] = Buffer(node.device, node.dtype, node.size)
+    return buffer
+
+
+def memory_under(node: UOp) -> Buffer:
+    """Return the memory of a BUFFER, whatever version is in it now."""
+    return _memory[node] if node in _overwritten else memory_of(node)
+
+
+def host_buffer(array: Array) -> UOp:
+    """Return a BUFFER on the host with a private, contiguous copy of `array`."""
+    dtype = dtypes.from_numpy(array.dtype.newbyteorder("="))
+    memory = Buffer(HOST, dtype, array.size)
+    np.copyto(memory.array.reshape(array.shape), array)
+    return buffer_on(memory, array.shape)
+
+
+def buffer_on(memory: Buffer, shape: Shape) -> UOp:
+    """Return a new BUFFER of `shape` on existing memory."""
+    uid = f"memory{next(_uids)}"
+    node = construct.buffer(memory.dtype, uid, memory.device, shape)
+    _memory[node] = memory
+    return node
+
+
+def read(buffer: UOp) -> Array:
+    """Return a flat copy of the contents of a BUFFER. Errors: JitError while a function is
+    captured."""
+    if is_capturing():
+        raise JitError(
+            "cannot read values while a function is captured",
+            "what is done with them would be done with the same values each time",
+            "return the tensor, and read it outside of the function",
+        )
+    return memory_of(buffer).to_numpy()
+
+
+def allocated(node: UOp) -> Buffer | None:
+    """Return the memory of a BUFFER, whatever version is in it now; None before its first use."""
+    return _memory.get(node)
+
+
+def put(node: UOp, memory: Buffer) -> None:
+    """Let a BUFFER be in `memory`."""
+    _memory[node] = memory
+
+
+def free(node: UOp) -> None:
+    """Let go of the memory of a BUFFER that nobody reads any more."""
+    del _memory[node]
+
+
+def is_overwritten(node: UOp) -> bool:
+    """Whether a newer version is in the memory of a BUFFER."""
+    return node in _overwritten
+
+
+def window(node: UOp, start: int, piece: UOp) -> UOp:
+    """Return a new BUFFER, of the shape and dtype of `piece`, on memory of `node` from element
+    `start` on."""
+    other = construct.buffer(
+        piece.dtype, f"window{next(_uids)}", node.device, piece.shape
+    )
+    _memory[other] = _memory[node].window(start, piece.size)
+    share(node, other)
+    return other
+
+
+def another(node: UOp, shape: Shape) -> UOp:
+    """Return a new BUFFER on the memory of `node`: no value that was computed depends on it."""
+    other = buffer_on(memory_of(node), shape)
+    share(node, other)
+    return other
+
+
+def share(node: UOp, other: UOp) -> None:
+    """Note that `other` is a BUFFER on memory of `node`, or on a part of it."""
+    _shared.setdefault(_memory[node].owner, WeakSet((node,))).add(other)
+
+
+def sharing(node: UOp) -> set[UOp]:
+    """Return the BUFFERs on the memory of `node`, itself among them."""
+    return {node, *_shared.get(_memory[node].owner, ())}
+
+
+def mark_overwritten(node: UOp) -> None:
+    """Note that a newer version is in the memory of `node`: it can no longer be read."""
+    _overwritten.update(sharing(node))
+    _shared.pop(_memory[node].owner, None)
+
+
+def keep_apart(node: UOp) -> None:
+    """Give BUFFERs on the memory of `node` memory of their own, with the present contents."""
+    nodes = sharing(node)
+    _shared.pop(_memory[node].owner, None)
+    for other in nodes:
+        memory = _memory[other]
+        own = _memory[other] = Buffer(memory.device, memory.dtype, memory.size)
+        own.copy_from(memory)
+
+
+def absent_buffer(dtype: DType, device: str, shape: Shape) -> UOp:
+    """Return a new BUFFER whose data are not here, and cannot be read."""
+    node = construct.buffer(dtype, f"memory{next(_uids)}", device, shape)
+    _absent.add(node)
+    return node
+
+
+def is_absent(node: UOp) -> bool:
+    """Whether the data of a BUFFER are not here."""
+    return node in _absent
+
+
+def no_data(what: str) -> WorkbenchError:
+    """Return the error of `what` needs data that are not here."""
+    return WorkbenchError(
+        what,
+        "the data of its tensors are not here: it was loaded from a file without them",
+        "explore the same expression of your own tensors; .time() needs no data",
+    )
+
+
+def overwritten() -> WorkbenchError:
+    """Return the error of reading an old version whose memory has a newer one."""
+    return WorkbenchError(
+        "cannot read an old value of a tensor",
+        "a newer one was written over it, by assign or an operator like +=",
+        ".clone() of the tensor before, or explore it again",
+    )

@@ -1,0 +1,76 @@
+"""What runs in a block of code is recorded: the items, for a replay, and the outputs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+
+from workbench.ir.node.uop import UOp
+from workbench.ir.schedule.item import ScheduleItem
+
+_capture: ContextVar[Capture | None] = ContextVar("capture", default=None)
+_roots: ContextVar[list[UOp] | None] = ContextVar("roots", default=None)
+
+
+@dataclass(slots=True)
+class Capture:
+    """The items that have run in a `capturing` block, in order, and BUFFERs that are a piece of
+    another one's memory, with their offsets."""
+
+    items: list[ScheduleItem] = field(default_factory=list)
+    pieces: dict[UOp, tuple[UOp, int]] = field(default_factory=dict)
+
+    def root(self, node: UOp) -> UOp:
+        """Return the BUFFER whose memory a BUFFER uses."""
+        while node in self.pieces:
+            node = self.pieces[node][0]
+        return node
+
+    def reads(self, node: UOp) -> bool:
+        """Whether an item reads a BUFFER, or has written over it."""
+        return any(self.root(b) is node for item in self.items for b in item.buffers)
+
+    def overwrites(self, node: UOp) -> bool:
+        """Whether an item writes over the memory of a BUFFER."""
+        return any(self.root(b) is node for item in self.items for b in item.outputs)
+
+
+@contextmanager
+def capturing() -> Iterator[Capture]:
+    """Record the items that run in the block."""
+    capture = Capture()
+    token = _capture.set(capture)
+    try:
+        yield capture
+    finally:
+        _capture.reset(token)
+
+
+def present_capture() -> Capture | None:
+    """Return the capture that items which run now belong to, if there is one."""
+    return _capture.get()
+
+
+def is_capturing() -> bool:
+    """Whether items that run now are recorded."""
+    return _capture.get() is not None
+
+
+@contextmanager
+def noting_roots() -> Iterator[list[UOp]]:
+    """Record the outputs that are computed in the block."""
+    roots: list[UOp] = []
+    token = _roots.set(roots)
+    try:
+        yield roots
+    finally:
+        _roots.reset(token)
+
+
+def note_roots(outputs: Iterable[UOp]) -> None:
+    """Note that `outputs` are computed, in the block that records it, if there is one."""
+    roots = _roots.get()
+    if roots is not None:
+        roots.extend(outputs)

@@ -1,0 +1,226 @@
+"""Running schedules: outputs are planned, and their items run one after the other."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from types import MappingProxyType
+
+from workbench.backends.device import Device
+from workbench.backends.native.host_memory import HOST
+from workbench.base.context import NO_MEMORY_PLANNER
+from workbench.base.errors import JitError
+from workbench.counters import ran
+from workbench.debug import say_scheduled
+from workbench.execution.buffers import (
+    allocated,
+    buffer_on,
+    free,
+    is_overwritten,
+    keep_apart,
+    mark_overwritten,
+    memory_of,
+    memory_under,
+    put,
+    sharing,
+)
+from workbench.execution.capture import is_capturing, note_roots, present_capture
+from workbench.execution.memory_plan import NO_PLAN, MemoryBlocks, plan_memory
+from workbench.execution.pieces import in_place
+from workbench.execution.placement import Placement, place
+from workbench.execution.readers import read_later
+from workbench.execution.values import (
+    mark_computed,
+    mark_stored,
+    to_numpy,
+    with_computed,
+    without_detach,
+)
+from workbench.ir.node.ops import Ops
+from workbench.ir.node.uop import UOp
+from workbench.ir.schedule.decide import NOTHING_FORCED
+from workbench.ir.schedule.item import Schedule, ScheduleItem
+from workbench.ir.schedule.schedule import base
+from workbench.ir.schedule.schedule import schedule as make_schedule
+from workbench.pipeline import build, tuned
+
+
+def realize(
+    outputs: Sequence[UOp],
+    others: Callable[[], Iterable[UOp]] = tuple,
+    old_versions: Mapping[UOp, UOp] = MappingProxyType({}),
+) -> list[UOp]:
+    """Compute `outputs`; return their nodes (BUFFERs, reshaped where necessary) when the work is
+    done.
+
+    An intermediate value is freed after its last reader, unless it is a part of one of `others`:
+    then it lives as long as its node. `old_versions` has, of outputs that are new versions of
+    memory, the BUFFER of the old one, over which they are written where that is possible.
+    """
+    note_roots(outputs)
+    start = time.perf_counter()
+    plan, simple = planned(outputs)
+    say_scheduled(plan.items, time.perf_counter() - start)
+    results = [node.substitute(plan.stored) for node in simple]
+    placed = _placed(
+        plan, dict(zip(outputs, results, strict=True)), others, old_versions
+    )
+    items, over = placed.items, placed.over
+    spare = _spare(plan, results, outputs, others)
+    _run(items, over, spare)
+    mark_stored({node: b for node, b in plan.stored.items() if b not in spare})
+    mark_computed(outputs, results)
+    return results
+
+
+def schedule(outputs: Sequence[UOp]) -> tuple[ScheduleItem, ...]:
+    """Return the items that would compute `outputs`, in order, without running them."""
+    return planned(outputs)[0].items
+
+
+def planned(
+    outputs: Sequence[UOp], forced: Mapping[UOp, bool] = NOTHING_FORCED
+) -> tuple[Schedule, tuple[UOp, ...]]:
+    """Return the schedule of `outputs` and the simplified outputs. Values that were computed before
+    are reused, and a contiguous piece of one is read in place. `forced` stores (True) or fuses
+    (False) simplified values."""
+    roots = [in_place(o) for o in with_computed(UOp.sink(*outputs)).src]
+    return make_schedule(roots, device_of(outputs), forced)
+
+
+def run_item(item: ScheduleItem) -> None:
+    """Run one item: a kernel with the default opts, or a copy."""
+    capture = present_capture()
+    if capture is not None:
+        capture.items.append(item)
+    buffers = [memory_of(b) for b in item.buffers]
+    if item.kernel is None:
+        buffers[0].copy_from(buffers[1])
+        return
+    device = item.device
+    kernel = tuned(item.kernel, device)
+    program = build(kernel, device).program
+    start = time.perf_counter()
+    program(buffers)
+    ran(item.kernel, kernel, device, time.perf_counter() - start)
+
+
+def device_of(outputs: Sequence[UOp]) -> str:
+    """Return the device that `outputs` are on: of the nearest COPY or BUFFER below."""
+    for node in reversed(UOp.sink(*outputs).toposort()):
+        if node.op is Ops.COPY:
+            return str(node.arg)
+        if node.op is Ops.BUFFER and node.device != HOST:
+            return node.device
+    return Device.DEFAULT
+
+
+def written_through(result: UOp, old: UOp) -> UOp:
+    """Return `result`, the new version of what is in `old`, in the memory that another library
+    shares, if `old` is there: it is copied to it."""
+    memory = allocated(old)
+    if memory is None or not memory.owner.is_shared:
+        return result
+    node = base(result)
+    if node.op is Ops.BUFFER and memory_under(node).owner is memory.owner:
+        return result
+    if is_capturing():
+        raise JitError(
+            "cannot capture what is written to memory of another library",
+            "here it is written by a copy, which a replay would leave out",
+            ".clone() of the tensor",
+        )
+    values = to_numpy(result)
+    if not is_overwritten(old):
+        keep_apart(old)
+    memory.copy_in(values)
+    return buffer_on(memory, result.shape)
+
+
+def _run(
+    items: Sequence[ScheduleItem], over: Mapping[UOp, UOp], spare: Collection[UOp]
+) -> None:
+    """Run items; new versions are written `over` old ones. Values in `spare` are freed after their
+    last reader; until then they are in memory that they share."""
+    shared = () if NO_MEMORY_PLANNER.value else {*spare}.difference(over.values())
+    plan = (
+        plan_memory(items, shared, owner=lambda b: over.get(b, b)) if shared else None
+    )
+    blocks = MemoryBlocks(plan or NO_PLAN)
+    last_use = {b: n for n, item in enumerate(items) for b in item.buffers}
+    for number, item in enumerate(items):
+        for buffer in item.outputs:
+            part = blocks.part(buffer)
+            if part is not None:
+                put(buffer, part)
+        versions = [(b, over[b]) for b in item.outputs if b in over]
+        if versions and item.kernel is not None:
+            # Compiled before its memory counts as overwritten: an interrupt loses nothing.
+            build(tuned(item.kernel, item.device), item.device)
+        with _overwriting(versions):
+            run_item(item)
+        for node in item.buffers:
+            if node in spare and last_use[node] == number:
+                free(node)
+        blocks.end(number)
+
+
+def _placed(
+    plan: Schedule,
+    results: Mapping[UOp, UOp],
+    others: Callable[[], Iterable[UOp]],
+    old_versions: Mapping[UOp, UOp],
+) -> Placement:
+    """Return the items in the order in which they run, and which new versions are written over old
+    ones."""
+    targets = {base(results[node]): old for node, old in old_versions.items()}
+    if not targets:
+        return Placement(plan.items)
+    read = read_later(others(), {*results, *plan.stored})
+    read.update(
+        map(base, results.values())
+    )  # a new value may be the old one of another
+
+    def is_needed(old: UOp) -> bool:
+        memory = allocated(old)
+        is_ours = memory is not None and (
+            memory.owner.is_shared or not memory.is_adopted
+        )
+        return not is_ours or not read.isdisjoint(sharing(old))
+
+    return place(plan.items, targets, is_needed)
+
+
+@contextmanager
+def _overwriting(versions: Sequence[tuple[UOp, UOp]]) -> Iterator[None]:
+    """Let new BUFFERs have the memory of old ones, which is written in the block."""
+    capture = present_capture()
+    for new, old in versions:
+        put(new, memory_of(old))
+        if capture is not None:
+            capture.pieces[new] = old, 0
+    try:
+        yield
+    finally:  # an interrupted kernel may have written a part
+        for _, old in versions:
+            mark_overwritten(old)
+
+
+def _spare(
+    plan: Schedule,
+    results: Sequence[UOp],
+    outputs: Sequence[UOp],
+    others: Callable[[], Iterable[UOp]],
+) -> set[UOp]:
+    """Return the BUFFERs of intermediate values that are not needed after their last reader."""
+    if is_capturing():  # a replay has its own memory for them
+        return set()
+    inner = set(plan.stored.values()).difference(UOp.sink(*results).toposort())
+    if not inner:
+        return inner
+    roots = set(outputs)
+    needed = UOp.sink(
+        *without_detach([n for n in others() if n not in roots])
+    ).toposort()
+    return inner.difference(b for node, b in plan.stored.items() if node in needed)

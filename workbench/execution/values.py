@@ -1,0 +1,102 @@
+"""The values that are computed already: the memory of each, by its expression."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from workbench.backends.native.host_memory import data_memory
+from workbench.base.trace import observer, replaced
+from workbench.execution.buffers import Array, is_overwritten, read
+from workbench.ir.meaning.interpret import interpret_tensor
+from workbench.ir.node.constants import constant_of, is_known
+from workbench.ir.node.ops import Ops
+from workbench.ir.node.uop import UOp
+from workbench.ir.schedule.schedule import base
+
+_computed: WeakKeyDictionary[UOp, UOp] = WeakKeyDictionary()
+_plain: WeakKeyDictionary[UOp, UOp] = WeakKeyDictionary()
+"""Graphs without DETACH, by those with it."""
+
+
+def mark_computed(nodes: Sequence[UOp], results: Sequence[UOp]) -> None:
+    """Note the results, in memory, that are the values of `nodes`."""
+    for plain, result in zip(without_detach(nodes), results, strict=True):
+        if plain is not result:
+            _computed[plain] = result
+
+
+def mark_stored(buffers: Mapping[UOp, UOp]) -> None:
+    """Note the BUFFER of each value, of graphs without DETACH."""
+    _computed.update(buffers)
+
+
+def with_computed(node: UOp) -> UOp:
+    """Return the graph with every value that was computed before replaced by its BUFFER, and
+    without DETACH."""
+    (node,) = without_detach([node])
+    graph = node.toposort(lambda n: not _is_computed(n))
+    changes = {n: _computed[n] for n in graph if _is_computed(n)}
+    return node.substitute(changes) if changes else node
+
+
+def value_in_memory(node: UOp) -> UOp:
+    """Return the BUFFER that a value is in, without RESHAPEs; the value, if it is in none."""
+    return base(with_computed(node))
+
+
+def results_of(nodes: Sequence[UOp]) -> list[UOp | None]:
+    """Return the memory of each value that was computed before, or None."""
+    return [_computed.get(n) for n in without_detach(nodes)]
+
+
+def noted_results(nodes: Iterable[UOp]) -> list[UOp]:
+    """Return the memory of those of `nodes`, as they are, that were computed before."""
+    return [_computed[n] for n in nodes if n in _computed]
+
+
+def is_realized(node: UOp) -> bool:
+    """Whether a value needs no work: it is in memory, or a known constant."""
+    under = value_in_memory(node)
+    return under.op is Ops.BUFFER or is_known(under)
+
+
+def to_numpy(node: UOp) -> Array:
+    """Return a copy of a realised value, in its shape. Errors: DeviceError if it is too large."""
+    data_memory.pool.check_room(node.size * node.dtype.itemsize)
+    under = base(node)
+    constant = constant_of(under)
+    if constant is not None:
+        return np.full(node.shape, constant.arg, node.dtype.numpy)
+    if is_known(under):
+        return np.array(interpret_tensor(under, {}), node.dtype.numpy).reshape(
+            node.shape
+        )
+    return read(under).reshape(node.shape)
+
+
+def without_detach(roots: Sequence[UOp]) -> list[UOp]:
+    """Return graphs without DETACH: it says where no gradient flows, and computes nothing."""
+    is_watched = observer() is not None
+    simple: dict[UOp, UOp] = {}
+    top = UOp.sink(*roots)  # may be among the graphs, too
+    graph = top.toposort(lambda n: is_watched or n is top or n not in _plain)
+    for node in graph:
+        if not is_watched and node in _plain:
+            simple[node] = _plain[node]
+        elif node.op is Ops.DETACH:
+            simple[node] = simple[node.src[0]]
+        else:
+            simple[node] = node.rebuild(tuple([simple[s] for s in node.src]))
+    replaced(simple)
+    for root in roots:
+        if simple[root] is not root:
+            _plain[root] = simple[root]
+    return [simple[root] for root in roots]
+
+
+def _is_computed(node: UOp) -> bool:
+    result = _computed.get(node)
+    return result is not None and not is_overwritten(base(result))

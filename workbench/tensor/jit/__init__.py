@@ -1,0 +1,5 @@
+"""TinyJit."""
+
+from workbench.tensor.jit.tinyjit import TinyJit
+
+__all__ = ["TinyJit"]

@@ -1,0 +1,182 @@
+"""TinyJit: a function of tensors, captured once and then replayed.
+
+The first call runs the function. The second runs it too, and captures the kernels and copies
+that it launches. Later calls launch them again, on the memory of their own inputs: nothing is
+scheduled, and the function's Python code does not run. The name and its meaning are tinygrad's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import update_wrapper
+from threading import RLock
+from typing import Any, Generic, ParamSpec, TypeVar
+from weakref import finalize
+
+from workbench.base.context import JIT
+from workbench.base.errors import JitError
+from workbench.base.forking import free_rlock
+from workbench.base.unpicklable import Unpicklable
+from workbench.execution.capture import is_capturing, noting_roots
+from workbench.ir.node.ops import Ops
+from workbench.ir.node.uop import UOp
+from workbench.ir.rewriting.rewrite import RulesInForce, rules_in_force
+from workbench.ir.schedule.schedule import base
+from workbench.tensor.base import tensors_alive
+from workbench.tensor.jit.capture import capture, compute_results
+from workbench.tensor.jit.function_replay import FunctionReplay
+from workbench.tensor.jit.state import MemoryWritten, buffer_of, compute
+from workbench.tensor.nest import tensors
+from workbench.tensor.versions import VersionedMemory, noting_writes
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+class TinyJit(Unpicklable, Generic[P, R]):
+    """A function whose kernels are captured at its second call and replayed from the third on.
+
+    Tensors among the arguments, also inside lists, tuples and dicts, are the inputs; they are
+    computed first where necessary. Their shapes, dtypes and devices, and all other arguments, must
+    be those of the second call. Memory of tensors that are not arguments is state: it is read at
+    each call, and written where the function writes it; so are arguments. The result has the
+    structure of the function's result; its tensors are new at each call, with memory of their own,
+    so that earlier results are unchanged. A result that is a view of an input is a view of the new
+    input.
+
+    A gradient that the function leaves in `.grad` is that of a run of its Python code, so after a
+    replay it is None: the optimiser's step belongs into the function, or the gradient is returned.
+
+    Random numbers are drawn anew at each call: the same ones that the function would draw.
+
+    Errors: JitError where the function runs no kernel or reads values, and where a later call does
+    not fit.
+    Also known as: tinygrad's TinyJit; CUDA graphs.
+
+    >>> double = TinyJit(lambda x: x * 2)
+    >>> [double(Tensor([n]).realize()).item() for n in range(4)]
+    [0, 2, 4, 6]
+    """
+
+    def __init__(self, function: Callable[P, R]):
+        if not callable(function):
+            because = f"{type(function).__name__} cannot be called"
+            raise JitError("nothing to capture", because, "TinyJit(lambda x: x * 2)")
+        self._function, self._state = function, _State()
+        self._states: dict[int, _State] = {}
+        update_wrapper(self, function)
+
+    def reset(self) -> None:
+        """Drop the capture: the next call is the first again."""
+        self._state.calls, self._state.captured = 0, None
+
+    @property
+    def count(self) -> int:
+        """The number of kernels and copies of a replay; 0 before there is one."""
+        captured = self._state.captured
+        return 0 if captured is None else captured.replay.count
+
+    def launch(self) -> None:
+        """Run the kernels of the last call once more, on the same memory, for timing.
+
+        Errors: JitError before the capture.
+        """
+        with self._state.lock:
+            if self._state.captured is None:
+                raise JitError("nothing has been captured", "that takes two calls")
+            self._state.captured.replay.launch()
+
+    def __get__(self, owner: Any, kind: type | None = None) -> Any:
+        """Return the method bound to `owner`: each object, equal ones too, has a capture of its own
+        as long as it lives.
+
+        Errors: JitError for an object without weak references, having __slots__ alone.
+        """
+        if owner is None:
+            return self
+        jit: TinyJit[Any, Any] = object.__new__(TinyJit)
+        jit._function, jit._states = self._function.__get__(owner, kind), {}
+        jit._state = self._states.get(id(owner)) or self._state_for(owner)
+        return jit
+
+    def _state_for(self, owner: Any) -> _State:
+        """Return the new state of an object, which is freed with the object."""
+        try:
+            finalize(owner, self._states.pop, id(owner), None).atexit = False
+        except TypeError:
+            raise JitError(
+                f"cannot capture a method of {type(owner).__name__}",
+                "its __slots__ have no __weakref__, which tells when an object is gone",
+                'add "__weakref__" to them',
+            ) from None
+        return self._states.setdefault(id(owner), _State())
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        if is_capturing():  # another function captures this one's kernels with its own
+            return self._function(*args, **kwargs)
+        if not JIT.value:
+            return self._function(*args, **kwargs)
+        state = self._state
+        with state.lock:
+            if state.rules != rules_in_force():  # the capture has other rules
+                state.calls, state.captured = 0, None
+                state.rules = rules_in_force()
+            if state.captured is not None and state.captured.has_other_state():
+                state.captured = None
+            inputs = list(tensors((args, kwargs)))
+            if state.captured is not None and not state.captured.is_aliased(inputs):
+                result: R = state.captured(args, kwargs)
+                return result
+            if state.calls == 0:
+                result = _first_run(self._function, args, kwargs, state)
+            elif state.captured is not None or state.written.is_aliased(inputs):
+                # What is written under one name would be read under another: it runs as it is.
+                return _first_run(self._function, args, kwargs, _State())
+            else:
+                compute(state.used)
+                state.captured, result = capture(self._function, args, kwargs)
+                state.used = []
+            state.calls += 1
+            return result
+
+
+@dataclass(slots=True)
+class _State:
+    """The number of calls of a function, or of a method of one object, and its capture."""
+
+    calls: int = 0
+    captured: FunctionReplay | None = None
+    rules: RulesInForce = field(default_factory=rules_in_force)
+    """The rules of the capture."""
+    lock: RLock = field(default_factory=free_rlock)
+    used: list[VersionedMemory] = field(default_factory=list)
+    """Memory, not computed then, that the first call read: it is state."""
+    written: MemoryWritten = field(default_factory=MemoryWritten)
+    """What the first call wrote."""
+
+
+def _first_run(
+    function: Callable[..., R],
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    state: _State,
+) -> R:
+    """Run `function`, compute its result and what it wrote, and return the result. `state` gets
+    what it wrote, and the memory of values that it used and that were not computed before."""
+    before = tensors_alive()
+    with noting_roots() as roots, noting_writes() as written:
+        result = function(*args, **kwargs)
+        compute_results(result, written)
+    for memory in dict.fromkeys(written):
+        buffer_of(memory)  # a known value, too, will be another one at the next call
+    used = set(UOp.sink(*roots).toposort())
+    waiting = [t for t in before if t.uop in used and base(t.uop).op is not Ops.BUFFER]
+    for tensor in waiting:
+        tensor._share(tensor)
+    state.used = [m for t in waiting if (m := t._memory) is not None]
+    compute(state.used)
+    of_inputs = {t._memory for t in tensors((args, kwargs))}
+    # Which name an argument's memory was written by is not known: at the next call it is no input.
+    state.written = MemoryWritten(set(written), any(m in of_inputs for m in written))
+    return result
