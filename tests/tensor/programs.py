@@ -2,7 +2,8 @@
 
     python -m tests.tensor.programs --device LLVM --seeds 0:1000
 
-holds as many as one likes against numpy, and prints for each wrong one a script that fails.
+holds as many as one likes against numpy, and prints for each wrong one a script that fails, and
+how many were refused, by reason.
 A program is a list of Python lines over `t[n]` (tensors) and `a[n]` (arrays); views of arrays are
 views, as those of tensors are, and values are copies.
 """
@@ -266,13 +267,16 @@ def main() -> int:
     parser.add_argument("--seeds", default="0:1000")
     options = parser.parse_args()
     first, last = map(int, options.seeds.split(":"))
-    wrong = 0
+    wrong, refusals = 0, Counter[str]()
     for seed in range(first, last):
-        text = run(seed, options.device)
+        text = run(seed, options.device, refusals)
         if text:
             wrong += 1
             print(text, flush=True)
     print(f"{last - first} programs on {options.device}, {wrong} wrong")
+    print(f"{refusals.total()} refusals")
+    for reason, n_programs in refusals.most_common():
+        print(f"{n_programs:6} {reason}")
     return wrong > 0
 
 

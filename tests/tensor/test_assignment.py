@@ -172,6 +172,7 @@ REFUSED: dict[str, tuple[Callable[[Tensor], object], str]] = {
     "expanded": (lambda t: t.expand(2, 3).assign(0), "it repeats elements of shape (3,)"),
     "count": (lambda t: t.__setitem__(t > 1, Tensor([1.0, 2.0, 3.0])), "it is true at 2 places"),
     "mask": (lambda t: t.__setitem__(np.array([True]), 1), "with a mask of shape (1,)"),
+    "mask beside": (lambda t: t.__setitem__((..., np.array([True])), 1), "a mask of shape (1,)"),
     "range": (lambda t: t.__setitem__(3, 1), "index 3 is out of range"),
     "promotes": (lambda t: Tensor([1]).__iadd__(0.5), "assign float32 to a tensor of int32"),
     "text": (lambda t: t.assign("a"), "cannot assign"),

@@ -90,12 +90,9 @@ class Assignment(Gather):
         number of true elements than `x`.
         """
         value = self._value(x, "write", broadcast=False)
-        masks = _masks(index)
-        if masks == 1 and not isinstance(index, tuple):
+        if _is_mask(index):
             self._write_masked(index, value)
             return
-        if masks:
-            index = _without_masks(index)
         view, places = self._located(index)
         if places:
             shape = view._at(places).shape
@@ -241,20 +238,3 @@ def _is_mask(entry: object) -> bool:
     if isinstance(entry, list):
         entry = np.asarray(entry)
     return isinstance(entry, np.ndarray) and entry.dtype == bool
-
-
-def _masks(index: Any) -> int:
-    entries = index if isinstance(index, tuple) else (index,)
-    return sum(_is_mask(entry) for entry in entries)
-
-
-def _without_masks(index: Any) -> tuple[Any, ...]:
-    """Return an index with each mask as the positions where it is true, which computes it."""
-    entries: list[Any] = []
-    for entry in index:
-        if _is_mask(entry):
-            array = np.asarray(entry)
-            entries += [axis.astype(np.int64) for axis in np.nonzero(array)]
-        else:
-            entries.append(entry)
-    return tuple(entries)
