@@ -202,6 +202,7 @@ class Program:
             ("state += x", "state += x.copy()"),
             ("state.assign(state * 2 + x)", "state[...] = state * 2 + x"),
             ("state[0] = x[0]", "state[0] = x[0]"), ("x += state", "x += state.copy()"),
+            ("state.assign(x)", "state[...] = x"),
         ])  # fmt: skip
         between = self.random.choice(["", f"t[{x}] += 1", f"t[{y}].assign(3)"])
         again = between.replace("t[", "a[").replace(".assign(3)", "[...] = 3")

@@ -86,6 +86,11 @@ class Replay:
         self._results = [self._result(o, places) for o in outputs]
         del self._uses, self._pieces, self._memory
 
+    def input_of(self, output: int) -> int:
+        """Return which input is the memory of an output, by its number; -1: none."""
+        place = self._results[output][0]
+        return place if place < len(self._inputs) else -1
+
     @property
     def count(self) -> int:
         """The number of kernels and copies of a run."""

@@ -79,3 +79,25 @@ def test_one_memory_under_two_names_is_right_or_refused() -> None:
     add = TinyJit(lambda a: (state.assign(state + a), state + a)[1])
     for n in range(4):
         assert add(state).tolist() == [12 * 2**n, 16 * 2**n]
+
+
+def test_state_that_is_a_copy_of_other_memory_stays_when_that_is_written() -> None:
+    """The copy costs nothing, so a replay leaves two names on one memory."""
+    kept, source = held([0.0, 0.0]), held([5.0, 6.0])
+    of_input = held([0.0, 0.0])
+
+    def step(x: Tensor) -> Tensor:
+        kept.assign(source)
+        of_input.assign(x)
+        return x + source
+
+    call = TinyJit(step)
+    for n in range(5):
+        x = (held([1.0, 2.0]) + n).flip(0)
+        call(x)
+        source += 1
+        source.realize()
+        assert kept.tolist() == [5.0 + n, 6.0 + n]
+        of_input += 1
+        of_input.realize()
+        assert x.tolist() == [2.0 + n, 1.0 + n]

@@ -9,7 +9,7 @@ from workbench.base.errors import JitError
 from workbench.execution.replay import Replay
 from workbench.ir.node.uop import UOp
 from workbench.tensor.creation.random import Keys
-from workbench.tensor.jit.inputs import Kind, input_memory, kind_of
+from workbench.tensor.jit.inputs import Kind, input_memory, input_node, kind_of
 from workbench.tensor.jit.results import FreshTensor, filled, tensor_on
 from workbench.tensor.jit.state import CapturedState, MemoryWritten, buffer_of
 from workbench.tensor.nest import HOLE, same, tensors, without_tensors
@@ -37,6 +37,11 @@ class FunctionReplay:
         self._writes = MemoryWritten(state.memory_written(bool(written)), bool(written))
         is_flat = others == ((HOLE,) * len(kinds), {})
         self._flat = [Tensor] * len(kinds) if is_flat else None
+        self._from_inputs = [
+            (place, number)
+            for place, _ in state.written
+            if (number := replay.input_of(place)) >= 0
+        ]
         self._inputs_before: list[UOp] = []
         self._memory: list[Buffer] = []
 
@@ -57,15 +62,24 @@ class FunctionReplay:
         if [tensor.uop for tensor in inputs] != self._inputs_before:
             self._look(inputs)
         state = self._state.before(self._memory)
+        sources = self._sources(inputs)
         keys = [draw.renew() for draw in self._draws]
         outputs = self.replay([*self._memory, *state, *keys])
-        nodes = self._state.after(outputs)
+        nodes = self._state.after(outputs, sources)
         for place, result in self._written.items():
             tensor = inputs[place]
             tensor.assign(tensor_on(outputs[result], tensor.shape, nodes)).realize()
         if isinstance(self._result, FreshTensor):
             return tensor_on(outputs[0], self._result.shape, nodes)
         return filled(self._result, iter(outputs), nodes)
+
+    def _sources(self, inputs: list[Tensor]) -> dict[int, UOp]:
+        """Return the BUFFERs of inputs and state that are written to other state as they are."""
+        if not self._from_inputs:
+            return {}
+        nodes = [input_node(t) for t in inputs]
+        nodes += [buffer_of(memory) for memory in self._state.read]
+        return {place: nodes[n] for place, n in self._from_inputs if n < len(nodes)}
 
     def _look(self, inputs: list[Any]) -> None:
         """Check that inputs fit, and return their memory. A node has the same memory as long as it

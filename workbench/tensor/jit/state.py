@@ -6,7 +6,7 @@ all memory has new names (BUFFERs), so that no value that was computed before de
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 from weakref import ref
@@ -16,9 +16,11 @@ from workbench.backends.native.host_memory import HOST
 from workbench.execution.buffers import (
     another,
     buffer_on,
+    is_on,
     keep_apart,
     mark_overwritten,
     memory_of,
+    share,
     sharing,
 )
 from workbench.execution.capture import Capture
@@ -164,9 +166,12 @@ class CapturedState:
                 mark_overwritten(node)
         return buffers
 
-    def after(self, results: Sequence[Buffer]) -> dict[int, UOp]:
+    def after(
+        self, results: Sequence[Buffer], sources: Mapping[int, UOp]
+    ) -> dict[int, UOp]:
         """Take the new versions from the results of a replay; return the BUFFER of all memory that
-        was read or written, by identity. Gradients of the capture are not those of the replay."""
+        was read or written, by identity. Gradients of the capture are not those of the replay.
+        `sources` has the BUFFERs of inputs whose memory is a result, by the result's number."""
         for reference, grad in self.gradients:
             leaf = reference()
             state = None if leaf is None else leaf._grad_state
@@ -175,6 +180,9 @@ class CapturedState:
         self.gradients = []
         for place, memory in self.written:
             node = buffer_on(results[place], memory.value.shape)
+            source = sources.get(place)
+            if source is not None and is_on(source, results[place]):
+                share(source, node)  # neither is overwritten while the other is needed
             memory.old = None
             memory.renew(node)
         for memory, value in self.constant:
