@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from workbench.base.errors import ParseError
-from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
-from workbench.ir.text.parser import parse
 from workbench.ir.text.printer import to_text
-from workbench.ir.verify.bounds_check import bounds_checked
-from workbench.ir.verify.verify import verify
+from workbench.ir.verify.custom import kernel_of, verified
 from workbench.kernel.runnable import RunnableKernel
 
 
@@ -21,13 +18,7 @@ def graph_of(text: object) -> UOp:
         raise ParseError(
             "a kernel is made from text", f"and not from {type(text).__name__}"
         )
-    graph = parse(text)
-    if not isinstance(graph, UOp) or graph.op is not Ops.SINK:
-        raise ParseError("the text is not a kernel", "its last line must be a SINK")
-    verify(graph, "kernel")
-    if not graph.src:
-        raise ParseError("the text is not a kernel", "it stores nothing")
-    return bounds_checked(graph)
+    return verified(kernel_of(text))
 
 
 def to_python(kernel: RunnableKernel) -> str:

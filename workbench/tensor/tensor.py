@@ -33,6 +33,7 @@ from workbench.tensor.autograd.modes import TensorClass
 from workbench.tensor.base import canonical, moved, nodes_alive, tensors_alive
 from workbench.tensor.creation.likes import Likes
 from workbench.tensor.creation.sampling import Sampling
+from workbench.tensor.custom.custom_kernel import CustomKernels
 from workbench.tensor.elementwise.activations import Activations
 from workbench.tensor.elementwise.arithmetic import Arithmetic
 from workbench.tensor.elementwise.casts import Casts
@@ -84,7 +85,7 @@ class Tensor(
     Activations, Rectifiers, Pairs, Functions, Casts, Closeness, ComparisonMixin, Several,
     Arithmetic,
     Assignment, Interpolation, Scatter, Padding, Diagonals, Rearrange, Repetition,
-    Joining, Movement, Autograd, Interop,
+    Joining, Movement, CustomKernels, Autograd, Interop,
     metaclass=TensorClass,
 ):  # fmt: skip
     """An n-dimensional array that is computed when it is needed.

@@ -33,6 +33,7 @@ from workbench.ir.node.axis import AxisType
 from workbench.ir.node.exact_range import exact_range
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import KernelInfo, Storage, UOp, gated, invalid
+from workbench.ir.text.printer import to_text
 from workbench.ir.verify.linear import _ORDER_RULES
 from workbench.ir.verify.verify import LEVELS, verify
 
@@ -43,6 +44,7 @@ t0, t1 = axis("t0", 2), axis("t1", 2)
 one, half = UOp.const(F, 1.0), UOp.const(dtypes.float64, 0.5)
 x = load(param(1, 4), g0)
 out = at(param(0, 4), g0)
+COPY = to_text(kernel("g0", (out, x, "g0")))
 
 
 def sink(value: UOp, closes: str = "g0", order: str = "g0", target: UOp = out) -> UOp:
@@ -56,6 +58,7 @@ def statements(*children: UOp) -> UOp:
 GOOD: list[tuple[str, Any]] = [
     *[("kernel", k) for k in samples.KERNELS.values()],
     ("tensor", samples.pooled()),
+    ("tensor", tensor(Ops.CUSTOM, buffer(1, 4), ("copy", 0, ((2, 2),), COPY))),
     ("tensor", UOp.sink(samples.pooled(), buffer(2, 3).cast(dtypes.int32))),
     ("lowered", samples.tree()),
     ("linear", samples.program()),
@@ -138,6 +141,17 @@ TENSOR: dict[str, list[Callable[[], UOp]]] = {
         lambda: tensor(Ops.REDUCE_AXIS, b, (0,)),
     ],
     "copy": [lambda: tensor(Ops.COPY, b, None)],
+    "custom": [
+        lambda: tensor(Ops.CUSTOM, buffer(1, 4), ("copy", "SINK")),
+        lambda: tensor(Ops.CUSTOM, buffer(1, 4), ("copy", 1, ((4,),), COPY)),
+        lambda: tensor(Ops.CUSTOM, buffer(1, 4), ("copy", 0, ((4,),), "SINK")),
+        lambda: tensor(Ops.CUSTOM, buffer(1, 5), ("copy", 0, ((4,),), COPY)),
+        lambda: tensor(Ops.CUSTOM, buffer(1, 4), ("copy", 0, ((2, 3),), COPY)),
+        lambda: tensor(Ops.CUSTOM, buffer(1, 4), ("copy", 0, ((4,), (4,)), COPY)),
+        lambda: tensor(
+            Ops.CUSTOM, buffer(1, 4).cast(dtypes.float64), ("copy", 0, ((4,),), COPY)
+        ),
+    ],
     "range": [],
 }
 KERNEL: dict[str, list[Callable[[], UOp]]] = {

@@ -22,6 +22,7 @@ from workbench.ir.meaning.evaluate import (
 from workbench.ir.meaning.interpret_kernel import interpret_kernel
 from workbench.ir.node.ops import ELEMENTWISE, Ops
 from workbench.ir.node.uop import UOp
+from workbench.ir.verify.custom import custom_kernel
 
 __all__ = ["interpret_kernel", "interpret_tensor", "interpret_tensors"]
 
@@ -57,6 +58,8 @@ def _tensor_value(
     sources = [values[s] for s in node.src]
     if node.op in ELEMENTWISE:
         return elementwise(node, sources, widen)
+    if node.op is Ops.CUSTOM:
+        return _custom(node, sources, widen)
     move = _MOVES.get(node.op)
     if move is None:
         raise VerifyError(f"{node.op.name} is not an op of tensor-level values")
@@ -73,6 +76,20 @@ def _buffer_value(node: UOp, buffers: Mapping[UOp, Array], widen: bool) -> Array
             f"it holds {node.dtype}{list(node.shape)}",
         )
     return array.astype(array_dtype(node.dtype, widen), copy=False)
+
+
+def _custom(node: UOp, sources: Sequence[Array], widen: bool) -> Array:
+    """Return the value of a kernel that a user wrote, which reads its operands from memory."""
+    kernel = custom_kernel(node.kernel_text)
+    params = {n.slot: n for n in kernel.toposort() if n.op is Ops.PARAM}
+    arrays = [
+        np.zeros(params[slot].length, params[slot].dtype.numpy)
+        for slot in kernel.outputs
+    ]
+    operands = zip(sources, node.src, strict=True)
+    arrays += [a.astype(s.dtype.numpy).reshape(-1) for a, s in operands]
+    result = interpret_kernel(kernel, arrays, widen)[node.output]
+    return result.reshape(node.shape)
 
 
 def _pad(node: UOp, value: Array) -> Array:

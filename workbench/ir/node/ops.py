@@ -43,6 +43,7 @@ class Ops(Enum):
     REDUCE_AXIS = "REDUCE_AXIS"
     CONTIGUOUS = "CONTIGUOUS"
     COPY = "COPY"
+    CUSTOM = "CUSTOM"
     DETACH = "DETACH"
     # elementwise
     NEG = "NEG"
@@ -256,11 +257,11 @@ OPS: dict[Ops, OpInfo] = {
     Ops.REDUCE_AXIS: Op(1, "t", "first", None, "axes combined to size 1; arg is (op, axes)"),
     Ops.CONTIGUOUS: Op(1, "t", "first", None, "asks that the value be stored"),
     Ops.COPY: Op(1, "t", "first", None, "the value on another device; arg is the device"),
+    Ops.CUSTOM: Op(None, "t", _LEAF, None, "written by hand; arg: name, output, shapes, IR text"),
     Ops.DETACH: Op(None, "t", "first", None, "the first source, without its gradient; arg: leaf"),
     Ops.NEG: Op(1, _ALL, "first", _wrap(lambda a: -a), "minus a",
         label="negate", word="neg"),
-    Ops.NOT: Op(1, _ALL, "first", np.invert, "not a; bitwise on integers",
-        label="not", word="not"),
+    Ops.NOT: Op(1, _ALL, "first", np.invert, "not a; bitwise on integers", label="not", word="not"),
     Ops.EXP2: Op(1, _ALL, "float", _wrap(np.exp2), "2 to the power a",
         word="exp2", is_function=True, cost=20.0),
     Ops.LOG2: Op(1, _ALL, "float", _wrap(np.log2), "logarithm of a to base 2",
@@ -377,8 +378,7 @@ OPS: dict[Ops, OpInfo] = {
     Ops.ACCUMULATE: Op(2, "l", "void", None, "combines a value into an INDEX; arg is the op"),
     Ops.SET: Op(2, "n", "void", None, "changes a REG"),
     Ops.BROADCAST: Op(1, "n", "lanes", None, "one value in every lane"),
-    Ops.STACK: Op(None, "n", "lanes", None, "one value per lane",
-        slots=2),
+    Ops.STACK: Op(None, "n", "lanes", None, "one value per lane", slots=2),
     Ops.EXTRACT: Op(1, "n", "lanes", None, "one lane of a vector; arg is its number"),
     Ops.SHUFFLE: Op(2, "n", "lanes", None, "lanes of two vectors in a row; arg has their numbers",
         slots=2),

@@ -46,6 +46,9 @@ def _derived(node: Node) -> Shape:
         return shape
     if op is Ops.IOTA:
         return (node.arg,)
+    if op is Ops.CUSTOM:
+        own: Shape = node.output_shapes[node.output]
+        return own
     if op in (Ops.RESHAPE, Ops.EXPAND):
         target: Shape = node.arg
         return target

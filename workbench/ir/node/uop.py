@@ -219,6 +219,10 @@ class UOp(Views, Operators):
         """Return `yes` where this bool holds, else `no`."""
         return UOp(Ops.WHERE, yes.dtype, (self, yes, no))
 
+    def reduce(self, *ranges: UOp, arg: Ops = Ops.ADD) -> UOp:
+        """Return this combined over `ranges` by the operation `arg`, a sum unless it says so."""
+        return UOp(Ops.REDUCE, self.dtype, (self, *ranges), arg) if ranges else self
+
     # walking
 
     def toposort(self, gate: Callable[[UOp], bool] | None = None) -> dict[UOp, None]:

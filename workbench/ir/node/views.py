@@ -102,8 +102,23 @@ class Views:
 
     @property
     def name(self) -> str:
-        """The name of a STAGE, DEFINE, REG or VAR; a RANGE's is `axis_name`, too."""
+        """The name of a STAGE, DEFINE, REG, VAR or CUSTOM; a RANGE's is `axis_name`, too."""
         return self.arg[0]  # type: ignore[no-any-return]
+
+    @property
+    def output(self) -> int:
+        """Which output of its kernel a CUSTOM is."""
+        return self.arg[1]  # type: ignore[no-any-return]
+
+    @property
+    def output_shapes(self) -> tuple[tuple[int, ...], ...]:
+        """The shapes of all outputs of the kernel of a CUSTOM."""
+        return self.arg[2]  # type: ignore[no-any-return]
+
+    @property
+    def kernel_text(self) -> str:
+        """The kernel of a CUSTOM as IR text: its outputs have the first slots."""
+        return self.arg[3]  # type: ignore[no-any-return]
 
     @property
     def first_lane(self) -> int:

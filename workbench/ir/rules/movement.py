@@ -165,12 +165,13 @@ _EMPTIES = (
     Ops.IOTA,
     Ops.BUFFER,
     Ops.COPY,
+    Ops.CUSTOM,
     Ops.CONTIGUOUS,
 )
 
 _ELEMENTWISE = tuple(sorted(ELEMENTWISE, key=lambda o: o.value))
 _choice = Pat(Ops.WHERE, None)
-_stored = Pat((Ops.BUFFER, Ops.CONTIGUOUS, Ops.COPY), None, name="x")
+_stored = Pat((Ops.BUFFER, Ops.CONTIGUOUS, Ops.COPY, Ops.CUSTOM), None, name="x")
 
 # fmt: off
 MOVEMENT_RULES = RuleSet("movement", [

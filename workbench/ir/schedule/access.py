@@ -83,8 +83,12 @@ def push(
 ) -> tuple[Access | None, ...]:
     """Return the accesses by which `node`, read by `access`, reads its sources (None: a constant,
     or a source without elements). A reduction is over new ranges, or over `inner`."""
-    if not node.size or all(s.is_const for s in node.src):
+    if not node.size or (
+        all(s.is_const for s in node.src) and node.op is not Ops.CUSTOM
+    ):
         return (None,) * len(node.src)
+    if node.op is Ops.CUSTOM:
+        return tuple([_whole(source, access.root) for source in node.src])
     if node.op in (Ops.REDUCE_AXIS, Ops.PAD):  # all others are as empty as their source
         if not node.src[0].size:
             return (None,)
@@ -94,6 +98,11 @@ def push(
         indices = _MOVES[node.op](node, access.indices)
         return (settle(access._replace(indices=indices)),)
     return tuple(None if s.is_const else access for s in node.src)
+
+
+def _whole(source: UOp, root: UOp) -> Access | None:
+    """Return the access by which a kernel that a user wrote reads an operand: all of it."""
+    return output_access(source, root, output_loops(source)) if source.size else None
 
 
 def simplified(node: UOp) -> UOp:

@@ -14,11 +14,12 @@ from workbench.ir.node.constants import identity
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import KernelInfo, UOp, gated
 from workbench.ir.schedule.access import TRUE, ZERO, Access, condition, flatten
-from workbench.ir.schedule.decide import devices_of
-from workbench.ir.schedule.item import ScheduleItem
+from workbench.ir.schedule.decide import devices_of, outputs_of
+from workbench.ir.schedule.item import ScheduleItem, base
 from workbench.ir.schedule.plan import SchedulePlan
 from workbench.ir.schedule.range_steps import Values, range_steps
 from workbench.ir.schedule.staging import read, stage
+from workbench.ir.verify.custom import custom_kernel
 
 _uids = count()
 
@@ -50,7 +51,11 @@ def build(
         if node.op is Ops.COPY:
             items.append(_copy(node, plan, buffers))
             continue
-        if node.op is not Ops.CONST:
+        if node.op is Ops.CUSTOM:
+            if node.output == len(node.output_shapes) - 1:
+                items.append(_custom(node, plan, buffers))
+            continue
+        if node.op is not Ops.CONST or node in plan.stored:
             _add_values(node, plan, values, buffers, rows)
         if node not in plan.stored:
             continue
@@ -86,6 +91,20 @@ def _copy(node: UOp, plan: SchedulePlan, buffers: Mapping[UOp, UOp]) -> Schedule
     return ScheduleItem(None, (buffers[node], source), (node,), (plan.stored[node],))
 
 
+def _custom(node: UOp, plan: SchedulePlan, buffers: Mapping[UOp, UOp]) -> ScheduleItem:
+    """Return the item of a kernel that a user wrote."""
+    outputs = outputs_of(node)
+    read = [buffers.get(base(source), base(source)) for source in node.src]
+    with tentative(node) as part:
+        part.after = kernel = custom_kernel(node.kernel_text)
+    return ScheduleItem(
+        kernel,
+        (*[buffers[output] for output in outputs], *read),
+        outputs,
+        tuple([plan.stored[output] for output in outputs]),
+    )
+
+
 def _add_values(
     node: UOp,
     plan: SchedulePlan,
@@ -112,6 +131,8 @@ def _value(
     """Return the kernel-level value of `node` read by `access`."""
     if node.op is Ops.BUFFER:
         return _load(node, node, access)
+    if node.op is Ops.CONST:
+        return node
     if node.op is Ops.IOTA:
         return access.indices[0].cast(node.dtype)
     sources = []

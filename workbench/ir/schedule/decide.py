@@ -16,19 +16,21 @@ from types import MappingProxyType
 from workbench.base.errors import WorkbenchError
 from workbench.base.trace import derived_from
 from workbench.ir.node.ops import MOVEMENT, Ops
-from workbench.ir.node.uop import UOp
+from workbench.ir.node.uop import UOp, leaves
 from workbench.ir.schedule.access import Access, push
 from workbench.ir.schedule.choose import Facts, choose
 from workbench.ir.schedule.cost import products_below, reducing, rereads, steps, totals
+from workbench.ir.schedule.item import base
 from workbench.ir.schedule.outputs.groups import output_groups
 from workbench.ir.schedule.outputs.ranges import SharedRanges, fitting
 from workbench.ir.schedule.plan import SchedulePlan
 from workbench.ir.schedule.products import stored_apart
+from workbench.ir.verify.custom import custom_kernel
 
 LEAVES = frozenset({Ops.BUFFER, Ops.CONST, Ops.IOTA, Ops.VAR})
-APART = frozenset({Ops.COPY, Ops.CONTIGUOUS})
-"""Values with a kernel of their own: no kernel copies, and a user asks for contiguous() to have a
-boundary there."""
+APART = frozenset({Ops.COPY, Ops.CONTIGUOUS, Ops.CUSTOM})
+"""Values with a kernel of their own: no kernel copies, a user asks for contiguous() to have a
+boundary there, and wrote the whole kernel of a CUSTOM."""
 NOTHING_FORCED: Mapping[UOp, bool] = MappingProxyType({})
 
 
@@ -43,6 +45,8 @@ def decide(
     roots = list(outputs)
     nodes = UOp.sink(*roots).toposort()
     nodes.popitem()
+    if any(node.op is Ops.CUSTOM for node in nodes):
+        nodes = {n: None for node in nodes for n in outputs_of(node)}
     reasons = _store_reasons(roots, nodes)
     _check_forced(forced, nodes, reasons)
     stops = set(reasons)
@@ -79,6 +83,22 @@ def devices_of(nodes: dict[UOp, None]) -> dict[UOp, str]:
         else:
             devices[node] = next((devices[s] for s in node.src if devices[s]), "")
     return devices
+
+
+def outputs_of(node: UOp) -> tuple[UOp, ...]:
+    """Return the values of all outputs of the kernel of a CUSTOM, which computes them together, or
+    another value by itself."""
+    if node.op is not Ops.CUSTOM:
+        return (node,)
+    params = {p.slot: p for p in leaves([custom_kernel(node.kernel_text)], Ops.PARAM)}
+    name, _, shapes, text = node.arg
+    with derived_from(node):
+        return tuple(
+            [
+                UOp(Ops.CUSTOM, params[n].dtype, node.src, (name, n, shapes, text))
+                for n in range(len(shapes))
+            ]
+        )
 
 
 def _settled(nodes: dict[UOp, None], facts: Facts) -> tuple[SchedulePlan, Facts]:
@@ -133,6 +153,10 @@ def _store_reasons(roots: list[UOp], nodes: dict[UOp, None]) -> dict[UOp, str]:
     """Return the values that must be stored, each with the reason."""
     reasons = {n: "contiguous() asks for it" for n in nodes if n.op is Ops.CONTIGUOUS}
     for node in nodes:
+        if node.op is Ops.CUSTOM:
+            reasons[node] = f"the kernel {node.name}, written by hand, computes it"
+            operands = [n for n in map(base, node.src) if n.op is not Ops.BUFFER]
+            reasons |= dict.fromkeys(operands, f"the kernel {node.name} reads it")
         if node.op is Ops.COPY:
             reasons[node] = f"it is copied to device {node.arg}"
             if node.src[0].op is not Ops.BUFFER:

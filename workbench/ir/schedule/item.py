@@ -9,6 +9,13 @@ from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 
 
+def base(node: UOp) -> UOp:
+    """Return the value under RESHAPEs and DETACHs: the memory is the same."""
+    while node.op in (Ops.RESHAPE, Ops.DETACH):
+        node = node.src[0]
+    return node
+
+
 @dataclass(frozen=True, slots=True)
 class Decision:
     """Why a value is stored or fused. `estimates` are the numbers that decided, or, where a user
@@ -26,7 +33,9 @@ class Decision:
 
     def __str__(self) -> str:
         estimates = ", ".join(f"{k} {v:,.0f}" for k, v in self.estimates.items())
-        value = f"{self.node.op.name.lower()} {list(self.node.shape)}"
+        node = self.node
+        name = node.name if node.op is Ops.CUSTOM else node.op.name.lower()
+        value = f"{name} {list(node.shape)}"
         what = f"{self.name} {value}: {self.reason}"
         return what + (f" ({estimates})" if estimates else "")
 

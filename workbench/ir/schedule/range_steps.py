@@ -72,7 +72,8 @@ def range_steps(
         node: construct.store(store.place, read_of(node, plan.reads[node][0]))
         for node, store in stores.items()
     }
-    outputs = [item.nodes for item in items if item.kernel is not None]
+    items = [item for item in items if item.nodes[0] in stores]
+    outputs = [item.nodes for item in items]
     state = UOp.sink(*[_together([first[n] for n in nodes]) for nodes in outputs])
     yield Match(
         OPEN_LOOPS.at(plural(len(first), "stored value")), UOp.sink(*plan.stored), state

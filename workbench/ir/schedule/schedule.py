@@ -20,6 +20,7 @@ from workbench.ir.schedule.access import ranges_from_0
 from workbench.ir.schedule.build import build, named
 from workbench.ir.schedule.decide import NOTHING_FORCED, decide
 from workbench.ir.schedule.item import Schedule, ScheduleItem
+from workbench.ir.schedule.item import base as base
 from workbench.ir.schedule.merge import merge_axes
 from workbench.ir.schedule.split import SPLIT_RULES
 
@@ -71,13 +72,6 @@ def schedule(
     return Schedule(final, buffers, decisions), simple
 
 
-def base(node: UOp) -> UOp:
-    """Return the value under RESHAPEs and DETACHs: the memory is the same."""
-    while node.op in (Ops.RESHAPE, Ops.DETACH):
-        node = node.src[0]
-    return node
-
-
 def needs_kernel(node: UOp) -> bool:
     """Whether a value has to be computed: it is neither in memory already nor a known constant."""
     return node.op is not Ops.BUFFER and not is_known(node)
@@ -88,6 +82,8 @@ def _simplified(item: ScheduleItem, has_functions: bool) -> ScheduleItem:
         return item
     kernel = EXPAND_FUNCTIONS(item.kernel) if has_functions else item.kernel
     kernel = kinds(SIMPLIFY_KERNEL(kernel))
+    if item.nodes[0].op is Ops.CUSTOM:  # its name and its loops are the user's
+        return _compacted(replace(item, kernel=kernel))
     if kernel.arg.order != item.kernel.arg.order:
         kernel = named(
             kernel

@@ -23,9 +23,12 @@ _UNARY = 8
 LOOSE = -1
 # fmt: off
 LEAVES = frozenset({Ops.RANGE, Ops.PARAM, Ops.DEFINE, Ops.REG, Ops.VAR, Ops.BUFFER})
-TENSOR = MOVEMENT | {Ops.BUFFER, Ops.IOTA, Ops.REDUCE_AXIS, Ops.CONTIGUOUS, Ops.COPY, Ops.DETACH}
+TENSOR = MOVEMENT | {
+    Ops.BUFFER, Ops.IOTA, Ops.REDUCE_AXIS, Ops.CONTIGUOUS, Ops.COPY, Ops.CUSTOM,
+    Ops.DETACH,
+}
 _OWN_LINE = MOVEMENT | {
-    Ops.REDUCE, Ops.STAGE, Ops.REDUCE_AXIS, Ops.CONTIGUOUS, Ops.COPY, Ops.DETACH,
+    Ops.REDUCE, Ops.STAGE, Ops.REDUCE_AXIS, Ops.CONTIGUOUS, Ops.COPY, Ops.CUSTOM, Ops.DETACH,
 }  # fmt: skip
 _NEVER_NAMED = LEAVES | {Ops.CONST, Ops.INVALID, Ops.INDEX}
 # fmt: on
@@ -212,6 +215,16 @@ def _reduced_axes(node: UOp) -> Phrase:
     return _called(node)
 
 
+def _custom(node: UOp) -> Phrase:
+    """Return `CUSTOM(name, sources)`, with the number of the output where there are several."""
+    match node.arg:
+        case (str() as name, number, shapes, _):
+            after = f"output {number}" if len(shapes) > 1 else ""
+            parts = call_parts("CUSTOM", len(node.src), before=name, after=after)
+            return Phrase(parts, line=_line(node))
+    return _called(node)
+
+
 def _end(node: UOp) -> Phrase:
     if not node.src or node.src[0].op is not Ops.STORE:
         return _called(node)
@@ -289,6 +302,7 @@ _SPECIAL: dict[Ops, Callable[[UOp], Phrase]] = {
     Ops.LOAD: _loaded,
     Ops.WHERE: _where,
     Ops.REDUCE: _reduced,
+    Ops.CUSTOM: _custom,
     Ops.STAGE: _staged,
     Ops.REDUCE_AXIS: _reduced_axes,
     Ops.END: _end,

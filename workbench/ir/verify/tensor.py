@@ -8,9 +8,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from workbench.base.errors import VerifyError
+from workbench.base.errors import VerifyError, WorkbenchError
 from workbench.ir.node.ops import ELEMENTWISE, Ops
 from workbench.ir.node.uop import UOp
+from workbench.ir.verify.custom import custom_kernel
 from workbench.ir.verify.rows import Spec, by_op, common, is_shape, reduces
 
 
@@ -81,6 +82,40 @@ def copy(node: UOp) -> str:
     return "" if isinstance(node.arg, str) else f"its arg is {node.arg!r}, not a device"
 
 
+def custom(node: UOp) -> str:
+    match node.arg:
+        case (str(), int(), tuple() as shapes, str()) if all(map(is_shape, shapes)):
+            pass
+        case _:
+            return f"its arg is {node.arg!r:.80}, not (name, output, shapes, IR text)"
+    if not 0 <= node.output < len(shapes):
+        return f"output {node.output} is not one of {len(shapes)}"
+    try:
+        kernel = custom_kernel(node.kernel_text)
+    except WorkbenchError as error:
+        return f"{error.what}: {error.because}" if error.because else str(error.what)
+    return _arguments(node, kernel)
+
+
+def _arguments(node: UOp, kernel: UOp) -> str:
+    """Return why the values of a CUSTOM are not those of its kernel's slots."""
+    params = {n.slot: n for n in kernel.toposort() if n.op is Ops.PARAM}
+    count = len(node.output_shapes)
+    if kernel.outputs != tuple(range(count)) or len(params) != count + len(node.src):
+        return "its kernel has other outputs or inputs"
+    sizes = [math.prod(shape) for shape in node.output_shapes]
+    sizes += [source.size for source in node.src]
+    for slot, size in enumerate(sizes):
+        if slot not in params or params[slot].length != size:
+            return f"slot {slot} of its kernel does not have {size} elements"
+    dtypes = [
+        params[node.output].dtype,
+        *[params[s].dtype for s in range(count, len(params))],
+    ]
+    values = [node.dtype, *[source.dtype for source in node.src]]
+    return "" if dtypes == values else f"its kernel is of {dtypes}, and it of {values}"
+
+
 def _axes(node: UOp, axes: object) -> str:
     rank = len(node.src[0].shape)
     if isinstance(axes, tuple) and is_shape(axes):
@@ -112,5 +147,6 @@ TENSOR = by_op((
     Spec("flip",        (Ops.FLIP,),        flip,        "FLIP names axes of its source"),
     Spec("reduce-axis", (Ops.REDUCE_AXIS,), reduce_axis, "REDUCE_AXIS names axes of its source"),
     Spec("copy",        (Ops.COPY,),        copy,        "COPY names a device"),
+    Spec("custom",      (Ops.CUSTOM,),      custom,      "CUSTOM fits its kernel"),
 ))
 # fmt: on

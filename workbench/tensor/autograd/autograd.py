@@ -264,11 +264,7 @@ class Autograd(Base):
             return backward(self.uop, nodes, seed)
         except NoGradient as error:
             line = line_of_node(error.node, self.derivation)
-            refusal = gradient_error(
-                f"{error.node.op.name} has no gradient",
-                "the result depends on a tensor through it",
-                ".detach() before it, or a gradient of its own: Tensor.custom_gradient",
-            )
+            refusal = gradient_error(*_without_gradient(error.node))
             if line is not None:
                 refusal.where = line.where
             raise refusal from None
@@ -322,3 +318,13 @@ def _check_target(target: Any) -> None:
             "only floats have gradients",
             ".float()",
         )
+
+
+def _without_gradient(node: UOp) -> tuple[str, str, str]:
+    """Return what is said of an op without a gradient."""
+    because = "the result depends on a tensor through it"
+    if node.op is Ops.CUSTOM:
+        what = f"the kernel {node.name} has no gradient"
+        return what, because, "grad_fxn= of custom_kernel, or .detach() before it"
+    hint = ".detach() before it, or a gradient of its own: Tensor.custom_gradient"
+    return f"{node.op.name} has no gradient", because, hint

@@ -49,7 +49,7 @@ def custom_gradient(function: Function) -> Callable[..., Any]:
         tensors = [a for a in (*args, *kwargs.values()) if isinstance(a, Base)]
 
         def rule(g: UOp) -> list[UOp | None]:
-            return _shares(name, gradient_of(result._on(g, result._device)), tensors)
+            return shares_of(name, gradient_of(result._on(g, result._device)), tensors)
 
         sources = [t.uop for t in tensors]
         node = with_gradient(result.uop, sources, name, rule)
@@ -58,8 +58,11 @@ def custom_gradient(function: Function) -> Callable[..., Any]:
     return differentiated
 
 
-def _shares(name: str, results: Any, tensors: Sequence[Base]) -> list[UOp | None]:
-    """Return the gradients of `tensors`, as the function of the gradient returned them."""
+def shares_of(name: str, results: Any, tensors: Sequence[Base]) -> list[UOp | None]:
+    """Return the gradients of `tensors`, as the function of the gradient returned them.
+
+    Errors: DTypeError or ShapeError where these do not fit.
+    """
     each = list(results) if isinstance(results, tuple | list) else [results]
     if len(each) != len(tensors):
         raise shape_error(

@@ -155,7 +155,10 @@ def _kernels(
         if item.kernel is not None and as_built is not None:
             own_shapes = tuple([shapes.get(node, node.shape) for node in item.nodes])
             data = FromSchedule(run, number)
-            yield _kernel(item.kernel, as_built, own_shapes, data, rules_off)
+            kernel = _kernel(item.kernel, as_built, own_shapes, data, rules_off)
+            if item.nodes[0].op is Ops.CUSTOM:
+                kernel = replace(kernel, title=f"{kernel.name}: {kernel.title}")
+            yield kernel
 
 
 def _is_of_a_rule(error: Exception) -> bool:

@@ -139,6 +139,8 @@ def label_of(node: UOp) -> str:
         return f"{node.op.name.lower()} to {node.dtype}"
     if node.op is Ops.COPY:
         return f"copy to {node.arg}"
+    if node.op is Ops.CUSTOM:
+        return f"kernel {node.name}"
     return OPS[node.op].label or node.op.name.lower()
 
 
@@ -157,6 +159,8 @@ def _role(node: UOp) -> str:
 
 
 def _arg_text(node: UOp) -> str:
+    if node.op is Ops.CUSTOM:
+        return f"output {node.output}"
     return "" if node.arg is None else str(node.arg)
 
 

@@ -74,7 +74,7 @@ def value_name(node: UOp) -> str:
         if is_product and not any(map(_is_uniform, product.src)):
             return SQUARES if product.src[0] is product.src[1] else "sum of products"
         return REDUCTIONS[node.combines].word
-    if node.op in CASTS:
+    if node.op in CASTS or node.op is Ops.CUSTOM:
         return label_of(node)
     return OPS[node.op].word or label_of(node)
 

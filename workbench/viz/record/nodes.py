@@ -170,6 +170,8 @@ def node_arg(node: UOp) -> str:
     session."""
     if node.op is Ops.CONST:
         return number_text(node)
+    if node.op is Ops.CUSTOM:
+        return f"{node.name}, output {node.output}"
     is_memory = node.op is Ops.BUFFER
     return arg_text((node.device, node.buffer_shape) if is_memory else node.arg)
 

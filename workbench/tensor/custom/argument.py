@@ -1,0 +1,170 @@
+"""What a function that writes a kernel gets for each tensor: memory to index, and its axes.
+
+    def row_sum(out, x):
+        i, k = out.axis(0), x.axis(1)
+        out[i] = x[i, k].reduce(k)
+
+Nothing runs: `x[i, k]` is a LOAD, and `out[i] = ...` a STORE in the loops of the axes in it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from workbench.base.dtypes import DType, dtypes
+from workbench.base.words import shape_text
+from workbench.ir.nest.loops import kinds
+from workbench.ir.node import construct
+from workbench.ir.node.axis import AxisType
+from workbench.ir.node.constants import identity
+from workbench.ir.node.exact_range import exact_range
+from workbench.ir.node.ops import Ops
+from workbench.ir.node.shapes import Shape
+from workbench.ir.node.uop import KernelInfo, UOp
+from workbench.ir.schedule.access import flatten
+from workbench.ir.schedule.build import named
+from workbench.tensor.operands.arguments import short, whole
+from workbench.tensor.operands.refuse import axis_error, dtype_error, shape_error
+
+
+@dataclass(slots=True)
+class Draft:
+    """A kernel that a function is writing: its axes in loop order, and its stores. `empty` are the
+    axes without elements, which stand as axes of one."""
+
+    axes: list[UOp] = field(default_factory=list)
+    stores: list[UOp] = field(default_factory=list)
+    empty: set[UOp] = field(default_factory=set)
+
+    def loop(self, steps: int) -> UOp:
+        """Return a new axis, inside of those before it."""
+        axis = UOp.range(max(1, steps), f"g{len(self.axes)}", AxisType.GLOBAL)
+        self.axes.append(axis)
+        if not steps:
+            self.empty.add(axis)
+        return axis
+
+    def kernel(self, name: str) -> UOp | None:
+        """Return the SINK; None where each of its loops has no steps."""
+        stores = [
+            s
+            for s in map(self._with_identities, self.stores)
+            if not s.ranges & self.empty
+        ]
+        if self.stores and not stores:
+            return None
+        used = set(UOp.sink(*stores).toposort())
+        order = [axis for axis in self.axes if axis in used]
+        outer = [[axis for axis in order if axis in store.ranges] for store in stores]
+        ends = [construct.end(s, axes) for s, axes in zip(stores, outer, strict=True)]
+        written = {axis for axes in outer for axis in axes}
+        changes = {
+            axis: UOp.range(axis.extent, axis.axis_name, AxisType.REDUCE)
+            for axis in order
+            if axis not in written
+        }
+        info = KernelInfo(name, tuple([axis.axis_name for axis in order]))
+        draft = UOp.sink(*ends, arg=info).substitute(changes)
+        if not stores:
+            return draft
+        kernel = named(kinds(draft))
+        return kernel.replace(arg=kernel.arg._replace(name=name))
+
+    def _with_identities(self, store: UOp) -> UOp:
+        """Return a store in which a reduction over no elements is what it is."""
+        reductions = [n for n in store.toposort() if n.op is Ops.REDUCE]
+        return store.substitute(
+            {
+                node: identity(node.combines, node.dtype)
+                for node in reductions
+                if self.empty.intersection(node.src[1:])
+            }
+        )
+
+
+class KernelArgument:
+    """An argument of a kernel that a function writes.
+
+    `axis(dim)` is a new loop over an axis, and `loop(n)` one of n steps, outermost first.
+    `arg[i, j]` reads an element, of the value that the tensor has before the kernel;
+    `arg[i, j] = value` writes one. An index is an integer, an axis, or arithmetic on these.
+    """
+
+    def __init__(self, draft: Draft, slot: int, shape: Shape, dtype: DType, size: int):
+        self._draft, self.slot = draft, slot
+        self.shape, self.dtype, self.size = shape, dtype, size
+        self._memory = construct.param(dtype, slot, size)
+
+    @property
+    def ndim(self) -> int:
+        """The number of axes."""
+        return len(self.shape)
+
+    def __repr__(self) -> str:
+        return f"<argument {self.slot} of a kernel: {self.dtype} {self.shape}>"
+
+    def axis(self, dim: int = 0) -> UOp:
+        """Return a new loop over axis `dim`. Errors: AxisError where there is none."""
+        place = whole(dim, "dim of an axis")
+        if not -self.ndim <= place < self.ndim:
+            raise axis_error(
+                f"argument {self.slot} has no axis {place}",
+                f"its shape is {self.shape}",
+            )
+        return self._draft.loop(self.shape[place])
+
+    def loop(self, steps: int) -> UOp:
+        """Return a new loop of a number of steps."""
+        return self._draft.loop(whole(steps, "steps of a loop", least=0))
+
+    def __getitem__(self, index: Any) -> UOp:
+        return construct.load(self._place(index))
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        place = self._place(index)
+        if isinstance(value, bool | int | float):
+            value = place.like(value)
+        if not isinstance(value, UOp) or value.dtype is not self.dtype:
+            kind = value.dtype if isinstance(value, UOp) else type(value).__name__
+            raise dtype_error(
+                f"cannot write {short(value)} to argument {self.slot} of a kernel",
+                f"it holds {self.dtype}, and this is {kind}",
+                f".cast(dtypes.{self.dtype})" if isinstance(value, UOp) else "",
+            )
+        self._draft.stores.append(construct.store(place, value))
+
+    def _place(self, index: Any) -> UOp:
+        indexes = index if isinstance(index, tuple) else (index,)
+        if len(indexes) != self.ndim:
+            raise shape_error(
+                f"argument {self.slot} has {self.ndim} axes, and not {len(indexes)}",
+                f"its shape is {self.shape}, and an element has an index for each axis",
+            )
+        each = [self._index(i, axis) for axis, i in enumerate(indexes)]
+        place: UOp = construct.index(self._memory, flatten(tuple(each), self.shape))
+        return place
+
+    def _index(self, position: Any, axis: int) -> UOp:
+        if isinstance(position, int) and not isinstance(position, bool):
+            position = UOp.index(position)
+        if not isinstance(position, UOp) or not (
+            position.dtype.is_int or position.dtype is dtypes.index
+        ):
+            raise dtype_error(
+                f"{short(position)} is not an index",
+                f"argument {self.slot} is indexed by integers and axes",
+                f"i = x.axis({axis})",
+            )
+        index: UOp = position.cast(dtypes.index)
+        size = self.shape[axis]
+        if self._draft.empty & index.ranges:
+            return index
+        low, high = exact_range(index)
+        if low < 0 or high >= size:
+            raise axis_error(
+                f"an index of argument {self.slot} leaves its axis {axis}",
+                f"it is in {low}..{high}, and {shape_text(self.shape)} has {size} there",
+                f".max(0).min({max(0, size - 1)}), for an index that is read from memory",
+            )
+        return index

@@ -1,0 +1,201 @@
+"""Kernels that a user writes, as values of an expression."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Self
+
+from workbench.base.errors import ParseError, VerifyError
+from workbench.ir.gradient.custom import with_gradient
+from workbench.ir.node.constants import full
+from workbench.ir.node.ops import Ops
+from workbench.ir.node.uop import UOp
+from workbench.ir.text.printer import to_text
+from workbench.ir.verify.custom import custom_kernel, kernel_of
+from workbench.tensor.autograd.custom import shares_of
+from workbench.tensor.base import Base
+from workbench.tensor.custom.argument import Draft, KernelArgument
+from workbench.tensor.custom.slots import Operand, SlotLayout, laid_out
+from workbench.tensor.operands.arguments import short
+from workbench.tensor.operands.refuse import dtype_error, where
+
+KernelFunction = Callable[..., UOp | str | None]
+GradientFunction = Callable[..., Any]
+
+
+class CustomKernels(Base):
+    """custom_kernel: a kernel that a user wrote is a node of the graph."""
+
+    __slots__ = ()
+
+    def custom_kernel(
+        self,
+        *lst: Self,
+        fxn: KernelFunction | str,
+        grad_fxn: GradientFunction | None = None,
+    ) -> list[Self]:
+        """Return the tensors after a kernel that somebody wrote: of those that it writes the new
+        value, of the others themselves.
+
+        `fxn` is a function that writes the kernel, called with a `KernelArgument` for each tensor,
+        or the kernel as IR text (`Kernel.to_text()`), whose slots are the positions of the tensors.
+        It is checked, scheduled by itself, compiled once, and explored like any other. It writes
+        each element of its outputs once; what it reads of them is their value before. No tensor
+        changes: an output is often `Tensor.empty(...)`, which says its shape and dtype.
+
+        `grad_fxn(gradient, call)` returns the gradient of each tensor, None where none flows;
+        `call.src[1:]` are the tensors. A kernel of several outputs gets a gradient for each, and
+        the call as `call=`. Without it the kernel has no gradient.
+
+        Errors: ShapeError or DTypeError where the kernel is not for these tensors, VerifyError
+        where it breaks a rule (an index that leaves its buffer), ParseError for a text that is not
+        one.
+        Also known as: PyTorch's custom ops; JAX's Pallas calls.
+
+        >>> from workbench import Tensor
+        >>> def row_sums(out, x):
+        ...     i, k = out.axis(0), x.axis(1)
+        ...     out[i] = x[i, k].reduce(k)
+        >>> x = Tensor([[1.0, 2.0], [3.0, 4.0]])
+        >>> sums = Tensor.empty(2).custom_kernel(x + 1, fxn=row_sums)[0]
+        >>> (sums * 10).tolist()
+        [50.0, 90.0]
+        """
+        tensors = [self, *lst]
+        _check(tensors, grad_fxn)
+        layout = _layout(fxn, [Operand(t.shape, t.dtype) for t in tensors])
+        # without a layout there is nothing to write
+        return tensors if layout is None else _results(layout, tensors, grad_fxn)
+
+
+class KernelCall:
+    """A call of a kernel, for the function of its gradient: `src` has the kernel and then the
+    tensors that it was called with, `outputs` the values that it computed."""
+
+    def __init__(self, kernel: UOp, tensors: Sequence[Any]):
+        self.name = str(kernel.arg.name)
+        self.src = (kernel, *tensors)
+        self.outputs: list[Any] = []
+
+
+def _check(tensors: Sequence[Any], grad_fxn: object) -> None:
+    """Errors: DTypeError for what is not a tensor, or a function."""
+    for tensor in tensors:
+        if not isinstance(tensor, Base):
+            raise dtype_error(
+                f"custom_kernel: {short(tensor)} is not a tensor",
+                f"a kernel reads and writes tensors, and this is {type(tensor).__name__}",
+                "Tensor(...) of it",
+            )
+    if grad_fxn is not None and not callable(grad_fxn):
+        raise dtype_error(
+            f"custom_kernel: grad_fxn = {short(grad_fxn)} cannot be called",
+            "it is a function of the gradient and the call",
+            "grad_fxn=lambda gradient, call: (None, gradient * 2)",
+        )
+
+
+def _layout(
+    fxn: KernelFunction | str, operands: Sequence[Operand]
+) -> SlotLayout | None:
+    """Return the kernel with its outputs first; None where its outputs have no elements."""
+    name = getattr(fxn, "__name__", "of this text").strip("<>")
+    try:
+        kernel = _written(fxn, name, operands)
+        if kernel is None:
+            return None
+        name = str(getattr(kernel.arg, "name", name))
+        layout = laid_out(kernel, name, operands)
+        custom_kernel(to_text(layout.kernel))
+        return layout
+    except (VerifyError, ParseError) as error:
+        error.what = f"the kernel {name} is not valid: {error.what}"
+        if error.where:
+            error.because = (
+                f"{error.because}: {error.where}" if error.because else error.where
+            )
+        error.where = where()
+        raise
+
+
+def _written(
+    fxn: KernelFunction | str, name: str, operands: Sequence[Operand]
+) -> UOp | None:
+    """Return the SINK of a text or a function, whose slots are positions of tensors; None where all
+    that it writes has no elements."""
+    draft = Draft()
+    written: Any = fxn
+    if callable(fxn):
+        arguments = [
+            KernelArgument(draft, slot, o.shape, o.dtype, o.size)
+            for slot, o in enumerate(operands)
+        ]
+        written = fxn(*arguments)
+    if written is None and draft.stores:
+        return draft.kernel(name)
+    if isinstance(written, str):
+        written = kernel_of(written)
+    if not isinstance(written, UOp) or written.op is not Ops.SINK:
+        raise dtype_error(
+            f"custom_kernel: {short(written)} is not a kernel",
+            "fxn is IR text, or a function that writes to its arguments or returns a SINK",
+            "def add(out, x, y): i = out.axis(0); out[i] = x[i] + y[i]",
+        )
+    return written
+
+
+def _results(
+    layout: SlotLayout, tensors: Sequence[Any], grad_fxn: GradientFunction | None
+) -> list[Any]:
+    """Return the tensors after the kernel."""
+    first, *others = tensors
+    call = KernelCall(layout.kernel, tensors)
+    call.outputs = [first._with(v, *others) for v in _values(layout, tensors)]
+    if grad_fxn is not None:
+        sources = [t.uop for t in tensors]
+        for place, output in enumerate(call.outputs):
+            rule = _gradient_rule(grad_fxn, call, place)
+            node = with_gradient(output.uop, sources, call.name, rule)
+            call.outputs[place] = first._with(node, *others)
+    results = list(tensors)
+    for slot, output in zip(layout.written, call.outputs, strict=True):
+        output._is_weak = False
+        results[slot] = output
+    return results
+
+
+def _values(layout: SlotLayout, tensors: Sequence[Base]) -> list[UOp]:
+    """Return the nodes of the outputs of a kernel."""
+    text, name = to_text(layout.kernel), str(layout.kernel.arg.name)
+    shapes = tuple([tensors[slot].shape for slot in layout.written])
+    sources = tuple([tensors[slot].uop for slot in layout.read])
+    return [
+        UOp(Ops.CUSTOM, tensors[slot].dtype, sources, (name, place, shapes, text))
+        for place, slot in enumerate(layout.written)
+    ]
+
+
+def _gradient_rule(
+    grad_fxn: GradientFunction, call: KernelCall, place: int
+) -> Callable[[UOp], list[UOp | None]]:
+    """Return the gradients of the arguments from that of output `place`: the rule is linear, so
+    those of several outputs add up, each with zeros beside it."""
+    tensors = call.src[1:]
+
+    def rule(g: UOp) -> list[UOp | None]:
+        output = call.outputs[place]
+        gradients = [
+            o._on(full(o.shape, o.uop.like(0)), o._device) for o in call.outputs
+        ]
+        gradients[place] = output._on(g, output._device)
+        several = len(gradients) > 1
+        result = (
+            grad_fxn(*gradients, call=call) if several else grad_fxn(gradients[0], call)
+        )
+        listed = list(result) if isinstance(result, tuple | list) else [result]
+        each = [
+            output._on(r, output._device) if isinstance(r, UOp) else r for r in listed
+        ]
+        return shares_of(call.name, each, tensors)
+
+    return rule
