@@ -145,7 +145,7 @@ def bounds_of(dice: Dice, args: list[Known]) -> Params:
 def shift_of(dice: Dice, args: list[Known]) -> Params:
     width = bits(args[0].dtype) if args[0].dtype != "bool" else 32
     return {
-        "n": dice.choice((0, 1, 2, 3, 5, 7, width - 1, width, width + 1, 2 * width, -1))
+        "n": dice.choice((0, 1, 2, 3, 5, 7, width - 1, width, width + 1, 2 * width))
     }
 
 

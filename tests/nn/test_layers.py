@@ -145,11 +145,19 @@ def twins(ours: Any, theirs: Any) -> None:
 def test_a_layer_computes_what_pytorch_does(
     name: str, make: Any, peer: Any, shape: tuple[int, ...]
 ) -> None:
+    """Its value, and its gradients to the input and to each weight."""
     ours, theirs = make(), peer().eval()
     twins(ours, theirs)
-    x = numbers(shape)
-    want = theirs(torch.from_numpy(x)).detach().numpy()
-    np.testing.assert_allclose(ours(Tensor(x)).numpy(), want, rtol=2e-5, atol=2e-5)
+    names, parameters = zip(*[("", None), *theirs.named_parameters()], strict=True)
+    x, other_x = Tensor(numbers(shape)), torch.from_numpy(numbers(shape))
+    targets = [get_state_dict(ours).get(name, x).requires_grad_() for name in names]
+    y, want = ours(x), theirs(other_x.requires_grad_())
+    np.testing.assert_allclose(y.numpy(), want.detach(), rtol=2e-5, atol=2e-5)
+    weights = numbers(tuple(want.shape), seed=5)
+    (want * torch.from_numpy(weights)).sum().backward()
+    gradients = (y * Tensor(weights)).sum().gradient(*targets)
+    for gradient, other in zip(gradients, (other_x, *parameters[1:]), strict=True):
+        np.testing.assert_allclose(gradient.numpy(), other.grad, rtol=1e-5, atol=5e-4)
 
 
 def test_layer_norm_of_channels_is_that_of_a_permuted_image() -> None:

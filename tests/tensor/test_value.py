@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import itertools
 from typing import Any
 
 import numpy as np
@@ -80,6 +81,37 @@ def test_operators_in_place_write() -> None:
     a += 1
     assert a.tolist() == b.tolist() == [2, 3]
     assert value.tolist() == [1, 2]
+
+
+@pytest.mark.parametrize("requires_grad", [True, False, None])
+@pytest.mark.parametrize("dtype", ["float32", "float16"])
+def test_on_another_device_it_has_its_dtype_and_gradient(
+    dtype: str, requires_grad: bool | None
+) -> None:
+    for source, target in itertools.product(("LLVM", "PYTHON"), repeat=2):
+        x = Tensor([1.0, 2.0], device=source, dtype=dtype, requires_grad=requires_grad)
+        x.grad = None if requires_grad is None else Tensor([3.0, 4.0], device=source)
+        y = x.to(target)
+        assert (y.device, str(y.dtype), y.requires_grad) == (
+            target,
+            dtype,
+            requires_grad,
+        )
+        if x.grad is None:
+            assert y.grad is None
+            continue
+        assert y.grad is not None and y.grad.device == target
+        assert y.grad.tolist() == [3.0, 4.0]
+        if requires_grad:
+            assert (y * y).sum().gradient(x)[0].tolist() == [2.0, 4.0]
+
+
+def test_a_tensor_with_a_gradient_prints(capsys: pytest.CaptureFixture[str]) -> None:
+    a, b = (Tensor([n, 2.0], requires_grad=True) for n in (1.0, 3.0))
+    print((a + b).mean().backward())
+    print(a, a.grad)
+    text = capsys.readouterr().out
+    assert text.count("<Tensor float32") == 3 and "not computed" in text
 
 
 def test_requires_grad_is_kept() -> None:

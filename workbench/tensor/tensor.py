@@ -94,7 +94,8 @@ class Tensor(
     list of numbers, a numpy array of any layout, which is copied, or a `pathlib.Path`: the bytes
     of a file, which stay where they are (`workbench/tensor/files.py`).
 
-    Dtypes: lists of bools give bool, of ints int32, else float32; arrays keep their own.
+    Dtypes: lists of bools give bool, of ints int32, else float32; arrays keep their own. Bytes are
+    uint8, or with a dtype its elements as they lie in memory.
     Errors: ShapeError for a ragged list, DTypeError for other element types, DeviceError for a
     device that does not exist.
 
@@ -216,7 +217,8 @@ class Tensor(
     # devices and memory
 
     def to(self, device: str | None) -> Self:
-        """Return the tensor on `device` (None: the default one); itself if it is there."""
+        """Return the tensor on `device` (None: the default one), with its `grad` there; itself if
+        it is there."""
         from_device = self._device
         name = canonical(Device.DEFAULT if device is None else device)
         if name == from_device:
@@ -224,6 +226,10 @@ class Tensor(
         uop, own = moved(self.uop, from_device, name)
         tensor = self._with(uop)
         tensor._device = own
+        if self._grad_state is not None:
+            if self._grad_state.requires_grad is False:
+                tensor.requires_grad_(False)
+            tensor.grad = None if self.grad is None else self.grad.to(name)
         return tensor
 
     def contiguous(self) -> Self:

@@ -37,6 +37,10 @@ class Row(NamedTuple):
 A, B = numbers(4, 6), numbers(4, 6, seed=2)
 IMAGE, FILTER = numbers(2, 3, 34, 34), numbers(32, 3, 3, 3, seed=3)
 FEATURES, CHANNEL = numbers(2, 32, 28, 28), numbers(32, seed=4)
+MANY, ONE_BY_ONE = (
+    numbers(1, 24 * 4, 16, 16, seed=8),
+    numbers(6 * 4, 24 * 4, 1, 1, seed=9) / 24,
+)
 Q, K, V = (numbers(8, 8, 16, 16, seed=s) for s in (5, 6, 7))
 LONG = numbers(1 << 20)
 PAD = ((1, 1), (1, 1))
@@ -113,6 +117,15 @@ FOLDING = [
     Row("bool * False", 0, 0, lambda: Tensor(bool_of_a()) * False, lambda: bool_of_a() & False),
     Row("x / 1", 0, 0, lambda: Tensor(A) / 1, lambda: A),
     Row("-(-x)", 0, 0, lambda: Tensor(A).neg().neg(), lambda: A),
+    Row("(x * -1).neg()", 0, 0, lambda: (Tensor(A) * -1).neg(), lambda: A),
+    Row("x - 0", 0, 0, lambda: Tensor(A) - Tensor.zeros(4, 6), lambda: A),
+    Row("x ** 0", 0, 0, lambda: Tensor(A) ** 0, lambda: A**0),
+    Row("x ** 1", 0, 0, lambda: Tensor(A) ** 1, lambda: A),
+    Row("sum over an axis of one", 0, 0, lambda: Tensor(A[:, None]).sum(1), lambda: A),
+    Row("reshape, squeeze, unsqueeze", 0, 0, lambda: Tensor(A).reshape(6, 4, 1).squeeze()[None],
+        lambda: A.reshape(1, 6, 4)),
+    Row("ones(4, 5, 6).sum(0)", 0, 0, lambda: Tensor.ones(4, 5, 6).sum(0),
+        lambda: np.full((5, 6), 4.0)),
     Row("ones(4, 5, 6).sum()", 0, 0, lambda: Tensor.ones(4, 5, 6).sum(), lambda: 120.0),
 ]  # fmt: skip
 
@@ -179,6 +192,17 @@ OTHERS = [
         .expand(3, 6, 8) * 4,
         lambda: np.broadcast_to(np.pad(A + B, 1).astype(np.int32), (3, 6, 8)) * 4,
         "adding twice is cheaper than a round through memory"),
+    Row("permuted, made contiguous", 1, 1, lambda: Tensor(A).permute(1, 0).contiguous(),
+        lambda: A.T),
+    Row("two that read a permuted copy", 2, 2,
+        lambda: (c := Tensor(A).permute(1, 0).contiguous()) * 2 + c[::-1, ::-1], lambda: A.T * 2
+        + A.T[::-1, ::-1]),
+    Row("matmul, bias, relu", 1, 1,
+        lambda: (Tensor(A) @ Tensor(B).T + Tensor(A[:, 0])).relu(),
+        lambda: np.maximum(A @ B.T + A[:, 0], 0)),
+    Row("convolution 1 x 1 of 24 channels", 1, 1,
+        lambda: Tensor(MANY).conv2d(Tensor(ONE_BY_ONE)).relu(),
+        lambda: np.maximum(np_conv(MANY.astype(float), ONE_BY_ONE), 0)),
     Row("5-D padded by 1 on each side, + 1", 1, 1,
         lambda: Tensor(numbers(2, 2, 2, 2, 2)).pad(((1, 1),) * 5) + 1,
         lambda: np.pad(numbers(2, 2, 2, 2, 2), 1) + 1),

@@ -9,6 +9,7 @@ import pytest
 
 from tests.tensor.agree import assert_agrees, numbers
 from workbench.base.dtypes import dtypes
+from workbench.base.errors import ShapeError
 from workbench.ir.node.ops import Ops
 from workbench.tensor import Tensor
 
@@ -108,6 +109,23 @@ def test_numpy_scalars() -> None:
     assert Tensor([np.arange(3), np.arange(3)]).tolist() == [[0, 1, 2], [0, 1, 2]]
 
 
+def test_bytes_are_numbers_as_they_lie_in_memory() -> None:
+    assert_agrees(Tensor(b"\x00\x01\xff"), np.uint8([0, 1, 255]))
+    assert_agrees(Tensor(bytearray(b"ab")) + 1, np.uint8([98, 99]))
+    x = numbers((5,))
+    for dtype in ("float32", "int16", "uint64"):
+        whole = x.astype(dtype)
+        assert_agrees(Tensor(whole.tobytes(), dtype=dtype), whole)
+    assert Tensor(b"").shape == (0,)
+    half = np.array([1.5, -2], np.float32).view(np.uint32) >> 16
+    assert Tensor(half.astype(np.uint16).tobytes(), dtype="bfloat16").tolist() == [
+        1.5,
+        -2,
+    ]
+    with pytest.raises(ShapeError, match="an element takes 4 bytes"):
+        Tensor(b"abc", dtype="int32")
+
+
 def test_constant_tensors() -> None:
     assert_agrees(Tensor.full((2, 3), 7), np.full((2, 3), 7, np.int32))
     assert_agrees(Tensor.full(3, 0.5, dtype="float64"), np.full(3, 0.5))
@@ -116,6 +134,10 @@ def test_constant_tensors() -> None:
     assert_agrees(Tensor.zeros(0, 3), np.zeros((0, 3), np.float32))
     assert Tensor.ones(2, 3).schedule() == ()
     assert (Tensor.ones(4) + Tensor.ones(4)).schedule() == ()
+    assert [item.kernel is None for item in Tensor.ones(4).contiguous().schedule()] == [
+        False
+    ]
+    assert Tensor(np.array(1.5)).uop.op is Tensor(np.float32(2)).uop.op is Ops.CONST
     assert_agrees(Tensor.ones(4).contiguous() + 1, np.full(4, 2, np.float32))
 
 
@@ -139,6 +161,19 @@ def test_arange_downwards_begins_at_plain_zero(dtype: str, step: float) -> None:
     falling = Tensor.arange(0, 5 * step, step, dtype=dtype).numpy()
     np.testing.assert_array_equal(falling, np.arange(0, 5 * step, step).astype(dtype))
     assert not np.signbit(falling[0])  # 1 / -0.0 is minus infinity
+
+
+@pytest.mark.parametrize(
+    "args", [(256,), (255,), (0, 10, 0.5), (5.5, 1.0, -1.25), (9, 2, -2)]
+)
+def test_an_arange_is_counted_by_the_loop_that_stores_it(args: tuple[Any, ...]) -> None:
+    """In its kernel is no sum, and inside another's it needs neither memory nor a kernel."""
+    alone = Tensor.arange(*args)
+    (kernel,) = [item.kernel for item in alone.schedule() if item.kernel is not None]
+    assert all(n.op is not Ops.REDUCE for n in kernel.toposort())
+    values = Tensor.ones(len(alone)).contiguous().realize()
+    (item,) = (values * alone).schedule()
+    assert item.kernel is not None and len(item.inputs) == 1
 
 
 def test_arange_of_a_dtype() -> None:
@@ -225,6 +260,13 @@ def test_where_of_scalars() -> None:
 def test_empty_and_none() -> None:
     assert Tensor(None).shape == (0,)
     assert (Tensor([]) + 1).tolist() == []
+
+
+def test_reading_back_computes_once() -> None:
+    for read in (Tensor.numpy, Tensor.tolist, Tensor.data, Tensor.item, np.asarray):
+        t = Tensor([[1.5]]) * 2
+        read(t)
+        assert t.schedule() == ()
 
 
 def test_item() -> None:

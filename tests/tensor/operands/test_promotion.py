@@ -81,10 +81,11 @@ def test_scalars_that_do_not_fit_compare_as_they_are() -> None:
 def test_a_bool_is_shifted_as_the_integer_it_becomes(by: int) -> None:
     t, one = Tensor([True, False]), np.int32([1, 0])
     want = one << by if 0 <= by < 32 else one * 0
-    for amount in (by, Tensor(by), Tensor([by, by]), np.int32(by)):
+    numbers = (by, np.int32(by)) if by >= 0 else ()  # others are refused
+    for amount in (*numbers, Tensor(by), Tensor([by, by])):
         np.testing.assert_array_equal((t << amount).numpy(), want)
     np.testing.assert_array_equal((by << t).numpy(), by << one)
-    np.testing.assert_array_equal((t >> by).numpy(), one * (by == 0))
+    np.testing.assert_array_equal((t >> Tensor(by)).numpy(), one * (by == 0))
 
 
 @pytest.mark.parametrize("name", ["exp", "log", "sqrt", "sigmoid", "tanh", "reciprocal"])

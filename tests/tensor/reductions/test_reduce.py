@@ -9,6 +9,7 @@ import pytest
 
 from tests.tensor.agree import assert_agrees, numbers, quiet
 from workbench.base.dtypes import dtypes
+from workbench.ir.node.ops import Ops
 from workbench.tensor import Tensor
 
 pytestmark = pytest.mark.usefixtures("device")
@@ -83,6 +84,35 @@ def test_sum_in_another_dtype() -> None:
     assert Tensor(x).sum().item() == 30000
     assert_agrees(Tensor(x).sum(dtype=dtypes.float64), np.float64(30000))
     assert_agrees(Tensor(x).sum(dtype="int8"), x.sum(dtype=np.int8))
+
+
+# fmt: off
+ACCUMULATORS = [
+    # operands, dtype= of the call, the result, what is summed in
+    ("float16", None, "float16", "float32"), ("float16", "float16", "float16", "float32"),
+    ("float16", "float32", "float32", "float32"), ("bfloat16", None, "bfloat16", "float32"),
+    ("float32", "float64", "float64", "float64"), ("int8", "int32", "int32", "int32"),
+    ("int8", "float32", "float32", "float32"), ("uint8", "uint64", "uint64", "uint64"),
+]
+SUMS: dict[str, Any] = {
+    "sum": lambda x, y, d: x.sum(1, dtype=d),
+    "matmul": lambda x, y, d: x.matmul(y, dtype=d),
+    "einsum": lambda x, y, d: Tensor.einsum("ij,jk->ik", x, y, dtype=d),
+    "conv2d": lambda x, y, d: x.reshape(1, 1, 4, 4).conv2d(y[:2, :2].reshape(1, 1, 2, 2), dtype=d),
+}
+# fmt: on
+
+
+@pytest.mark.parametrize("name", SUMS)
+@pytest.mark.parametrize(("source", "asked", "result", "summed"), ACCUMULATORS)
+def test_what_is_summed_in(
+    name: str, source: str, asked: str | None, result: str, summed: str
+) -> None:
+    x, y = Tensor.empty(4, 4, dtype=source), Tensor.empty(4, 4, dtype=source)
+    actual = SUMS[name](x, y, asked)
+    kernels = [item.kernel for item in actual.schedule() if item.kernel is not None]
+    sums = {str(n.dtype) for k in kernels for n in k.toposort() if n.op is Ops.REDUCE}
+    assert (str(actual.dtype), sums) == (result, {summed})
 
 
 def test_nothing_to_reduce() -> None:

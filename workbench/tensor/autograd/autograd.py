@@ -19,6 +19,7 @@ from workbench.tensor.autograd.custom import custom_gradient
 from workbench.tensor.autograd.leaves import (
     GradientState,
     leads_to_leaf,
+    leads_to_lost_leaf,
     leaf_node,
     leaf_of,
     leaves_below,
@@ -56,12 +57,7 @@ class Autograd(Base):
         leaves = dict(leaves_below(self.uop))
         result = self._backward(list(leaves), seed)
         if not result.gradients:
-            raise gradient_error(
-                "backward() has no tensor to find a gradient for",
-                "this tensor depends on none with requires_grad=True"
-                + (": it was computed after its backward()" if self._is_spent else ""),
-                "Tensor(.., requires_grad=True), or loss.gradient(x)",
-            )
+            raise self._without_leaf()
         for node, gradient_node in result.gradients.items():
             leaf = leaves[node]
             share = self._of_gradient(detached(gradient_node), result)
@@ -293,6 +289,21 @@ class Autograd(Base):
                 value, calls(), forward, result.origins
             )
         return tensor
+
+    def _without_leaf(self) -> Exception:
+        what = "backward() has no tensor to find a gradient for"
+        if not self._is_spent and leads_to_lost_leaf(self.uop):
+            return gradient_error(
+                what,
+                "the one with requires_grad=True that this tensor depends on is gone: nothing "
+                "refers to it",
+                "a name for it: x = Tensor(.., requires_grad=True), whose .grad is read later",
+            )
+        because = "this tensor depends on none with requires_grad=True"
+        because += ": it was computed after its backward()" if self._is_spent else ""
+        return gradient_error(
+            what, because, "Tensor(.., requires_grad=True), or loss.gradient(x)"
+        )
 
     def _unconnected(self, number: int) -> Exception:
         because = "this tensor does not depend on it"

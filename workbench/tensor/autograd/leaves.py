@@ -79,6 +79,15 @@ def leaves_below(root: UOp) -> Iterator[tuple[UOp, Leaf]]:
             yield node, tensor
 
 
+def leads_to_lost_leaf(root: UOp) -> bool:
+    """Whether a node under `root` stands for a leaf that nothing refers to any longer."""
+    for node in root.toposort():
+        number = node.arg if node.op is Ops.DETACH else _numbers.get(node)
+        if number is not None and number not in _tensors:
+            return True
+    return False
+
+
 def leads_to_leaf(root: UOp) -> bool:
     """Whether a gradient flows from `root` to a leaf."""
     return next(leaves_below(root), None) is not None

@@ -17,7 +17,7 @@ from workbench.tensor.elementwise.division import divided, remainder
 from workbench.tensor.elementwise.power import integer_power, power, whole_power
 from workbench.tensor.operands.arguments import flag, plain, text
 from workbench.tensor.operands.broadcast import cast_to, filled, matched
-from workbench.tensor.operands.refuse import dtype_error
+from workbench.tensor.operands.refuse import dtype_error, shape_error
 
 T = TypeVar("T", bound=Base)
 
@@ -138,11 +138,17 @@ class Arithmetic(Base):
         return self._with(~cast_to(self.uop, dtypes.bool))
 
     def lshift(self, x: Operand, reverse: bool = False) -> Self:
-        """Return self << x of integers; 0 where x is negative or as wide as the type."""
+        """Return self << x of integers; 0 where x is as wide as the type, or a tensor's x negative.
+
+        Errors: DTypeError for floats; ShapeError for a negative number.
+        """
         return self._shift(Ops.SHL, x, "<<", reverse)
 
     def rshift(self, x: Operand, reverse: bool = False) -> Self:
-        """Return self >> x of integers, which keeps the sign; 0 where x is out of range."""
+        """Return self >> x of integers, which keeps the sign; 0 where x is out of range.
+
+        Errors: as `lshift`.
+        """
         return self._shift(Ops.SHR, x, ">>", reverse)
 
     # selection
@@ -207,9 +213,14 @@ class Arithmetic(Base):
     def _shift(self, op: Ops, x: Operand, sign: str, reverse: bool) -> Self:
         x, swapped = plain(x), flag(reverse, "reverse")
         if isinstance(x, int) and not swapped:
+            if x < 0:
+                raise shape_error(
+                    f"cannot shift by {x} places",
+                    "a number of places is 0 or more",
+                    f"{'>>' if sign == '<<' else '<<'} {-x}, to shift the other way",
+                )
             kind = dtypes.default_int if self.dtype.is_bool else self.dtype
-            if not 0 <= x < kind.bits:
-                x = kind.bits  # longer shifts have the same result
+            x = min(x, kind.bits)  # longer shifts have the same result
         a, b, other = self._integers(x, sign, swapped)
         if a.dtype.is_bool:
             raise dtype_error(

@@ -133,7 +133,8 @@ class Gather(Indexing):
         if len(places) == 1:
             index = places[0][1]._wrapped(self.shape[axes[0]], axes[0], self.shape)
             return axes, axes[0], index
-        common_shape("index", *[index.shape for _, index in places])
+        shapes = [index.shape for _, index in places]
+        common_shape("index", *shapes, refusal=axis_error)
         beside = axes == list(range(axes[0], axes[-1] + 1))
         return axes, axes[0] if beside else 0, self._flat_index(places)
 

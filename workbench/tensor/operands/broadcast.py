@@ -8,7 +8,7 @@ the tensor's dtype is an error, as in numpy 2; wrapped, it would be another numb
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from workbench.base.dtypes import Const, DType, dtypes, promote
 from workbench.ir.node.ops import Ops
@@ -120,10 +120,12 @@ def filled(*values: UOp) -> tuple[UOp, ...]:
     return tuple(expanded(v, shape) for v in values)
 
 
-def common_shape(what: str, *shapes: Shape) -> Shape:
+def common_shape(
+    what: str, *shapes: Shape, refusal: Callable[..., Exception] = shape_error
+) -> Shape:
     """Return the shape that `shapes` broadcast to, numpy's way: aligned at the last axis.
 
-    Errors: ShapeError if two sizes of an axis differ and neither is 1.
+    Errors: ShapeError, or what `refusal` makes, if two sizes of an axis differ and neither is 1.
     """
     if len(set(shapes)) == 1:
         return shapes[0]
@@ -132,7 +134,7 @@ def common_shape(what: str, *shapes: Shape) -> Shape:
     for axis in range(-ndim, 0):
         wide = {s[axis] for s in shapes if len(s) >= -axis and s[axis] != 1}
         if len(wide) > 1:
-            raise _apart(what, shapes, axis)
+            raise refusal(*_apart(what, shapes, axis))
         sizes.append(wide.pop() if wide else 1)
     return tuple(sizes)
 
@@ -144,11 +146,12 @@ def expanded(value: UOp, shape: Shape) -> UOp:
     return UOp(Ops.EXPAND, value.dtype, (value,), shape)
 
 
-def _apart(what: str, shapes: tuple[Shape, ...], axis: int) -> Exception:
+def _apart(what: str, shapes: tuple[Shape, ...], axis: int) -> tuple[str, str, str]:
+    """Return what / because / try of shapes that do not broadcast."""
     conflicts = dict.fromkeys(s for s in shapes if len(s) >= -axis and s[axis] != 1)
     sizes = " and ".join(str(s[axis]) for s in conflicts)
     place = max(map(len, shapes)) + axis
-    return shape_error(
+    return (
         f"cannot {what}: shapes {' and '.join(map(str, shapes))} do not broadcast",
         f"axis {place} has {sizes}, and only size 1 is repeated to fit",
         "reshape, unsqueeze or transpose one of them so that the sizes agree",

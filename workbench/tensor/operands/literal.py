@@ -23,7 +23,7 @@ from workbench.tensor.operands.broadcast import cast_to, constant, scalar_dtype
 from workbench.tensor.operands.refuse import dtype_error, shape_error
 
 _LISTS = (list, tuple, range)
-_KINDS = "Python and numpy bools, ints and floats, (nested) lists of them, numpy arrays"
+_KINDS = "Python and numpy bools, ints and floats, (nested) lists of them, numpy arrays, bytes"
 
 
 def as_dtype(dtype: DType | str) -> DType:
@@ -49,7 +49,9 @@ def literal(data: object, device: str, dtype: DType | None) -> UOp:
     """Return `data` as a node on `device`, of `dtype`, or of the data's own dtype where None.
 
     Dtypes: all bools give bool, ints int32 (int64 where one needs it), else float32; an array
-    keeps its own. Errors: DTypeError for other data, ShapeError for a ragged list.
+    keeps its own. Bytes are uint8, or the elements of `dtype` as they lie in memory.
+    Errors: DTypeError for other data, ShapeError for a ragged list, or bytes that are no whole
+    number of elements.
     """
     if data is None:
         data = []
@@ -58,6 +60,8 @@ def literal(data: object, device: str, dtype: DType | None) -> UOp:
         return constant(kind, data, "make a tensor")
     if isinstance(data, _LISTS):
         return _on_device(_list_array(data, dtype), device)
+    if isinstance(data, bytes | bytearray):
+        return _on_device(_bytes_array(data, dtype or dtypes.uint8), device)
     if _is_masked(data):
         _refuse_mask(data)
     if isinstance(data, np.ndarray | np.generic) or hasattr(data, "__array__"):
@@ -97,6 +101,16 @@ def _on_device(array: np.ndarray[Any, Any], device: str) -> UOp:
     if array.size == 0:
         return UOp(Ops.EXPAND, dtype, (UOp.const(dtype, 0),), array.shape)
     return UOp(Ops.COPY, dtype, (host_buffer(array),), device)
+
+
+def _bytes_array(data: bytes | bytearray, dtype: DType) -> np.ndarray[Any, Any]:
+    if len(data) % dtype.itemsize:
+        raise shape_error(
+            f"cannot make a tensor of {dtype} from {len(data)} bytes",
+            f"an element takes {dtype.itemsize} bytes",
+            "Tensor(data) for the bytes, as uint8",
+        )
+    return np.frombuffer(bytes(data), dtype.numpy)
 
 
 def _list_array(data: Sequence[Any], dtype: DType | None) -> np.ndarray[Any, Any]:
