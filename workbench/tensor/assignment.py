@@ -108,6 +108,11 @@ class Assignment(Gather):
             x = type(self)(x, device=self._device, dtype=self.dtype)
         if isinstance(x, bool | int | float):
             x = self._with(cast_to(self._lift(x, what).uop, self.dtype))
+        if not isinstance(x, Base | np.ndarray):
+            raise dtype_error(
+                f"cannot {what} {type(x).__name__} {short(x)}",
+                "what is written is a tensor, a numpy array, a number or a list of numbers",
+            )
         value = self._lift(x, what)
         if value._device not in (None, self.device) and not is_file(self._device):
             raise device_error(

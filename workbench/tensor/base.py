@@ -261,7 +261,7 @@ class Base(Methods):
         raise dtype_error(
             f"cannot {what} a tensor and {type(operand).__name__} {short(operand)}",
             "operands are tensors, numpy arrays and Python numbers",
-            f"Tensor({short(operand)})" if isinstance(operand, list | tuple) else "",
+            _as_tensor(operand),
         )
 
     def _meet(
@@ -279,6 +279,18 @@ class Base(Methods):
 def promoted_tensors(what: str, *tensors: Base) -> tuple[UOp, ...]:
     """Return the nodes of tensors, all cast to the dtype that they promote to."""
     return promoted_operands(what, [(t.uop, t._is_weak) for t in tensors])
+
+
+def _as_tensor(operand: object) -> str:
+    """Return the hint for an operand that could be made a tensor; a long one is not repeated."""
+    if not isinstance(operand, list | tuple):
+        return ""
+    text = repr(operand)
+    return (
+        f"Tensor({text})"
+        if len(text) <= 40
+        else f"Tensor(..) of the {type(operand).__name__}"
+    )
 
 
 def _refuse_axes(uop: UOp) -> None:

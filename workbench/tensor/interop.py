@@ -112,7 +112,7 @@ class Interop(Base):
         nbytes = math.prod(extents) * kind.itemsize
         if not 0 < address < 1 << 63 or address % kind.itemsize:
             raise device_error(
-                f"cannot make a tensor of {kind} at address {address}",
+                f"cannot make a tensor of {kind} at address {short(address)}",
                 f"it must be a multiple of {kind.itemsize} above 0, below 2**63",
             )
         if not nbytes:

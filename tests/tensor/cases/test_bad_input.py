@@ -32,7 +32,7 @@ ROWS: list[tuple[Callable[[], object], type[WorkbenchError], str]] = [
         DTypeError,
         "linspace: dtype=bool does not fit",
     ),
-    (lambda: A.full_like("a"), DTypeError, "full: fill_value: 'a' does not fit"),  # type: ignore[arg-type]
+    (lambda: A.full_like("a"), DTypeError, "full_like: fill_value: 'a' does not fit"),  # type: ignore[arg-type]
     (
         lambda: A.empty_like(dtype="float3"),
         DTypeError,

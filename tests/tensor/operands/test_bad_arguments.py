@@ -1,7 +1,8 @@
 """Every public method of Tensor, given values of every wrong kind: done, or refused in words.
 
 Nothing may fail inside (AttributeError, AssertionError, a message of numpy's), hang, or take
-gigabytes. What a refusal says is tested in test_refusals.py.
+gigabytes. A refusal gives a reason, is short whatever the value is, and names the method that was
+called, not one that it is made of. What it says is tested in test_refusals.py.
 """
 
 from __future__ import annotations
@@ -34,6 +35,8 @@ class Stranger:
 
 COMPILERS = (VerifyError, CompileError, EndlessRewrite, ParseError)
 """Errors of the compiler: bad arguments must not come that far."""
+MOST_CHARACTERS = 200
+"""A refusal's first line has no more."""
 
 NASTY: list[Callable[[], Any]] = [
     *[
@@ -94,10 +97,15 @@ def calls(
                 yield (), {**dict.fromkeys(others, sensible), parameter.name: make()}
 
 
-def complaint(error: BaseException) -> str | None:
-    """Return what is wrong with an error; None where it is a refusal in words."""
+def complaint(error: BaseException, name: str = "Tensor") -> str | None:
+    """Return what is wrong with an error of method `name`; None where it is a refusal in words."""
     if isinstance(error, WorkbenchError) and not isinstance(error, COMPILERS):
-        return None if error.what and error.because else "it gives no reason"
+        if not (error.what and error.because):
+            return "it gives no reason"
+        named = error.what.partition(": ")[0]
+        if named in METHODS and named != name:
+            return f"it names {named}: {error.what}"
+        return "it is too long" if len(error.what) > MOST_CHARACTERS else None
     if isinstance(error, TypeError) and "argument" in str(error):
         # Python's own, for a call that does not fit the signature
         if len(traceback.extract_tb(error.__traceback__)) <= 2:
@@ -126,7 +134,7 @@ def test_bad_arguments_are_refused_in_words_or_done(name: str) -> None:
                     if LONG or count % 16 == 1:
                         computed(result)
             except Exception as error:
-                wrong = complaint(error)
+                wrong = complaint(error, name)
                 assert wrong is None, f"{base!r}.{name}(*{args}, **{named}): {wrong}"
     taken_kib = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
     assert taken_kib < 1 << 20

@@ -7,6 +7,7 @@ from typing import Any
 
 from workbench.base.errors import ShapeError, VerifyError
 from workbench.base.source import here
+from workbench.base.words import cut
 from workbench.ir.node.ops import ELEMENTWISE, Ops
 
 Shape = tuple[int, ...]
@@ -31,7 +32,7 @@ def addressable(shape: Shape) -> Shape:
     if math.prod(shape) >= LIMIT or max(shape, default=0) >= LIMIT:
         line = here()
         raise ShapeError(
-            f"cannot make a tensor of shape {shape}",
+            f"cannot make a tensor of shape {cut(str(shape), 80)}",
             "positions are 64-bit integers, and it has 2**63 elements or more",
             "a smaller shape: of an expression, only what is read needs to fit memory",
             "" if line is None else line.where,

@@ -164,7 +164,7 @@ class Autograd(Base):
 
     def is_param_(self, is_param: bool = True) -> Self:
         """Return `requires_grad_(is_param)`. Also known as: tinygrad's is_param_."""
-        return self.requires_grad_(is_param)
+        return self.requires_grad_(flag(is_param, "is_param_: is_param"))
 
     @property
     def is_leaf(self) -> bool:

@@ -6,6 +6,8 @@ from typing import Any, Self
 
 from workbench.base.dtypes import Const, DType
 from workbench.tensor.creation.creation import Creation
+from workbench.tensor.operands.arguments import number
+from workbench.tensor.operands.axes import sizes
 
 
 class Likes(Creation):
@@ -19,18 +21,18 @@ class Likes(Creation):
     @classmethod
     def const(cls, b: Const, dtype: DType | str | None = None) -> Self:
         """Return the number `b` as a tensor without axes. Dtypes: as `full`."""
-        return cls.full((), b, dtype)
+        return cls.full((), number(b, "const: b"), dtype)
 
     @classmethod
     def invalids(
         cls, *shape: Any, dtype: DType | str | None = None, device: str | None = None
     ) -> Self:
         """Return `empty(*shape)`. Also known as: tinygrad invalids."""
-        return cls.empty(*shape, dtype=dtype, device=device)
+        return cls.empty(sizes(shape, "invalids"), dtype=dtype, device=device)
 
     def const_like(self, b: Const, dtype: DType | str | None = None) -> Self:
         """Return the number `b` in this tensor's shape."""
-        return self.full_like(b, dtype)
+        return self.full_like(number(b, "const_like: b"), dtype)
 
     def full_like(
         self,
@@ -45,7 +47,8 @@ class Likes(Creation):
         """
         kind = self.dtype if dtype is None else dtype
         place = self._device if device is None else device
-        return self.full(self.shape, fill_value, kind, place)
+        value = number(fill_value, "full_like: fill_value")
+        return self.full(self.shape, value, kind, place)
 
     def zeros_like(
         self, dtype: DType | str | None = None, device: str | None = None

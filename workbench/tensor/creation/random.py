@@ -28,7 +28,7 @@ from workbench.tensor.base import canonical
 from workbench.tensor.creation.creation import Creation
 from workbench.tensor.creation.random_words import Stream, places, words_at
 from workbench.tensor.movement.movement import reshaped
-from workbench.tensor.operands.arguments import flag, number, whole
+from workbench.tensor.operands.arguments import flag, number, short, whole
 from workbench.tensor.operands.axes import sizes
 from workbench.tensor.operands.broadcast import scalar_dtype, wide_dtype
 from workbench.tensor.operands.literal import as_dtype
@@ -139,13 +139,13 @@ class Random(Creation):
         low, high = whole(low, "randint: low"), whole(high, "randint: high")
         if low >= high:
             raise shape_error(
-                f"cannot draw integers from {low} up to {high}",
+                f"cannot draw integers from {short(low)} up to {short(high)}",
                 "there is none: high itself is not drawn",
-                f"high={low + 1}",
+                f"high={short(low + 1)}",
             )
         if not kind.is_int or low < kind.min or high - 1 > kind.max:
             raise dtype_error(
-                f"cannot draw integers from {low} up to {high} as {kind}",
+                f"cannot draw integers from {short(low)} up to {short(high)} as {kind}",
                 "it does not hold them all",
                 "dtype=dtypes.int64",
             )
@@ -205,15 +205,16 @@ class Random(Creation):
         contiguous: bool = True,
     ) -> Self:
         """Return `rand` in this tensor's shape, on its device. Dtypes: this one's."""
-        kind = self.dtype if dtype is None else dtype
+        kind = float_dtype(self.dtype if dtype is None else dtype, "rand_like")
         place = self.device if device is None else device
-        return self.rand(self.shape, device=place, dtype=kind, contiguous=contiguous)
+        stored = flag(contiguous, "rand_like: contiguous")
+        return self.rand(self.shape, device=place, dtype=kind, contiguous=stored)
 
     def randn_like(
         self, dtype: DType | str | None = None, *, device: str | None = None
     ) -> Self:
         """Return `randn` in this tensor's shape, on its device. Dtypes: this one's."""
-        kind = self.dtype if dtype is None else dtype
+        kind = float_dtype(self.dtype if dtype is None else dtype, "randn_like")
         place = self.device if device is None else device
         return self.randn(self.shape, dtype=kind, device=place)
 

@@ -7,7 +7,7 @@ from typing import Self
 from workbench.base.context import TRAINING
 from workbench.base.dtypes import DType, dtypes
 from workbench.tensor.creation.initial_weights import InitialWeights
-from workbench.tensor.operands.arguments import flag, number, whole
+from workbench.tensor.operands.arguments import flag, number, short, whole
 from workbench.tensor.operands.literal import as_dtype
 from workbench.tensor.operands.refuse import shape_error
 
@@ -57,7 +57,7 @@ class Sampling(InitialWeights):
         rows, classes = weights.shape
         if not is_repeated and count > classes:
             raise shape_error(
-                f"cannot draw {count} of {classes} elements, each once at most",
+                f"cannot draw {short(count)} of {classes} elements, each once at most",
                 "there are fewer",
                 "replacement=True",
             )

@@ -89,7 +89,7 @@ class Arithmetic(Base):
             small_power = self._scalar_power(x)
             if small_power is not None:
                 return small_power
-        a, b, other = self._meet(x, "raise", swapped)
+        a, b, other = self._meet(x, "take a power of", swapped)
         if a.dtype.is_float:
             return self._with(power(a, b), other)
         return self._with(integer_power(_numbers(a), _numbers(b)), other)

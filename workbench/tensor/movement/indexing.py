@@ -17,6 +17,7 @@ from workbench.tensor.movement.movement import (
     reshaped,
     shrunk,
 )
+from workbench.tensor.operands.arguments import short
 from workbench.tensor.operands.refuse import axis_error, dtype_error, shape_error
 
 Index = SupportsIndex | slice | EllipsisType | None
@@ -156,7 +157,7 @@ def _position(entry: Any, axis: int, shape: Shape) -> int:
 def out_of_range(at: int, axis: int, shape: Shape) -> Exception:
     """Return the error that says that an axis has no element `at`."""
     return axis_error(
-        f"index {at} is out of range for axis {axis} of shape {shape}",
+        f"index {short(at)} is out of range for axis {axis} of shape {shape}",
         f"the axis has {shape[axis]} elements",
         f"an index from {-shape[axis]} to {shape[axis] - 1}" if shape[axis] else "",
     )

@@ -82,7 +82,7 @@ class Joining(Base):
         size, count = self.shape[axis], whole(chunks, "chunk: chunks")
         if count < 1:
             raise shape_error(
-                f"cannot cut shape {self.shape} into {count} chunks",
+                f"cannot cut shape {self.shape} into {short(count)} chunks",
                 "there is at least one",
                 "chunk(1)",
             )
@@ -182,7 +182,7 @@ def _slab(shape: Shape, axis: int, lo: int, hi: int) -> list[tuple[int, int]]:
 def _refuse_pieces(count: int, shape: Shape, axis: int) -> None:
     if count > MOST_PIECES:
         raise shape_error(
-            f"cannot cut axis {axis} of shape {shape} into {count} pieces",
+            f"cannot cut axis {axis} of shape {shape} into {short(count)} pieces",
             f"each would be a tensor of its own, and {MOST_PIECES} are many",
             "reshape, to make the pieces an axis",
         )
@@ -204,7 +204,7 @@ def _lengths(
     lengths = sizes((piece_sizes,), "split")
     if sum(lengths) != size:
         raise shape_error(
-            f"cannot split axis {axis} of shape {shape} into {lengths}",
-            f"they add up to {sum(lengths)}, and the axis has {size} elements",
+            f"cannot split axis {axis} of shape {shape} into {short(lengths)}",
+            f"they add up to {short(sum(lengths))}, and the axis has {size} elements",
         )
     return lengths

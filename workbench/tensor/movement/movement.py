@@ -40,7 +40,9 @@ class Movement(Base):
 
     def view(self, *shape: Any) -> Self:
         """Return `reshape(*shape)`. Also known as: PyTorch view."""
-        return self.reshape(*shape)
+        return self._view(
+            reshaped(self.uop, with_inferred(flat(shape), self.shape, "view"))
+        )
 
     def permute(self, *order: Any) -> Self:
         """Return the tensor with axis `order[i]` in place i.
@@ -51,7 +53,7 @@ class Movement(Base):
         axes = tuple(one_axis(axis, self.ndim, "permute") for axis in named)
         if sorted(axes) != list(range(self.ndim)):
             raise shape_error(
-                f"cannot permute shape {self.shape} by {named}",
+                f"cannot permute shape {self.shape} by {short(named)}",
                 f"the order must name each of the {self.ndim} axes once",
             )
         if axes == tuple(range(self.ndim)):
@@ -91,17 +93,20 @@ class Movement(Base):
         Shapes: -1 and None keep the size of an axis. Errors: ShapeError if an axis of
         another size than 1 would change.
         """
-        new, old = flat(shape), self.shape
+        return self._expanded(flat(shape), "expand")
+
+    def _expanded(self, new: tuple[Any, ...], what: str) -> Self:
+        old = self.shape
         lead = len(new) - len(old)
         entries = [
             old[i - lead] if i >= lead and (s is None or is_minus_one(s)) else s
             for i, s in enumerate(new)
         ]
-        target = sizes((entries,), "expand")
+        target = sizes((entries,), what)
         pairs = zip(old, target[max(lead, 0) :], strict=False)
         if lead < 0 or any(have not in (1, want) for have, want in pairs):
             raise shape_error(
-                f"cannot expand shape {old} to {new}",
+                f"cannot expand shape {old} to {short(new)}",
                 "axes are aligned at the last one, and only axes of size 1 can be repeated",
                 "reshape or unsqueeze first, so that the axes to repeat have size 1",
             )
@@ -119,7 +124,7 @@ class Movement(Base):
 
     def broadcast_to(self, *shape: Any) -> Self:
         """Return `expand(*shape)`. Also known as: numpy and PyTorch broadcast_to."""
-        return self.expand(*shape)
+        return self._expanded(flat(shape), "broadcast_to")
 
     def shrink(self, bounds: Sequence[tuple[int, int] | None]) -> Self:
         """Return the box from lo up to hi of each axis; None keeps a whole axis.
@@ -134,7 +139,7 @@ class Movement(Base):
         for axis, ((lo, hi), size) in enumerate(zip(box, self.shape, strict=True)):
             if not 0 <= lo <= hi <= size:
                 raise shape_error(
-                    f"cannot shrink axis {axis} of shape {self.shape} to ({lo}, {hi})",
+                    f"cannot shrink axis {axis} of shape {self.shape} to {short((lo, hi))}",
                     f"bounds run from 0 to {size}, the lower one first",
                 )
         return self._view(shrunk(self.uop, box))
@@ -180,7 +185,7 @@ class Movement(Base):
         Errors: ShapeError unless their product is the size of the axis.
         """
         axis = one_axis(dim, self.ndim, "unflatten")
-        split = with_inferred(flat((sizes,)), self.shape[axis : axis + 1])
+        split = with_inferred(flat((sizes,)), self.shape[axis : axis + 1], "unflatten")
         return self.reshape((*self.shape[:axis], *split, *self.shape[axis + 1 :]))
 
 

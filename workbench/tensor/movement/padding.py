@@ -20,7 +20,7 @@ from workbench.tensor.movement.movement import (
     reshaped,
     shrunk,
 )
-from workbench.tensor.operands.arguments import listed, number, text
+from workbench.tensor.operands.arguments import listed, number, short, text
 from workbench.tensor.operands.axes import flat
 from workbench.tensor.operands.broadcast import constant, expanded
 from workbench.tensor.operands.refuse import dtype_error, shape_error
@@ -61,7 +61,7 @@ class Padding(Base):
         )
         if any(lo > hi for lo, hi in bounds):
             raise shape_error(
-                f"cannot pad shape {self.shape} by {amounts}",
+                f"cannot pad shape {self.shape} by {short(amounts)}",
                 "it cuts off more than there is",
             )
         added = tuple((max(0, before), max(0, after)) for before, after in box)
@@ -92,7 +92,7 @@ class Padding(Base):
         for axis, (size, have) in enumerate(zip(target, self.shape, strict=True)):
             if size < have:
                 raise shape_error(
-                    f"cannot pad shape {self.shape} to {target}",
+                    f"cannot pad shape {self.shape} to {short(target)}",
                     f"axis {axis} has {have} elements already",
                     f"shrink_to({size}) on that axis",
                 )
@@ -113,7 +113,7 @@ def _target(what: str, entries: tuple[Any, ...], shape: Shape) -> Shape:
     fits = len(entries) == len(shape)
     if not fits or not all(n is None or (type(n) is int and n >= 0) for n in entries):
         raise shape_error(
-            f"cannot {what} {entries} from shape {shape}",
+            f"cannot {what} {short(entries)} from shape {shape}",
             f"it takes a size, 0 or more, or None for each of the {len(shape)} axes",
         )
     return tuple(
@@ -170,7 +170,7 @@ def _padding(amounts: tuple[Any, ...], shape: Shape) -> Box:
     if amounts and all(isinstance(n, int | np.integer) for n in amounts):
         if len(amounts) % 2 or len(amounts) > 2 * len(shape):
             raise shape_error(
-                f"cannot pad shape {shape} by {amounts}",
+                f"cannot pad shape {shape} by {short(amounts)}",
                 f"the flat form has two numbers per axis, from the last axis on, at most"
                 f" {2 * len(shape)} here, and this has {len(amounts)}",
             )

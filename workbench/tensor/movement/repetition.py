@@ -27,7 +27,7 @@ class Repetition(Base):
         times = sizes(repeats, "repeat")
         if len(times) < self.ndim:
             raise shape_error(
-                f"cannot repeat shape {self.shape} by {times}",
+                f"cannot repeat shape {self.shape} by {short(times)}",
                 f"there are {len(times)} numbers for {self.ndim} axes",
                 f"repeat{(1,) * (self.ndim - len(times)) + times}",
             )
@@ -90,7 +90,7 @@ class Repetition(Base):
         )
         if window.size > length:
             raise shape_error(
-                f"cannot unfold axis {axis} of shape {self.shape} in windows of {size}",
+                f"cannot unfold axis {axis} of shape {self.shape} in windows of {short(size)}",
                 f"the axis has {length} elements",
             )
         windows = along(value, axis, window)

@@ -48,7 +48,9 @@ def whole(value: Any, name: str, least: int | None = None) -> int:
     except TypeError:
         raise _another_kind(value, name, "an integer") from None
     if least is not None and integer < least:
-        raise shape_error(f"{name} = {integer} is too small", f"it is {least} or more")
+        raise shape_error(
+            f"{name} = {short(integer)} is too small", f"it is {least} or more"
+        )
     return integer
 
 
@@ -88,5 +90,5 @@ def short(value: object) -> str:
 def _another_kind(value: object, name: str, kind: str) -> Exception:
     return dtype_error(
         f"{name}: {short(value)} does not fit",
-        f"it is {kind}, and this is {type(value).__name__}",
+        f"it must be {kind}, and this is {type(value).__name__}",
     )

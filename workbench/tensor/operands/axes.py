@@ -24,12 +24,12 @@ def one_axis(axis: int, ndim: int, what: str, extra: int = 0) -> int:
     axis = int(axis) if isinstance(axis, np.integer) else axis
     if not isinstance(axis, int) or isinstance(axis, bool):
         raise shape_error(
-            f"{what}: axis {axis!r} is not an axis",
+            f"{what}: axis {short(axis)} is not an axis",
             f"an axis is an integer, and this is {type(axis).__name__}",
         )
     if not -count <= axis < count:
         raise axis_error(
-            f"{what}: axis={axis} is out of range",
+            f"{what}: axis={short(axis)} is out of range",
             f"the tensor has {ndim} ax{'i' if ndim == 1 else 'e'}s",
             f"an axis from {-count} to {count - 1}",
         )
@@ -49,7 +49,7 @@ def many_axes(axes: Axes, ndim: int, what: str) -> tuple[int, ...]:
     if len(set(numbers)) < len(numbers):
         twice = next(axis for axis in numbers if numbers.count(axis) > 1)
         raise shape_error(
-            f"{what}: axes {tuple(named)} name axis {twice} twice",
+            f"{what}: axes {short(tuple(named))} name axis {twice} twice",
             "an axis can be named once",
             f"axis={tuple(dict.fromkeys(numbers))}",
         )
@@ -78,9 +78,9 @@ def sizes(args: tuple[Any, ...], what: str) -> Shape:
     return shape
 
 
-def with_inferred(new: Sequence[Any], old: Shape) -> Shape:
+def with_inferred(new: Sequence[Any], old: Shape, what: str = "reshape") -> Shape:
     """Return the shape `new` for a tensor of shape `old`: -1 stands for the size that remains, None
-    for that of the same axis.
+    for that of the same axis. `what` names the method, for errors.
 
     Errors: ShapeError if the number of elements differs, or -1 is ambiguous.
     """
@@ -88,11 +88,11 @@ def with_inferred(new: Sequence[Any], old: Shape) -> Shape:
     unknown = [i for i, size in enumerate(shape) if is_minus_one(size)]
     if len(unknown) > 1:
         raise shape_error(
-            f"cannot reshape {old} to {tuple(new)}",
+            f"cannot reshape {old} to {short(tuple(new))}",
             "only one size can be -1: the others decide it",
             "the size of one of them",
         )
-    rest = sizes(([s for i, s in enumerate(shape) if i not in unknown],), "reshape")
+    rest = sizes(([s for i, s in enumerate(shape) if i not in unknown],), what)
     count, product = math.prod(old), math.prod(rest)
     if unknown:
         if product == 0 or count % product:
@@ -112,8 +112,8 @@ def _cannot_reshape(
     old: Shape, new: Sequence[Any], count: int, product: int
 ) -> Exception:
     return shape_error(
-        f"cannot reshape {old} to {tuple(new)}",
-        f"{old} has {count} elements, and the sizes given make {product}"
+        f"cannot reshape {old} to {short(tuple(new))}",
+        f"{old} has {count} elements, and the sizes given make {short(product)}"
         + (", which does not divide it" if -1 in new else ""),
         "-1 for one size that is to be worked out, or shrink and pad to change the number",
     )

@@ -14,6 +14,7 @@ from workbench.base.dtypes import Const, DType, dtypes, promote
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.shapes import Shape
 from workbench.ir.node.uop import UOp
+from workbench.tensor.operands.arguments import short
 from workbench.tensor.operands.refuse import dtype_error, shape_error
 
 
@@ -30,7 +31,7 @@ def scalar_dtype(value: Const) -> DType:
         if kind.min <= value <= kind.max:
             return kind
     raise dtype_error(
-        f"cannot use the integer {value}",
+        f"cannot use the integer {short(value)}",
         "it does not fit 64 bits",
         "a float: float(value)",
     )
@@ -43,7 +44,7 @@ def constant(dtype: DType, value: Const, what: str) -> UOp:
     """
     if dtype.is_int and isinstance(value, int) and not dtype.min <= value <= dtype.max:
         raise dtype_error(
-            f"cannot {what}: {dtype} does not hold the number {value}",
+            f"cannot {what}: {dtype} does not hold the number {short(value)}",
             f"it holds integers from {dtype.min} to {dtype.max}",
             f"dtypes.{scalar_dtype(value)}, which does",
         )

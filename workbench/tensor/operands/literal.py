@@ -50,8 +50,8 @@ def literal(data: object, device: str, dtype: DType | None) -> UOp:
 
     Dtypes: all bools give bool, ints int32 (int64 where one needs it), else float32; an array
     keeps its own. Bytes are uint8, or the elements of `dtype` as they lie in memory.
-    Errors: DTypeError for other data, ShapeError for a ragged list, or bytes that are no whole
-    number of elements.
+    Errors: DTypeError for other data, ShapeError for a ragged list, or bytes that do not
+    fill whole elements.
     """
     if data is None:
         data = []

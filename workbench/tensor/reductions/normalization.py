@@ -9,7 +9,7 @@ from typing import Self
 from workbench.ir.node.shapes import Shape
 from workbench.tensor.base import Base
 from workbench.tensor.operands.arguments import number
-from workbench.tensor.operands.axes import Axes, many_axes
+from workbench.tensor.operands.axes import Axes, many_axes, one_axis
 from workbench.tensor.operands.refuse import shape_error
 
 
@@ -21,6 +21,7 @@ class Normalization(Base):
     def layernorm(self, axis: Axes = -1, eps: float = 1e-5) -> Self:
         """Return (self - mean) / sqrt(variance + `eps`) over `axis`; the variance is that of
         all elements (correction 0)."""
+        many_axes(axis, self.ndim, "layernorm")
         small, value = number(eps, "layernorm: eps"), self._wide()
         apart = value - value.mean(axis, keepdim=True)
         spread = apart.square().mean(axis, keepdim=True) + small
@@ -58,6 +59,7 @@ class Normalization(Base):
         another number (the p-th root of the sum of |self| ** p).
         """
         power, least = number(p, "normalize: p"), number(eps, "normalize: eps")
+        one_axis(dim, self.ndim, "normalize")
         value = self._wide()
         norm = value._norm(power, dim).maximum(least)
         return (value / norm).cast(self._fraction())

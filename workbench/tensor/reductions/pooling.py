@@ -17,7 +17,7 @@ from workbench.tensor.movement.windows import (
     windows,
     windows_of,
 )
-from workbench.tensor.operands.arguments import flag
+from workbench.tensor.operands.arguments import flag, short
 from workbench.tensor.operands.broadcast import expanded
 from workbench.tensor.operands.numbered import numbered
 from workbench.tensor.operands.refuse import shape_error
@@ -106,7 +106,7 @@ class Pooling(Base):
         sizes = one_or_many(kernel, 2, f"{what}: kernel_size")
         if len(sizes) > self.ndim:
             raise shape_error(
-                f"cannot {what} shape {self.shape} with a kernel of {sizes}",
+                f"cannot {what} shape {self.shape} with a kernel of {short(sizes)}",
                 f"it slides over {len(sizes)} axes, and there are {self.ndim}",
             )
         each = windows_of(

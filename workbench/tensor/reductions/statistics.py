@@ -29,9 +29,13 @@ class Statistics(Base):
 
         Also known as: numpy var(ddof=correction).
         """
-        axes = many_axes(axis, self.ndim, "var")
+        return self._variance(axis, keepdim, correction, "var")
+
+    def _variance(self, axis: Axes, keepdim: bool, correction: int, what: str) -> Self:
+        """Return `var`; `what` names the method, for errors."""
+        axes = many_axes(axis, self.ndim, what)
         count = math.prod(self.shape[a] for a in axes)
-        fewer = number(correction, "correction")
+        fewer = number(correction, f"{what}: correction")
         apart = self._wide() - self._wide().mean(axis, keepdim=True)
         squares = apart.square().sum(axis, keepdim)
         return (squares / max(0, count - fewer)).cast(self._fraction())
@@ -40,19 +44,21 @@ class Statistics(Base):
         self, axis: Axes = None, keepdim: bool = False, correction: int = 1
     ) -> Self:
         """Return the standard deviation over `axis`: the square root of `var`."""
-        return self.var(axis, keepdim, correction).sqrt()
+        return self._variance(axis, keepdim, correction, "std").sqrt()
 
     def var_mean(
         self, axis: Axes = None, keepdim: bool = False, correction: int = 1
     ) -> tuple[Self, Self]:
         """Return `var` and `mean` over `axis`."""
-        return self.var(axis, keepdim, correction), self.mean(axis, keepdim)
+        spread = self._variance(axis, keepdim, correction, "var_mean")
+        return spread, self.mean(axis, keepdim)
 
     def std_mean(
         self, axis: Axes = None, keepdim: bool = False, correction: int = 1
     ) -> tuple[Self, Self]:
         """Return `std` and `mean` over `axis`."""
-        return self.std(axis, keepdim, correction), self.mean(axis, keepdim)
+        spread = self._variance(axis, keepdim, correction, "std_mean")
+        return spread.sqrt(), self.mean(axis, keepdim)
 
     def softmax(self, axis: int = -1, dtype: DType | str | None = None) -> Self:
         """Return e ** self over its sum along `axis`; with `dtype` the values are cast before.
@@ -65,6 +71,7 @@ class Statistics(Base):
 
     def softmin(self, axis: int = -1, dtype: DType | str | None = None) -> Self:
         """Return `softmax` of -self. Dtypes: unsigned integers are taken as float32 first."""
+        many_axes(axis, self.ndim, "softmin")
         value = self if self.dtype.kind == "int" else self.cast(self._fraction())
         return value.neg().softmax(axis, dtype)
 

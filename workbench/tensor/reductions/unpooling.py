@@ -9,6 +9,7 @@ from typing import Any, Self
 from workbench.ir.node.shapes import Shape
 from workbench.tensor.base import Base
 from workbench.tensor.movement.windows import one_or_many, windows_of
+from workbench.tensor.operands.arguments import short
 from workbench.tensor.operands.axes import sizes
 from workbench.tensor.operands.numbered import numbered
 from workbench.tensor.operands.refuse import dtype_error, shape_error
@@ -45,7 +46,7 @@ class Unpooling(Base):
         kernel = one_or_many(kernel_size, 2, f"{_WHAT}: kernel_size")
         if len(kernel) > self.ndim:
             raise shape_error(
-                f"cannot {_WHAT} shape {self.shape} with a kernel of {kernel}",
+                f"cannot {_WHAT} shape {self.shape} with a kernel of {short(kernel)}",
                 f"it slides over {len(kernel)} axes, and there are {self.ndim}",
             )
         steps = kernel if stride is None else stride

@@ -6,7 +6,7 @@ from typing import Self
 
 from workbench.base.dtypes import dtypes
 from workbench.tensor.base import Base
-from workbench.tensor.operands.arguments import flag, whole
+from workbench.tensor.operands.arguments import flag, short, whole
 from workbench.tensor.operands.axes import one_axis
 from workbench.tensor.operands.refuse import shape_error
 from workbench.tensor.sorting.keys import keys_of, packed, positions
@@ -48,7 +48,7 @@ class Sorting(Base):
         number, size = whole(k, "topk: k", 0), self.shape[axis] if self.ndim else 1
         if number > size:
             raise shape_error(
-                f"cannot take the {number} {'largest' if is_largest else 'least'} values"
+                f"cannot take the {short(number)} {'largest' if is_largest else 'least'} values"
                 f" along axis {axis} of shape {self.shape}",
                 f"the axis has {size} elements",
                 f"topk({size}, {dim})",
