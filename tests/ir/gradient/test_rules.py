@@ -16,6 +16,7 @@ from tests.support import count
 from tests.tensor.agree import Array
 from workbench.base.dtypes import dtypes
 from workbench.ir.gradient.backward import NoGradient, backward, leading_to
+from workbench.ir.gradient.custom import with_gradient
 from workbench.ir.gradient.table import GRADIENTS
 from workbench.ir.meaning.interpret import interpret_tensor, interpret_tensors
 from workbench.ir.node import construct
@@ -138,6 +139,20 @@ REDUCED = [(2, 3, 4), (1, 5), (40,), (3, 0, 2), (2, 17)]
 def test_reductions(op: Ops, shape: Shape) -> None:
     for axes in {(len(shape) - 1,), (0,), tuple(range(len(shape)))}:
         check(construct.reduce_axis(buffer(*shape), axes, op), 5)
+
+
+def test_a_given_gradient() -> None:
+    """It gets the gradient of the value, and its results are those of the sources."""
+    x, y = buffer(2, 3), buffer(2, 3)
+    sine, cosine = y.alu(Ops.SIN), y.alu(Ops.COS)
+    own = with_gradient(x * sine, (x, y), "own", lambda g: (g * sine, g * x * cosine))
+    check(own * x, 6)
+
+
+def test_every_rule_is_compared() -> None:
+    """A rule is in a test above: by its op, or in a table of roots."""
+    roots = {root.op for root in MOVED.values()}
+    assert GRADIENTS.keys() == {*BY_ELEMENTS, *roots, Ops.REDUCE_AXIS, Ops.DETACH}
 
 
 def test_a_product_with_zeros() -> None:

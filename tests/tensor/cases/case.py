@@ -22,6 +22,7 @@ from ml_dtypes import bfloat16
 
 from tests.peers import torch
 from tests.tensor.agree import Array, numbers
+from workbench.base.context import Context
 from workbench.tensor import Tensor
 
 Shape = tuple[int, ...]
@@ -133,6 +134,17 @@ def as_array(tensor: Any) -> Array:
     tensor = tensor.detach()
     tensor = tensor.float() if tensor.dtype is torch.bfloat16 else tensor
     return np.asarray(tensor.numpy())
+
+
+def compare_values(case: Case, dtype: str, device: str) -> None:
+    """Compare the results of a row in one dtype on one device with torch's."""
+    inputs = case.inputs(dtype)
+    expected = case.theirs(case.torch_tensors(inputs))
+    with Context(DEV=device):
+        actual = case.ours(case.our_tensors(inputs))
+        assert len(actual) == len(expected)
+        for ours, theirs in zip(actual, expected, strict=True):
+            assert_same(case, ours, theirs)
 
 
 def assert_same(case: Case, actual: Tensor, expected: Any) -> None:

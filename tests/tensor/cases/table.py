@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from importlib import import_module
 from typing import NamedTuple
 
-from tests.support import LONG
 from tests.tensor.cases import tables
 from tests.tensor.cases.case import Case
 
@@ -30,13 +29,17 @@ def cases() -> Iterator[tuple[str, Case]]:
             yield f"{module.name}-{case.name}-{counts[case.name]}", case
 
 
-def comparisons() -> Iterator[Comparison]:
+def comparisons(is_long: bool) -> Iterator[Comparison]:
     """Yield what a run compares: on LLVM each row in its first dtype, in the long profile in all of
     its dtypes; a tenth of that on C and PYTHON too."""
     number = 0
     for key, case in cases():
-        for dtype in case.dtypes if LONG else case.dtypes[:1]:
-            devices = ("LLVM", "C", "PYTHON") if number % 10 == 0 else ("LLVM",)
-            for device in devices:
+        for dtype in case.dtypes if is_long else case.dtypes[:1]:
+            for device in devices(number):
                 yield Comparison(f"{key}-{dtype}-{device}", case, dtype, device)
             number += 1
+
+
+def devices(number: int) -> tuple[str, ...]:
+    """Return the devices that comparison `number` is made on."""
+    return ("LLVM", "C", "PYTHON") if number % 10 == 0 else ("LLVM",)

@@ -1,0 +1,79 @@
+"""All comparisons with torch, counted by kind and device.
+
+    python -m tests.tensor.cases.compare
+
+makes those of the long profile, goes on where one fails, and ends with how many values, gradients
+and second gradients were compared on each device, and what was not compared, by reason.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import warnings
+from collections import Counter
+from collections.abc import Callable, Iterator
+
+from tests.tensor.cases.case import compare_values
+from tests.tensor.cases.gradients import (
+    compare_gradients,
+    gradient_comparisons,
+    without_gradient,
+)
+from tests.tensor.cases.table import Comparison, cases, comparisons
+
+ORDERS = ("gradients", "second gradients")
+
+counts: Counter[tuple[str, str]] = Counter()
+"""How many comparisons agreed, by kind and device."""
+skips: Counter[str] = Counter()
+"""How many were not made, by reason."""
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--only", default="", help="keys that begin like this")
+    only = parser.parse_args().only
+    warnings.simplefilter("ignore")  # numpy's, of torch's infinities
+    wrong = sum(not _agrees(key, run) for key, run in _all() if key.startswith(only))
+    reasons = (without_gradient(key, row) for key, row in cases())
+    skips.update(f"no gradient of a row: {reason}" for reason in reasons if reason)
+    print(f"{counts.total()} comparisons with torch, {wrong} wrong")
+    for (kind, device), number in sorted(counts.items()):
+        print(f"{number:6} {kind} on {device}")
+    for reason, number in skips.most_common():
+        print(f"{number:6} not compared: {reason}")
+    return wrong > 0
+
+
+def _all() -> Iterator[tuple[str, Callable[[], None]]]:
+    for values in comparisons(True):
+        yield values.key, lambda c=values: _values(c)  # type: ignore[misc]
+    for gradients in gradient_comparisons(True):
+        yield gradients.key, lambda c=gradients: _gradients(c)  # type: ignore[misc]
+
+
+def _values(comparison: Comparison) -> None:
+    compare_values(comparison.case, comparison.dtype, comparison.device)
+    counts["values", comparison.device] += 1
+
+
+def _gradients(comparison: Comparison) -> None:
+    number = compare_gradients(comparison, len(ORDERS))
+    for kind in ORDERS[:number]:
+        counts[kind, comparison.device] += 1
+    for kind in ORDERS[number:]:
+        skips[f"{kind} that torch lacks"] += 1
+
+
+def _agrees(key: str, run: Callable[[], None]) -> bool:
+    try:
+        run()
+    except Exception as error:
+        print(f"{key}: {type(error).__name__}: {error}", flush=True)
+        return False
+    return True
+
+
+if __name__ == "__main__":
+    sys.exit(main())
