@@ -33,7 +33,7 @@ Array = np.ndarray[Any, Any]
 SIGNED = (dtypes.int8, dtypes.int16, dtypes.int32, dtypes.int64)
 UNSIGNED = (dtypes.uint8, dtypes.uint16, dtypes.uint32, dtypes.uint64)
 INTEGERS = SIGNED + UNSIGNED
-SMALL = (dtypes.float16, dtypes.bfloat16)
+SMALL = (*dtypes.fp8s, dtypes.float16, dtypes.bfloat16)
 FLOATS = (*SMALL, dtypes.float32, dtypes.float64)
 ALL = (dtypes.bool, *INTEGERS, *FLOATS)
 REFERENCE = "reference"
@@ -59,13 +59,43 @@ def numbers(dtype: DType) -> Array:
         return np.array([False, True])
     limits = [int(limit) for d in INTEGERS for limit in (d.min, d.max)]
     near = {n + step for n in (0, *limits) for step in (-1, 0, 1)}
+    near |= {448, 449, 465, 480, 57344, 61439, 61440, 17, 19}
     near |= {2**24 + 1, 2**53 + 1, 2**60 + 2**36 + 1, 65504, 65519, 65520, 2049, 257}
     if dtype.is_int:
         whole_numbers = sorted(n for n in near if dtype.min <= n <= dtype.max)
         return np.array(whole_numbers, dtype.numpy)
     fractions = [0.0, -0.0, 0.5, -0.5, 1.5, -1.5, 2.5, 0.1, 255.5, -128.5, 65519.99]
-    tiny = [2.0**-n for n in (14, 15, 24, 25, 126, 133, 134, 149, 150, 1022, 1074)]
+    tiny = [
+        2.0**-n
+        for n in (
+            6,
+            7,
+            9,
+            10,
+            16,
+            17,
+            14,
+            15,
+            24,
+            25,
+            126,
+            133,
+            134,
+            149,
+            150,
+            1022,
+            1074,
+        )
+    ]
     ties = [1.5 * 2.0**-25, 1 + 2.0**-11, 1 + 2.0**-11 + 2.0**-30, 1 + 2.0**-8]
+    ties += [
+        1 + 2.0**-4,
+        1 + 3 * 2.0**-4,
+        1 + 2.0**-3,
+        1 + 3 * 2.0**-3,
+        1 + 2.0**-4 + 2.0**-30,
+    ]
+    ties += [1.5 * 2.0**-9, 1.5 * 2.0**-16, 2.5 * 2.0**-9, 448.5, 464.0, 464.5, 61439.5]
     ties += [1 + 2.0**-8 + 2.0**-40, 1 + 3 * 2.0**-8, 3.3e38, 3.39e38, 3.5e38, 1e300]
     special = [math.inf, -math.inf, math.nan]
     floats = [*map(float, sorted(near)), *fractions, *tiny, *ties, *special]
@@ -93,6 +123,8 @@ def converted(values: Array, source: DType, result: DType) -> Array:
     if source.is_float and result.is_int:
         return np.array([saturate(float(v), result) for v in values], result.numpy)
     with np.errstate(all="ignore"):
+        if result is dtypes.fp8e4m3:  # ml_dtypes gives NaN for what is too large
+            values = np.clip(values.astype(np.float32), -448, 448)
         return values.astype(result.numpy)
 
 

@@ -19,11 +19,28 @@ import numpy as np
 
 Array = np.ndarray[Any, Any]
 
-BITS = {"float16": 10, "bfloat16": 7, "float32": 23, "float64": 52}
+FP8 = {"fp8e4m3": ml_dtypes.float8_e4m3fn, "fp8e5m2": ml_dtypes.float8_e5m2}
+"""The floats of 8 bits, by the name of a tensor's dtype."""
+BITS = {
+    "fp8e4m3": 3,
+    "fp8e5m2": 2,
+    "float16": 10,
+    "bfloat16": 7,
+    "float32": 23,
+    "float64": 52,
+}
 """The floats, and how many bits of a fraction each has."""
-TINY = {"float16": 2.0**-24, "bfloat16": 2.0**-133, "float32": 2.0**-149}
+TINY = {
+    "fp8e4m3": 2.0**-9,
+    "fp8e5m2": 2.0**-16,
+    "float16": 2.0**-24,
+    "bfloat16": 2.0**-133,
+    "float32": 2.0**-149,
+}
 """The least positive number, of float64 2**-1074."""
-SMALL = ("float16", "bfloat16")
+SMALL = (*FP8, "float16", "bfloat16")
+LACKED = (*FP8, "bfloat16")
+"""What numpy lacks, and reads as float32."""
 SIGNED = ("int8", "int16", "int32", "int64")
 UNSIGNED = ("uint8", "uint16", "uint32", "uint64")
 INTEGERS = SIGNED + UNSIGNED
@@ -72,13 +89,22 @@ def held(dtype: str) -> np.dtype[Any]:
 
 def stored(dtype: str) -> np.dtype[Any]:
     """Return the numpy type of a tensor's array."""
+    if dtype in FP8:
+        return np.dtype(FP8[dtype])
     return np.dtype(ml_dtypes.bfloat16 if dtype == "bfloat16" else dtype)
+
+
+def name_of(array: Array) -> str:
+    """Return the name of the dtype of a tensor of `array`."""
+    names = {np.dtype(own): name for name, own in FP8.items()}
+    return names.get(array.dtype, array.dtype.name)
 
 
 def known(array: Array, signed: bool = True) -> Known:
     """Return what an array of data is."""
-    values = array.astype(held(array.dtype.name))
-    return Known(array.dtype.name, values, values, signed)
+    dtype = name_of(array)
+    values = array.astype(held(dtype))
+    return Known(dtype, values, values, signed)
 
 
 def exactly(x: Known) -> Array:
@@ -89,9 +115,12 @@ def exactly(x: Known) -> Array:
 
 
 def to_dtype(values: Array, dtype: str) -> Array:
-    """Return float64 values as the nearest ones of a float `dtype`, in float64."""
+    """Return float64 values as the nearest ones of a float `dtype`, in float64; too large ones
+    are infinite, but 448 where there is no infinity."""
     if dtype == "float64":
         return values
+    if dtype == "fp8e4m3":
+        values = np.clip(values, -448.0, 448.0)
     return values.astype(stored(dtype)).astype(np.float64)
 
 
@@ -186,12 +215,13 @@ def elements(
 
 def promoted(a: str, b: str) -> str:
     """Return the dtype in which two tensors meet: the least that holds both; of int64 and
-    uint64 float32, of float16 and bfloat16 float32, of an integer and a float that float."""
+    uint64 float32, of float16 and bfloat16 float32, of both of 8 bits float16, of an integer and a
+    float that float."""
     if a == b:
         return a
     if a in BITS or b in BITS:
-        if a in SMALL and b in SMALL:
-            return "float32"
+        if a in SMALL and b in SMALL and _bits(a) == _bits(b):
+            return "float16" if a in FP8 else "float32"
         return max((d for d in (a, b) if d in BITS), key=_bits)
     if "bool" in (a, b):
         return b if a == "bool" else a
@@ -239,6 +269,9 @@ def cast(x: Known, dtype: str) -> Known:
                 raise Ambiguous("zero or not, as it is rounded")
             return between(dtype, low, high)
         if x.dtype not in BITS:
+            if dtype in FP8:
+                values = to_dtype(x.low.astype(np.float64), dtype)
+                return Known(dtype, values, values, True)
             values = np.asarray(x.low.astype(stored(dtype)).astype(held(dtype)))
             return Known(dtype, values, values, True)
         if dtype in BITS:

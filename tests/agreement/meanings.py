@@ -16,6 +16,7 @@ import numpy as np
 from tests.agreement.intervals import (
     BITS,
     INTEGERS,
+    SMALL,
     Ambiguous,
     Array,
     Known,
@@ -35,6 +36,8 @@ from tests.agreement.intervals import (
 
 Meaning = Callable[..., Known]
 GREATEST = {
+    "fp8e4m3": 448.0,
+    "fp8e5m2": 57344.0,
     "float16": 65504.0,
     "bfloat16": 3.3895e38,
     "float32": 3.4028e38,
@@ -256,10 +259,25 @@ def whole(f: Callable[[Array], Array]) -> Meaning:
     return meaning
 
 
+def in_float32(meaning: Callable[[Known], Known]) -> Callable[[Known], Known]:
+    """Return a function of one tensor, which floats below 32 bits have computed in 32 and
+    rounded."""
+
+    def rounded(a: Known) -> Known:
+        return (
+            cast(meaning(cast(a, "float32")), a.dtype)
+            if a.dtype in SMALL
+            else meaning(a)
+        )
+
+    return rounded
+
+
 def function(f: Callable[[Array], Array], ulps: float, lost: float = 0.0) -> Meaning:
     """Return the meaning of a monotone function of floats that may be off by `ulps` units, and
     by the number `lost` more, where its formula cancels or has no denormals."""
 
+    @in_float32
     def meaning(a: Known) -> Known:
         a = as_float(a)
         low, high = corners(f, a)
@@ -273,6 +291,7 @@ def function(f: Callable[[Array], Array], ulps: float, lost: float = 0.0) -> Mea
 def wave(f: Callable[[Array], Array], ulps: float) -> Meaning:
     """Return the meaning of sin and cos, whose slope is at most 1."""
 
+    @in_float32
     def meaning(a: Known) -> Known:
         a = as_float(a)
         if not a.exact and float(np.nanmax(a.sizes, initial=0.0)) > 1e6:
@@ -296,6 +315,7 @@ def inverted(a: Known) -> Known:
     return divide(one, as_float(a))
 
 
+@in_float32
 def root_inverted(a: Known) -> Known:
     a = as_float(a)
     if ((a.low == 0) & ~np.bool_(a.signed)).any():

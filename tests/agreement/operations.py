@@ -21,6 +21,7 @@ from tests.agreement.intervals import (
     DTYPES,
     FLOATS,
     INTEGERS,
+    TINY,
     Known,
     bits,
     elements,
@@ -35,6 +36,16 @@ Params = dict[str, Any]
 
 def kind(dtype: str) -> str:
     return "bool" if dtype == "bool" else "float" if dtype in BITS else "int"
+
+
+LARGE = {
+    "fp8e4m3": 448.0,
+    "fp8e5m2": 57344.0,
+    "float16": 6e4,
+    "bfloat16": 3e38,
+    "float32": 3e38,
+    "float64": 1.5e308,
+}
 
 
 def edges(dtype: str) -> list[Any]:
@@ -58,12 +69,8 @@ def edges(dtype: str) -> list[Any]:
         ]
         near += [-1, -2, -3, -8, 100, 127, 255, 2**31, 2**53 + 1, bits(dtype) - 1]
         return [n for n in near if least <= n <= greatest]
-    large = {"float16": 6e4, "bfloat16": 3e38, "float32": 3e38, "float64": 1.5e308}[
-        dtype
-    ]
-    tiny = {"float16": 6e-8, "bfloat16": 1e-40, "float32": 1e-45, "float64": 5e-324}[
-        dtype
-    ]
+    large = LARGE[dtype]
+    tiny = TINY.get(dtype, 5e-324)
     ordinary = [0.0, -0.0, 1.0, -1.0, 0.5, -2.5, 3.0, 0.1, 1e-3, -7.0, 100.0, 1e4]
     return [*ordinary, large, -large, tiny, -tiny, 1e30, 1e-30, np.inf, -np.inf, np.nan]
 

@@ -20,7 +20,9 @@ import numpy as np
 from tests.agreement.intervals import (
     BITS,
     DTYPES,
+    FP8,
     INTEGERS,
+    LACKED,
     Ambiguous,
     Array,
     Known,
@@ -28,6 +30,7 @@ from tests.agreement.intervals import (
     known,
     limits,
     stored,
+    to_dtype,
 )
 from tests.agreement.operations import (
     IDIOMS,
@@ -43,6 +46,8 @@ from tests.agreement.operations import (
 
 SIZES = (1, 2, 3, 4, 5, 7, 8, 8, 13, 16, 16, 17, 32, 33, 64, 64, 100, 128)
 """What fills vectors of every width, and what does not."""
+NAMES = {"inf": np.inf, "nan": np.nan, "bfloat16": ml_dtypes.bfloat16, **FP8}
+"""What the data of a program names."""
 MOST = 4096
 """Elements of a tensor."""
 
@@ -69,7 +74,7 @@ class Program:
         from workbench import Context, Tensor, dtypes
 
         env: dict[str, Any] = {"np": np, "Tensor": Tensor, "dtypes": dtypes}
-        env["inf"], env["nan"], env["bfloat16"] = np.inf, np.nan, ml_dtypes.bfloat16
+        env |= NAMES
         env["rng"] = np.random.default_rng(self.seed)
         with Context(DEV=device), np.errstate(all="ignore"):
             exec("\n".join(self.lines), env)
@@ -86,9 +91,7 @@ class Program:
     def wrong(self, actual: Array) -> str:
         """Return what is wrong with an answer, in words; "" if it is right."""
         want = self.want
-        dtype = (
-            "float32" if want.dtype == "bfloat16" else want.dtype
-        )  # as numpy reads it
+        dtype = "float32" if want.dtype in LACKED else want.dtype  # as numpy reads it
         if actual.dtype.name != dtype or actual.shape != want.shape:
             return f"{actual.dtype}{actual.shape}, not {dtype}{want.shape}"
         wrong = np.argwhere(~right(actual, want))
@@ -102,7 +105,7 @@ class Program:
     def claim(self, actual: Array | None) -> str:
         """Return an assertion as code, of numpy's values, that a wrong answer `actual` fails."""
         want = self.want
-        dtype = "float32" if want.dtype == "bfloat16" else want.dtype
+        dtype = "float32" if want.dtype in LACKED else want.dtype
         if actual is None or actual.dtype.name != dtype or actual.shape != want.shape:
             return (
                 f"assert (actual.dtype.name, actual.shape) == ({dtype!r}, {want.shape})"
@@ -126,6 +129,7 @@ class Program:
         body = "\n".join(f"    {line}" for line in self.lines)
         return (
             "import numpy as np\nfrom numpy import inf, nan\nfrom ml_dtypes import bfloat16\n"
+            "from ml_dtypes import float8_e4m3fn as fp8e4m3, float8_e5m2 as fp8e5m2\n"
             "from workbench import Context, Tensor, dtypes\n"
             + ("from workbench import Opt, OptOps\n" if opts else "")
             + ("from tests.agreement.hunt import computed\n" if opts else "")
@@ -221,17 +225,11 @@ def _leaf(
         dtype = dice.choice(DTYPES)
         value = literal(dice, dtype)
         text = f"Tensor.full({shape}, {value!r}, dtype=dtypes.{dtype})"
-        array = np.full(shape, value, stored(dtype))
+        array = np.full(shape, _rounded(value, dtype))
         _add(sample, "full", text, known(array))
     else:
         data = _data(dice, dice.choice(LEAVES), shape)
-        env = {
-            "np": np,
-            "rng": rng,
-            "bfloat16": ml_dtypes.bfloat16,
-            "inf": np.inf,
-            "nan": np.nan,
-        }
+        env = {"np": np, "rng": rng, **NAMES}
         with np.errstate(all="ignore"):
             _add(sample, "data", f"Tensor({data})", known(np.asarray(eval(data, env))))
 
@@ -245,7 +243,7 @@ def _data(dice: Dice, dtype: str, shape: tuple[int, ...]) -> str:
         scale=dice.choice((1, 4, 1000)),
         limits="" if dtype in BITS else "{}, {}".format(*limits(dtype)),
         shape=shape,
-        dtype=dtype if dtype in ("bfloat16", "bool") else f"np.{dtype}",
+        dtype=dtype if dtype in (*LACKED, "bool") else f"np.{dtype}",
     )
 
 
@@ -357,9 +355,20 @@ def _number(dice: Dice, tensor: Known, takes: str) -> tuple[str, Known] | None:
     meets = beside(number, tensor.dtype)
     if meets in INTEGERS and not limits(meets)[0] <= number <= limits(meets)[1]:
         return None
-    value = known(np.asarray(number, stored(meets)))
+    if (
+        meets == "fp8e4m3" and abs(number) > 448
+    ):  # compared as it is, and computed with as 448
+        return None
+    value = known(_rounded(number, meets))
     word = f"({number!r})" if repr(number).startswith("-") else repr(number)
     return (word, value) if kind(meets) in KIND[takes] else None
+
+
+def _rounded(number: bool | int | float, dtype: str) -> Array:
+    """Return a plain number as `dtype`."""
+    if dtype in FP8:
+        number = float(to_dtype(np.float64(number), dtype))
+    return np.asarray(number, stored(dtype))
 
 
 def _broadcast(*shapes: tuple[int, ...]) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
 import pytest
@@ -62,10 +63,9 @@ def test_constants_are_cast_as_arrays_are() -> None:
 
 @pytest.mark.parametrize("device", RUNNABLE)
 def test_every_low_precision_is_a_float32_and_back(device: str) -> None:
-    bits = np.arange(1 << 16).astype(np.uint16)
     cases = []
     for dtype in SMALL:
-        values = bits.view(dtype.numpy)
+        values = every(dtype)
         with np.errstate(all="ignore"):
             wide = values.astype(np.float32)
         cases.append(Case(f"{dtype} widened", lambda t: t.float(), (values,), wide))
@@ -73,6 +73,11 @@ def test_every_low_precision_is_a_float32_and_back(device: str) -> None:
         cases.append(back)
     for case, actual in zip(cases, computed(cases, device), strict=True):
         assert same(actual, case.want).all(), case.name
+
+
+def every(dtype: DType) -> Array:
+    """Return a value for each code of a low-precision type."""
+    return np.arange(1 << dtype.bits).astype(f"u{dtype.itemsize}").view(dtype.numpy)
 
 
 @pytest.mark.parametrize("device", RUNNABLE)
@@ -92,17 +97,19 @@ def test_rounding_to_low_precision_types(device: str) -> None:
 def close_calls(source: DType, result: DType) -> Array:
     """Return random floats of all sizes, the middle of each pair of neighbours in `result`, and
     the floats just beside it."""
-    rng = np.random.default_rng(0)
+    rng, size = (
+        np.random.default_rng(0),
+        count(100_000 if result.bits == 8 else 1_000_000),
+    )
     word = np.uint32 if source.bits == 32 else np.uint64
     limit = int(np.iinfo(word).max)
-    anything = rng.integers(0, limit, count(1_000_000), word).view(source.numpy)
-    sizes = 10.0 ** rng.uniform(-10, 6, count(1_000_000))
+    anything = rng.integers(0, limit, size, word).view(source.numpy)
+    sizes = 10.0 ** rng.uniform(-10, 6, size)
     usual = (rng.standard_normal(sizes.size) * sizes).astype(source.numpy)
-    every = np.arange(1 << 16).astype(np.uint16).view(result.numpy)
     with np.errstate(all="ignore"):
-        every = np.sort(every.astype(np.float64))
-        every = every[np.isfinite(every)]
-        middle = ((every[1:] + every[:-1]) / 2).astype(source.numpy)
+        numbers = np.sort(every(result).astype(np.float64))
+        numbers = numbers[np.isfinite(numbers)]
+        middle = ((numbers[1:] + numbers[:-1]) / 2).astype(source.numpy)
         up, down = (source.numpy.type(end) for end in (np.inf, -np.inf))
         beside = [np.nextafter(middle, up), np.nextafter(middle, down)]
     return np.concatenate([anything, usual, middle, *beside])
@@ -111,31 +118,23 @@ def close_calls(source: DType, result: DType) -> Array:
 @pytest.mark.parametrize("device", RUNNABLE)
 @pytest.mark.parametrize("dtype", SMALL, ids=str)
 def test_arithmetic_rounds_each_result(dtype: DType, device: str) -> None:
-    """Each op computes in float32 and rounds: what numpy's types do, bit for bit."""
+    """Each op computes in float32 and rounds: what numpy's types do, bit for bit, but for those of
+    8 bits, which know no saturation there."""
     values = numbers(dtype)
     a, b = (grid.reshape(-1).copy() for grid in np.meshgrid(values, values))
-    with np.errstate(all="ignore"):
-        cases = [
-            Case("a + b", lambda a, b: a + b, (a, b), a + b),
-            Case("a - b", lambda a, b: a - b, (a, b), a - b),
-            Case("a * b", lambda a, b: a * b, (a, b), a * b),
-            Case("a / b", lambda a, b: a / b, (a, b), a / b),
-            Case("a * b + a", lambda a, b: a * b + a, (a, b), a * b + a),
-            Case("a < b", lambda a, b: a < b, (a, b), a < b),
-            Case("a == b", lambda a, b: a == b, (a, b), a == b),
-            Case("a <= b", lambda a, b: a <= b, (a, b), a <= b),
-            Case("maximum", lambda a, b: a.maximum(b), (a, b), np.maximum(a, b)),
-            Case(
-                "where", lambda a, b: (a < b).where(a, b), (a, b), np.where(a < b, a, b)
-            ),
-            Case("-a", lambda a: -a, (values,), -values),
-            Case("abs", lambda a: a.abs(), (values,), np.abs(values)),
-            Case("sqrt", lambda a: a.sqrt(), (values,), np.sqrt(values)),
-            Case("trunc", lambda a: a.trunc(), (values,), np.trunc(values)),
-            Case(
-                "a / 2**-20", lambda a: a / 2.0**-20, (values,), values / scale(dtype)
-            ),
-        ]
+    cases = []
+    for name, (tensors, arrays, inputs) in arithmetic(dtype, a, b).items():
+        with np.errstate(all="ignore"):
+            if dtype in dtypes.fp8s:
+                wide = arrays(*(x.astype(np.float32) for x in inputs))
+                want = (
+                    wide
+                    if wide.dtype == bool
+                    else converted(wide, dtypes.float32, dtype)
+                )
+            else:
+                want = arrays(*inputs)
+        cases.append(Case(name, tensors, inputs, want))
     for case, actual in zip(cases, computed(cases, device), strict=True):
         want = case.want
         if dtypes.from_numpy(want.dtype).is_float:  # the sign of a zero is free in sums
@@ -145,8 +144,43 @@ def test_arithmetic_rounds_each_result(dtype: DType, device: str) -> None:
         assert right.all(), f"{case.name} on {device}: {wrong}"
 
 
-def scale(dtype: DType) -> Array:
-    return np.array(2.0**-20, dtype.numpy)
+def arithmetic(dtype: DType, a: Array, b: Array) -> dict[str, Any]:
+    """Return operations by name: of tensors, of arrays, and their inputs."""
+    scale = np.array(dtype.const(2.0**-20), dtype.numpy)
+    both, one = (a, b), (numbers(dtype),)
+
+    def rounded(x: Array) -> Array:
+        if dtype not in dtypes.fp8s:
+            return x
+        return converted(x, dtypes.float32, dtype).astype(np.float32)
+
+    same: dict[str, tuple[Callable[..., Any], tuple[Array, ...]]] = {
+        "a + b": (lambda a, b: a + b, both),
+        "a - b": (lambda a, b: a - b, both),
+        "a * b": (lambda a, b: a * b, both),
+        "a / b": (lambda a, b: a / b, both),
+        "a < b": (lambda a, b: a < b, both),
+        "a == b": (lambda a, b: a == b, both),
+        "a <= b": (lambda a, b: a <= b, both),
+        "-a": (lambda a: -a, one),
+    }
+    return {name: (f, f, inputs) for name, (f, inputs) in same.items()} | {
+        "a * b + a": (lambda a, b: a * b + a, lambda a, b: rounded(a * b) + a, both),
+        "maximum": (lambda a, b: a.maximum(b), np.maximum, both),
+        "where": (
+            lambda a, b: (a < b).where(a, b),
+            lambda a, b: np.where(a < b, a, b),
+            both,
+        ),
+        "abs": (lambda a: a.abs(), np.abs, one),
+        "sqrt": (lambda a: a.sqrt(), np.sqrt, one),
+        "trunc": (lambda a: a.trunc(), np.trunc, one),
+        "a / 2**-20": (
+            lambda a: a / 2.0**-20,
+            lambda a: a / scale.astype(a.dtype),
+            one,
+        ),
+    }
 
 
 def test_the_table_finds_what_is_wrong() -> None:

@@ -73,7 +73,13 @@ def test_default_dtypes() -> None:
 
 def test_facts_of_dtypes() -> None:
     # recorded in tinygrad 0.14: bits of the exponent and of the fraction
-    for name, bits in (("half", (5, 10)), ("bfloat16", (8, 7)), ("double", (11, 52))):
+    for name, bits in (
+        ("fp8e4m3", (4, 3)),
+        ("fp8e5m2", (5, 2)),
+        ("half", (5, 10)),
+        ("bfloat16", (8, 7)),
+        ("double", (11, 52)),
+    ):
         assert dtypes.finfo(getattr(dtypes, name)) == bits
     assert dtypes.finfo(dtypes.float32) == (8, 23)
     with pytest.raises(WorkbenchError, match="has no exponent"):

@@ -4,16 +4,16 @@ A dtype knows its kind, its width and how many lanes a value of it has: `float32
 eight lanes of float32. `index` is the type of loop counters and addresses until lowering
 picks a machine width; `void` is the type of statements.
 
-float16 and bfloat16 are what memory holds: an elementwise op on them is computed in float32
-and rounded, and sums are made in float32.
+Low-precision floats (float16, bfloat16, fp8e4m3, fp8e5m2) are what memory holds: an elementwise op
+on them is computed in float32 and rounded, and sums are made in float32. Those of 8 bits are the
+Open Compute Project's; fp8e4m3 has no infinity. Source: Micikevicius et al. 2022, "FP8 formats for
+deep learning".
 """
 
 from __future__ import annotations
 
 import builtins
 import math
-import struct
-from collections.abc import Callable
 from functools import cache
 from typing import Any, Final, Literal
 
@@ -21,6 +21,7 @@ import numpy as np
 
 from workbench.base.context import DEFAULT_FLOAT, DEFAULT_INT
 from workbench.base.errors import DTypeError
+from workbench.base.rounding import FRACTION_BITS, ROUND
 
 Kind = Literal["bool", "int", "uint", "float", "index", "void"]
 Const = bool | int | float
@@ -69,13 +70,13 @@ class DType:
 
     @property
     def is_low_precision(self) -> bool:
-        """Whether it is float16 or bfloat16: arithmetic on it is done in float32."""
+        """Whether it is a float below 32 bits: arithmetic on it is done in float32."""
         return self.kind == "float" and self.bits < 32
 
     @property
     def fraction_bits(self) -> int:
         """The bits after the point of a float's 1.fraction: 2**-fraction_bits is its epsilon."""
-        return _FRACTION_BITS[self.scalar.name]
+        return FRACTION_BITS[self.scalar.name]
 
     @property
     def is_int(self) -> bool:
@@ -89,14 +90,25 @@ class DType:
 
     @property
     def numpy(self) -> np.dtype[np.generic]:
-        """The numpy type that stores this one; index is int64, bfloat16 that of ml_dtypes."""
-        if self.scalar.name == "bfloat16":
-            return _numpy_bfloat16()
-        return np.dtype("int64" if self.kind == "index" else self.scalar.name)
+        """The numpy type that stores this one; index is int64, what numpy lacks of ml_dtypes."""
+        name = self.scalar.name
+        if name in _ML_DTYPES:
+            return _from_ml_dtypes(_ML_DTYPES[name])
+        return np.dtype("int64" if self.kind == "index" else name)
+
+    @property
+    def saturates(self) -> bool:
+        """Whether it is a float without infinity, in which what is too large is the greatest."""
+        return self.scalar.name == "fp8e4m3"
+
+    @property
+    def in_numpy(self) -> bool:
+        """Whether numpy itself has this type, so that others who read arrays know it."""
+        return self.scalar.name not in _ML_DTYPES
 
     @property
     def min(self) -> Const:
-        """The least value; minus infinity for floats."""
+        """The least value; minus infinity for floats, fp8e4m3 too, which holds -448 at least."""
         if self.is_float:
             return -math.inf
         if self.is_bool:
@@ -105,7 +117,7 @@ class DType:
 
     @property
     def max(self) -> Const:
-        """The greatest value; infinity for floats."""
+        """The greatest value; infinity for floats, fp8e4m3 too, which holds 448 at most."""
         if self.is_float:
             return math.inf
         if self.is_bool:
@@ -117,7 +129,7 @@ class DType:
         if self.is_bool:
             return bool(value)
         if self.is_float:
-            return _ROUND[self.scalar.name](value)
+            return ROUND[self.scalar.name](value)
         if isinstance(value, float):
             value = saturate(value, self)
         wrapped = int(value) & ((1 << self.bits) - 1)
@@ -133,57 +145,20 @@ def saturate(value: float, dtype: DType) -> int:
     return max(int(dtype.min), min(int(dtype.max), int(value)))
 
 
-def _packed(value: float, code: str) -> float:
-    """Return `value` rounded to the struct format `code`, to even; too large: infinite."""
-    try:
-        rounded: float = struct.unpack(code, struct.pack(code, value))[0]
-    except OverflowError:
-        return math.copysign(math.inf, value)
-    return rounded
-
-
-def _round_float32(value: Const) -> float:
-    if isinstance(value, int) and value.bit_length() > _DOUBLE_BITS:
-        # Through float64 it would be rounded twice: what float64 lacks leaves a sticky bit.
-        shift = abs(value).bit_length() - _DOUBLE_BITS
-        mantissa = abs(value) >> shift
-        mantissa |= mantissa << shift != abs(value)
-        value = math.copysign(math.ldexp(mantissa, shift), value)
-    return _packed(float(value), "<f")
-
-
-def _round_float16(value: Const) -> float:
-    """Round a float once, and an integer by way of float32, as numpy does."""
-    return _packed(float(value), "<e")
-
-
-def _round_bfloat16(value: Const) -> float:
-    """Round to float32, and that to the upper half of its bits, as ml_dtypes and PyTorch do."""
-    single = _round_float32(value)
-    if math.isnan(single):
-        return single
-    (bits,) = struct.unpack("<I", struct.pack("<f", single))
-    bits += 0x7FFF + (bits >> 16 & 1)
-    rounded: float = struct.unpack("<f", struct.pack("<I", bits & 0xFFFF0000))[0]
-    return rounded
-
-
-_DOUBLE_BITS: Final = 53
-_FRACTION_BITS: Final = {"float16": 10, "bfloat16": 7, "float32": 23, "float64": 52}
-_ROUND: Final[dict[str, Callable[[Const], float]]] = {
-    "float16": _round_float16,
-    "bfloat16": _round_bfloat16,
-    "float32": _round_float32,
-    "float64": float,
+_ML_DTYPES: Final = {
+    "bfloat16": "bfloat16",
+    "fp8e4m3": "float8_e4m3fn",
+    "fp8e5m2": "float8_e5m2",
 }
+"""The types that numpy lacks, by what ml_dtypes calls them."""
 
 
 @cache
-def _numpy_bfloat16() -> np.dtype[np.generic]:
-    # Loaded when a bfloat16 is met: importing the package must stay light.
+def _from_ml_dtypes(name: str) -> np.dtype[np.generic]:
+    # Loaded when such a type is met: importing the package must stay light.
     import ml_dtypes
 
-    numpy_dtype: np.dtype[np.generic] = np.dtype(ml_dtypes.bfloat16)
+    numpy_dtype: np.dtype[np.generic] = np.dtype(getattr(ml_dtypes, name))
     return numpy_dtype
 
 
@@ -219,7 +194,7 @@ def _named(name: str) -> DType:
 class dtypes(metaclass=_Defaults):
     """The element types by name, with the short names people know as aliases.
 
-    `floats`, `ints`, `sints` (signed), `uints` and `all` are those of a kind.
+    `floats`, `fp8s` (of 8 bits), `ints`, `sints` (signed), `uints` and `all` are those of a kind.
     """
 
     bool: Final = DType("bool", "bool", 1)
@@ -231,6 +206,8 @@ class dtypes(metaclass=_Defaults):
     uint16: Final = DType("uint16", "uint", 16)
     uint32: Final = DType("uint32", "uint", 32)
     uint64: Final = DType("uint64", "uint", 64)
+    fp8e4m3: Final = DType("fp8e4m3", "float", 8)
+    fp8e5m2: Final = DType("fp8e5m2", "float", 8)
     float16: Final = DType("float16", "float", 16)
     bfloat16: Final = DType("bfloat16", "float", 16)
     float32: Final = DType("float32", "float", 32)
@@ -245,7 +222,8 @@ class dtypes(metaclass=_Defaults):
     sints: Final = (int8, int16, int32, int64)
     uints: Final = (uint8, uint16, uint32, uint64)
     ints: Final = (*uints, *sints)
-    floats: Final = (float16, bfloat16, float32, float64)
+    fp8s: Final = (fp8e4m3, fp8e5m2)
+    floats: Final = (*fp8s, float16, bfloat16, float32, float64)
     all: Final = (bool, *ints, *floats)
 
     @staticmethod
@@ -257,7 +235,7 @@ class dtypes(metaclass=_Defaults):
     @cache  # numpy works the name out each time
     def from_numpy(dtype: np.dtype[np.generic]) -> DType:
         """Return the dtype of a numpy type; KeyError (with its name) if we have none."""
-        return _BY_NAME[dtype.name]
+        return _BY_NUMPY_NAME[dtype.name]
 
     @staticmethod
     def is_float(dtype: DType) -> builtins.bool:
@@ -323,6 +301,7 @@ class dtypes(metaclass=_Defaults):
 
 
 _BY_NAME: Final = {d.name: d for d in vars(dtypes).values() if isinstance(d, DType)}
+_BY_NUMPY_NAME: Final = {_ML_DTYPES.get(name, name): d for name, d in _BY_NAME.items()}
 
 # Promotion is a walk up one ladder: bool, then integers by width (a signed type one rung wider
 # holds an unsigned one), then floats. Source: JAX's type promotion lattice, without weak types
@@ -331,14 +310,15 @@ _SIGNED: Final = {8: dtypes.int8, 16: dtypes.int16, 32: dtypes.int32, 64: dtypes
 
 
 def promote(a: DType, b: DType) -> DType:
-    """Return the least dtype that holds values of both; int64 with uint64 gives float32."""
+    """Return the least dtype that holds values of both; int64 with uint64 gives float32, an integer
+    with a float that float."""
     if a is b:
         return a
+    if a.is_float and b.is_float and a.bits == b.bits:
+        # the one has the range, the other the precision
+        return dtypes.float16 if a.bits == 8 else dtypes.float32
     if a.is_float or b.is_float:
-        floats = [d for d in (a, b) if d.is_float]
-        if all(d.bits == 16 for d in floats) and len(floats) == 2:
-            return dtypes.float32  # the one has the range, the other the precision
-        return max(floats, key=lambda d: d.bits)
+        return max((d for d in (a, b) if d.is_float), key=lambda d: d.bits)
     if a.is_bool or b.is_bool:
         return b if a.is_bool else a
     if a.kind == b.kind:

@@ -14,7 +14,7 @@ TYPICAL_CACHES: Caches = (("L1", 32 << 10), ("L2", 512 << 10), ("L3", 8 << 20))
 class Target:
     """Capabilities of one device.
 
-    cores: how many run at once. native_low_precision: it computes in float16 and bfloat16.
+    cores: how many run at once. native_low_precision: it computes in floats below 32 bits.
     converts_float16: it loads and stores float16, and converts it from and to float32.
     fmas_in_flight: how many vector multiply-adds a core must start before the first is done so that
     none waits: the cycles of one times the number that start in a cycle.

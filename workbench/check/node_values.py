@@ -73,7 +73,7 @@ class NodeValues(Printed):
 
     @property
     def _is_float(self) -> bool:
-        return self.dtype.startswith(("float", "bfloat"))
+        return dtypes.from_numpy(self.array.dtype).is_float
 
     @property
     def _floats(self) -> Array:

@@ -125,11 +125,13 @@ class Interop(Base):
         """Return the elements for reading, without a copy where this process can read the memory;
         computes them if necessary.
 
-        Dtypes: bytes for bfloat16 and 8-bit floats, which Python's buffers lack.
+        Dtypes: bytes for bfloat16 and floats of 8 bits, which Python's buffers lack.
         """
         array = self._memory_array()
         if array is None:
             array = self.realize()._copied()
+        if not self.dtype.in_numpy:
+            array = array.reshape(array.shape or (1,)).view(np.uint8)
         array.flags.writeable = False
         return memoryview(array)  # type: ignore[arg-type]
 
@@ -146,7 +148,7 @@ class Interop(Base):
 
         Errors: BufferError for memory that is not the processor's, or dtypes that numpy lacks.
         """
-        if self.dtype.numpy.kind not in "bfiu" or self.dtype is dtypes.bfloat16:
+        if not self.dtype.in_numpy:
             raise BufferError(f"numpy, which makes the capsule, has no {self.dtype}")
         if dl_device is not None and (int(dl_device[0]), dl_device[1]) != (_CPU, 0):
             raise BufferError("the memory is the processor's")

@@ -11,7 +11,7 @@ import numpy as np
 
 from workbench.backends.device import Device
 from workbench.base.context import Context
-from workbench.base.dtypes import Const, dtypes
+from workbench.base.dtypes import Const
 from workbench.base.errors import CopyError
 from workbench.base.source import Derivation
 from workbench.execution.realize import realize, schedule, written_through
@@ -177,10 +177,10 @@ class Tensor(
     def numpy(self) -> np.ndarray[Any, Any]:
         """Return the values as a numpy array of the same shape; computes them if necessary.
 
-        Dtypes: bfloat16, which numpy lacks, becomes float32.
+        Dtypes: bfloat16 and floats of 8 bits, which numpy lacks, become float32.
         """
         values = to_numpy(with_computed(self.realize().uop))
-        return values.astype(np.float32) if self.dtype is dtypes.bfloat16 else values
+        return values if self.dtype.in_numpy else values.astype(np.float32)
 
     def __array__(
         self, dtype: Any = None, copy: bool | None = None

@@ -1,4 +1,4 @@
-"""Kernels on float16 and bfloat16, lowered for devices that convert float16 and that do not:
+"""Kernels on low-precision floats, lowered for devices that convert float16 and that do not:
 what is left of the types, and that each rule fires and keeps the value."""
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from workbench.ir.rewriting.rewrite import Rule
 from workbench.ir.verify.verify import verify
 
 F16, BF16, F32 = dtypes.float16, dtypes.bfloat16, dtypes.float32
-SMALL = (F16, BF16)
+SMALL = (F16, BF16, *dtypes.fp8s)
 SOFTWARE = Target("LLVM")
 UNCOMPUTED = (
     Ops.PARAM,
@@ -64,6 +64,7 @@ def padded(dtype: DType) -> UOp:
 
 def samples(dtype: DType) -> dict[str, UOp]:
     other = BF16 if dtype is F16 else F16
+    word = dtypes.int8 if dtype.bits == 8 else dtypes.int16
     return {
         "copied": unary(lambda x: x, dtype, dtype),
         "computed": unary(lambda x: x * x + 1.1, dtype, dtype),
@@ -78,14 +79,10 @@ def samples(dtype: DType) -> dict[str, UOp]:
         "to int": unary(lambda x: x.cast(dtypes.int32), dtype, dtypes.int32),
         "from int": unary(lambda x: x.cast(dtype), dtypes.int32, dtype),
         "to the other": unary(lambda x: x.cast(other), dtype, other),
-        "bits": unary(lambda x: x.bitcast(dtypes.int16), dtype, dtypes.int16),
-        "bits of a sum": unary(
-            lambda x: (x + x).bitcast(dtypes.int16), dtype, dtypes.int16
-        ),
-        "of bits": unary(lambda x: x.bitcast(dtype) + 1.0, dtypes.int16, dtype),
-        "bits of a constant": unary(
-            lambda x: x.like(1.5).bitcast(dtypes.int16), dtype, dtypes.int16
-        ),
+        "bits": unary(lambda x: x.bitcast(word), dtype, word),
+        "bits of a sum": unary(lambda x: (x + x).bitcast(word), dtype, word),
+        "of bits": unary(lambda x: x.bitcast(dtype) + 1.0, word, dtype),
+        "bits of a constant": unary(lambda x: x.like(1.5).bitcast(word), dtype, word),
         "staged": staged(dtype),
         "gated": padded(dtype),
     }

@@ -12,7 +12,7 @@ import numpy as np
 
 from workbench.backends.python.plan import EmulatorStatement
 from workbench.base.errors import WorkbenchError
-from workbench.ir.meaning.casts import bitcast_array, cast_array
+from workbench.ir.meaning.casts import bitcast_array, cast_array, elementwise
 from workbench.ir.node.ops import OPS, REDUCTIONS, Ops
 from workbench.ir.node.uop import UOp
 
@@ -187,7 +187,8 @@ def _elementwise(frame: _Frame, node: UOp) -> Array:
     meaning = _ELEMENTWISE.get(node.op)
     if meaning is None:
         raise WorkbenchError(f"the emulator gives {node.op.name} no value")
-    return meaning(*[frame.values[s] for s in node.src])
+    values = [frame.values[s] for s in node.src]
+    return elementwise(meaning, [s.dtype for s in node.src], node.dtype, values)
 
 
 def _cast(frame: _Frame, node: UOp) -> Array:

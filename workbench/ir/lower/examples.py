@@ -38,7 +38,8 @@ def as_type(op: Ops, value: UOp, dtype: DType) -> UOp:
 
 def memory_of(dtype: DType) -> dict[str, UOp]:
     """Return the examples of the rules that remove a dtype."""
-    bits, g0 = variable(dtypes.uint16, "bits"), axis("g0", 64)
+    word = dtypes.uint8 if dtype.bits == 8 else dtypes.uint16
+    bits, g0 = variable(word, "bits"), axis("g0", 64)
     value = as_type(Ops.BITCAST, bits, dtype)
     place = at(param(0, 64, dtype), g0)
     return {
@@ -58,5 +59,7 @@ LOW_PRECISION_EXAMPLES: dict[str, UOp] = {
     "cast-from-small": as_type(Ops.CAST, h, dtypes.float64),
     "bits-of-bits": as_type(Ops.BITCAST, as_type(Ops.BITCAST, x, dtypes.uint32), dtypes.int32),
     **memory_of(dtypes.bfloat16),
+    **memory_of(dtypes.fp8e4m3),
+    **memory_of(dtypes.fp8e5m2),
     **memory_of(dtypes.float16),
 }  # fmt: skip

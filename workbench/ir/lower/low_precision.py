@@ -1,11 +1,10 @@
-"""Low-precision floats: float16 and bfloat16 are formats of memory; arithmetic is in float32.
+"""Low-precision floats are formats of memory; arithmetic is in float32.
 
 An elementwise op on low-precision floats becomes the op on float32 between casts, and each result
-is rounded as the graph says. No bfloat16 is left then: its bits are the upper half of a
-float32's, so loads and stores move uint16 and the casts are integer arithmetic. float16 goes the
-same way, unless the device converts it in one instruction; then LOAD, STORE, BITCAST and the casts
-from and to float32 are left. No conversion branches or calls a library. Source of the conversions:
-Giesen 2012, "Float->half conversion variants"; rounding to odd is Boldo and Melquiond 2008.
+is rounded as the graph says. No bfloat16 and no float of 8 bits is left then: loads and stores move
+uint16 or uint8, and casts are integer arithmetic (math/storage_formats.py). float16 goes the same
+way, unless the device converts it in one instruction; then LOAD, STORE, BITCAST and the casts from
+and to float32 are left. Source of rounding to odd: Boldo and Melquiond 2008.
 """
 
 from __future__ import annotations
@@ -15,66 +14,29 @@ from collections.abc import Callable
 import numpy as np
 
 from workbench.base.dtypes import DType, dtypes
-from workbench.ir.meaning.casts import bitcast_array
+from workbench.ir.lower.math.storage_formats import (
+    FLOAT16,
+    FP8E4M3,
+    FP8E5M2,
+    round_bfloat16,
+    widen_bfloat16,
+)
+from workbench.ir.meaning.casts import bitcast_array, cast_array
 from workbench.ir.node.ops import CASTS, ELEMENTWISE, Ops
 from workbench.ir.node.uop import UOp
 from workbench.ir.rewriting.patterns import Pat, const, op, var
 from workbench.ir.rewriting.rewrite import Rule, RuleSet
 
-_U16 = dtypes.uint16
 _U32 = dtypes.uint32
 _F32 = dtypes.float32
-# masks of a float32 in a uint32, and the bits of infinity
-_SIGN = 0x80000000
-_MAGNITUDE = 0x7FFFFFFF
-_INFINITY = 0x7F800000
 
 
 def has_low_precision(tree: UOp) -> bool:
-    """Return whether anything in a statement tree is float16 or bfloat16."""
+    """Return whether anything in a statement tree is a low-precision float."""
     return any(n.dtype.is_low_precision for n in tree.toposort())
 
 
-# conversions: float32 values to and from the bits of a low-precision float, in a uint32
-
-
-def widen_bfloat16(bits: UOp) -> UOp:
-    """The bits are the upper half of a float32."""
-    return _shl(bits.cast(_U32), 16).bitcast(_F32)
-
-
-def round_bfloat16(x: UOp) -> UOp:
-    """Add just under half of what is cut off, and one more where the result would be odd: a
-    carry goes on into the exponent, up to infinity. A NaN could carry too, and is set apart."""
-    bits = x.bitcast(_U32)
-    rounded = _shr(bits + 0x7FFF + (_shr(bits, 16) & 1), 16)
-    is_nan = bits.like(_INFINITY) < (bits & _MAGNITUDE)
-    return is_nan.where(_shr(bits, 16) | 0x40, rounded).cast(_U16)
-
-
-def widen_float16(bits: UOp) -> UOp:
-    """Moved to a float32's exponent and fraction, the bits are a value 2**112 times too small; a
-    product corrects that, for subnormals too. Infinity and NaN are selected apart."""
-    bits = bits.cast(_U32)
-    placed = _shl(bits & 0x7FFF, 13)
-    scaled = (placed.bitcast(_F32) * 2.0**112).bitcast(_U32)
-    special = (placed < (0x7C00 << 13)).where(scaled, placed | _INFINITY)
-    return (special | _shl(bits & 0x8000, 16)).bitcast(_F32)
-
-
-def round_float16(x: UOp) -> UOp:
-    """Three ranges, each computed and one selected: normal numbers round as bfloat16 does, with the
-    exponent moved by 112; adding 1/2 to smaller ones makes the sum's rounding that of subnormals;
-    above 65536 there are infinity and NaN."""
-    bits = x.bitcast(_U32)
-    size = bits & _MAGNITUDE
-    normal = _shr(size + (0xFFF - (112 << 23)) + (_shr(size, 13) & 1), 13)
-    half = _bits_of(_F32.const(0.5), _F32, _U32)
-    subnormal = (size.bitcast(_F32) + 0.5).bitcast(_U32) + -half
-    large = (size.like(_INFINITY) < size).where(size.like(0x7E00), size.like(0x7C00))
-    finite = (size < (113 << 23)).where(subnormal, normal)
-    rounded = (size < (143 << 23)).where(finite, large)
-    return (rounded | _shr(bits & _SIGN, 16)).cast(_U16)
+# conversions by way of float32
 
 
 def odd_float32(x: UOp) -> UOp:
@@ -166,8 +128,9 @@ IN_FLOAT32 = RuleSet("in-float32", [
 def as_bits(
     dtype: DType, widened: Callable[[UOp], UOp], rounded: Callable[[UOp], UOp]
 ) -> RuleSet:
-    """Return the rules that remove `dtype`: memory holds uint16, and a value is BITCAST(bits) until
-    the cast, BITCAST or STORE that reads it reads the bits instead."""
+    """Return the rules that remove `dtype`: memory holds an unsigned integer, and a value is
+    BITCAST(bits) until the cast, BITCAST or STORE that reads it reads the bits instead."""
+    word = _WORDS[dtype.bits]
 
     def is_this(n: UOp) -> bool:
         return n.dtype is dtype
@@ -177,20 +140,20 @@ def as_bits(
 
     def load(n: UOp) -> UOp:
         """Load the bits."""
-        place = _of_bits(n.src[0])
-        return UOp(Ops.LOAD, _U16, (place, *n.src[1:]), n.arg).bitcast(dtype)
+        place = _of_bits(n.src[0], word)
+        return UOp(Ops.LOAD, word, (place, *n.src[1:]), n.arg).bitcast(dtype)
 
     def store(n: UOp, t: UOp, x: UOp) -> UOp | None:
         """Store the bits."""
-        bits = x.bitcast(_U16)
+        bits = x.bitcast(word)
         if x.op is Ops.BITCAST:
-            bits = x.src[0].bitcast(_U16)
+            bits = x.src[0].bitcast(word)
         elif x.is_const:
-            bits = UOp.const(_U16, _bits_of(x.arg, dtype, _U16))
-        return UOp(Ops.STORE, n.dtype, (_of_bits(t), bits), n.arg)
+            bits = UOp.const(word, _bits_of(x.arg, dtype, word))
+        return UOp(Ops.STORE, n.dtype, (_of_bits(t, word), bits), n.arg)
 
     def widen(x: UOp) -> UOp:
-        return widened(x.src[0].bitcast(_U16))
+        return widened(x.src[0].bitcast(word))
 
     def narrow(x: UOp) -> UOp:
         return rounded(x).bitcast(dtype)
@@ -212,30 +175,28 @@ def as_bits(
     # fmt: on
 
 
-def _of_bits(node: UOp) -> UOp:
-    """Return an INDEX into the same memory with the dtype uint16."""
+def _of_bits(node: UOp, word: DType) -> UOp:
+    """Return an INDEX into the same memory with an unsigned dtype."""
     src = node.src
     if node.op in (Ops.INDEX, Ops.AFTER):
-        src = (_of_bits(src[0]), *src[1:])
-    return UOp(node.op, _U16, src, node.arg)
+        src = (_of_bits(src[0], word), *src[1:])
+    return UOp(node.op, word, src, node.arg)
 
 
 def _bits_of(value: float, dtype: DType, other: DType) -> int | float | bool:
-    array = np.asarray(value, dtype.numpy)
+    array = np.asarray(value, np.float64 if dtype.is_float else dtype.numpy)
+    if dtype.is_float:
+        array = cast_array(array, dtypes.float64, dtype)
     bits: int | float | bool = bitcast_array(array, dtype, other).item()
     return bits
 
 
-def _shl(x: UOp, amount: int) -> UOp:
-    return x << amount
-
-
-def _shr(x: UOp, amount: int) -> UOp:
-    return x >> amount
-
-
+_WORDS = {8: dtypes.uint8, 16: dtypes.uint16}
+"""The unsigned type of a number of bits."""
 BFLOAT16_BITS = as_bits(dtypes.bfloat16, widen_bfloat16, round_bfloat16)
-FLOAT16_BITS = as_bits(dtypes.float16, widen_float16, round_float16)
-LOW_PRECISION_RULES = IN_FLOAT32 + BFLOAT16_BITS
+FP8E4M3_BITS = as_bits(dtypes.fp8e4m3, FP8E4M3.widen, FP8E4M3.round)
+FP8E5M2_BITS = as_bits(dtypes.fp8e5m2, FP8E5M2.widen, FP8E5M2.round)
+FLOAT16_BITS = as_bits(dtypes.float16, FLOAT16.widen, FLOAT16.round)
+LOW_PRECISION_RULES = IN_FLOAT32 + BFLOAT16_BITS + FP8E4M3_BITS + FP8E5M2_BITS
 """For a device that converts float16 itself."""
 ALL_LOW_PRECISION_RULES = LOW_PRECISION_RULES + FLOAT16_BITS

@@ -31,14 +31,14 @@ STATEMENT_TREE = Pass(
 )
 LOW_PRECISION = Pass(
     "low-precision",
-    "Low-precision floats are only loaded, stored and converted; bfloat16 is uint16; float32 is"
-    " computed with.",
+    "Low-precision floats are only loaded, stored and converted; bfloat16 is uint16, those of 8"
+    " bits are uint8; float32 is computed with.",
     LOW_PRECISION_RULES,
 )
 NO_LOW_PRECISION = Pass(
     "low-precision",
-    "Low-precision floats are uint16 in memory, converted by integer arithmetic; float32 is"
-    " computed with.",
+    "Low-precision floats are uint16 or uint8 in memory, converted by integer arithmetic; float32"
+    " is computed with.",
     ALL_LOW_PRECISION_RULES,
 )
 DECOMPOSED = Pass(

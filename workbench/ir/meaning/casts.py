@@ -1,17 +1,19 @@
 """What CAST and BITCAST mean, on numpy arrays: one decision for all levels and devices.
 
 Float to integer truncates and saturates and NaN gives 0; integers wrap; bool is "not 0".
-To a float it rounds to the nearest, the even one of two, and what is too large is infinite;
-float64 to float16 rounds once, integers to float16 and all else to bfloat16 by way of float32.
+To a float it rounds to the nearest, the even one of two, and what is too large is infinite, in
+fp8e4m3, which has no infinity, 448. float64 to float16 rounds once, integers to float16 and all
+else to bfloat16 and to floats of 8 bits by way of float32.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from workbench.base.dtypes import DType
+from workbench.base.dtypes import DType, dtypes
 
 Array = Any  # numpy arrays and numpy scalars of any dtype
 
@@ -26,12 +28,40 @@ def cast_array(a: Array, src: DType, dst: DType) -> Array:
             # them.
             small = np.asarray(a).dtype.itemsize < 4
             return _saturate(a.astype(np.float32) if small else a, dst)
+        if dst in dtypes.fp8s and src is not dst:
+            return _to_fp8(np.asarray(a).astype(np.float32), dst)
         return np.asarray(a).astype(dst.numpy, copy=False)
 
 
 def bitcast_array(a: Array, src: DType, dst: DType) -> Array:
     """Return the same bits as values of `dst`, which is as wide as `src`."""
     return np.ascontiguousarray(a, src.numpy).view(dst.numpy).reshape(np.shape(a))
+
+
+def elementwise(
+    meaning: Callable[..., Array],
+    sources: Sequence[DType],
+    dtype: DType,
+    values: Sequence[Array],
+) -> Array:
+    """Return `meaning` of values of `sources`, which gives `dtype`. Floats of 8 bits are computed
+    in float32 and converted: ml_dtypes' arithmetic knows no saturation."""
+    if not any(s in dtypes.fp8s for s in sources):
+        return meaning(*values)
+    wide = [
+        v.astype(np.float32) if s in dtypes.fp8s else v
+        for s, v in zip(sources, values, strict=True)
+    ]
+    result = meaning(*wide)
+    return cast_array(result, dtypes.float32, dtype) if dtype in dtypes.fp8s else result
+
+
+def _to_fp8(single: Array, dtype: DType) -> Array:
+    """Saturate and round a float32; a NaN has all bits of the fraction, as in PyTorch."""
+    if dtype.saturates:
+        return np.clip(single, -448.0, 448.0).astype(dtype.numpy)
+    bits = np.asarray(single.astype(dtype.numpy)).view(np.uint8)
+    return (bits | np.isnan(single)).view(dtype.numpy)
 
 
 def _saturate(a: Array, dst: DType) -> Array:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from workbench.base.dtypes import DType, dtypes
+from workbench.ir.meaning.casts import cast_array
 
 Array = np.ndarray[Any, Any]
 STEPS = 1 << 16
@@ -27,11 +28,15 @@ def tolerance(dtype: DType, steps: int = STEPS) -> float:
 
 def units(dtype: DType, steps: int = STEPS) -> float:
     """Return the tolerance of a float dtype in its units in the last place: at least 16, which
-    stands for whole numbers too."""
+    stands for whole numbers too, but not above half of a value."""
     if not dtype.is_float:
         return 16.0
+    most = 2.0 ** (
+        dtype.fraction_bits - 1
+    )  # half of the value, with few bits of a fraction
     unit, float32_unit = 2.0**-dtype.fraction_bits, 2.0**-dtypes.float32.fraction_bits
-    return 16 + 4 * math.sqrt(steps) * min(1.0, float32_unit / unit)
+    lost = 16 + 4 * math.sqrt(steps) * min(1.0, float32_unit / unit)
+    return min(most, lost)
 
 
 def errors(actual: Array, expected: Array) -> Array:
@@ -41,7 +46,8 @@ def errors(actual: Array, expected: Array) -> Array:
         return np.asarray(actual != expected, np.float64)
     with np.errstate(all="ignore"):
         difference = np.abs(actual.astype(np.float64) - expected)
-        same = actual == expected.astype(actual.dtype)
+        kind = dtypes.from_numpy(actual.dtype)
+        same = actual == cast_array(expected, dtypes.from_numpy(expected.dtype), kind)
         same |= np.isnan(actual) & np.isnan(expected)
         is_number = np.isfinite(difference)
     return np.where(is_number, difference, np.where(same, 0.0, np.inf))

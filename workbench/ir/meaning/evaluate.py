@@ -12,8 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from workbench.base.dtypes import DType
+from workbench.base.dtypes import DType, dtypes
 from workbench.base.errors import VerifyError
+from workbench.ir.meaning import casts
 from workbench.ir.meaning.casts import bitcast_array, cast_array
 from workbench.ir.node.ops import OPS, REDUCTIONS, Ops
 from workbench.ir.node.uop import UOp
@@ -37,19 +38,28 @@ def elementwise(node: UOp, values: Sequence[Array], widen: bool) -> Array:
         return _cast(node, values[0], widen)
     if node.op is Ops.BITCAST:
         source = node.src[0].dtype
-        bits = values[0].astype(source.numpy, copy=False)
+        own = dtypes.from_numpy(values[0].dtype)
+        bits = cast_array(values[0], own, source)
         exact: Array = bitcast_array(bits, source, node.dtype)
         return exact.astype(array_dtype(node.dtype, widen), copy=False)
     meaning = OPS[node.op].python
     if meaning is None:
         raise VerifyError(f"{node.op.name} has no meaning by elements")
-    return np.asarray(meaning(*values))
+    if widen:
+        return _in_range(np.asarray(meaning(*values)), node.dtype)
+    sources = [s.dtype for s in node.src]
+    return np.asarray(casts.elementwise(meaning, sources, node.dtype, values))
 
 
 def _cast(node: UOp, value: Array, widen: bool) -> Array:
     if widen and node.dtype.is_float:
-        return value.astype(np.float64)
+        return _in_range(value.astype(np.float64), node.dtype)
     return np.asarray(cast_array(value, node.src[0].dtype, node.dtype))
+
+
+def _in_range(value: Array, dtype: DType) -> Array:
+    """Saturate a value that was computed in float64, if `dtype` does."""
+    return value.clip(-448.0, 448.0) if dtype.saturates else value
 
 
 def reduce(

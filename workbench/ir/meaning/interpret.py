@@ -11,7 +11,9 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
+from workbench.base.dtypes import dtypes
 from workbench.base.errors import VerifyError
+from workbench.ir.meaning.casts import cast_array
 from workbench.ir.meaning.evaluate import (
     Array,
     array_dtype,
@@ -54,7 +56,8 @@ def _tensor_value(
     if node.op is Ops.BUFFER:
         return _buffer_value(node, buffers, widen)
     if node.op is Ops.IOTA:
-        return np.arange(node.arg).astype(array_dtype(node.dtype, widen))
+        numbers = cast_array(np.arange(node.arg), dtypes.int64, node.dtype)
+        return np.asarray(numbers, array_dtype(node.dtype, widen))
     sources = [values[s] for s in node.src]
     if node.op in ELEMENTWISE:
         return elementwise(node, sources, widen)

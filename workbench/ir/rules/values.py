@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from workbench.ir.meaning.casts import elementwise
 from workbench.ir.node.ops import ELEMENTWISE, OPS, Ops
 from workbench.ir.node.uop import UOp
 from workbench.ir.rewriting.patterns import Pat, const, literal, op, var
@@ -29,7 +30,8 @@ def fold(n: UOp) -> UOp | None:
     meaning = OPS[n.op].python
     assert meaning is not None
     values = [np.asarray(s.arg, s.dtype.numpy) for s in n.src]
-    return n.like(meaning(*values).item())
+    sources = [s.dtype for s in n.src]
+    return n.like(elementwise(meaning, sources, n.dtype, values).item())
 
 
 def fold_cast(n: UOp, c: UOp) -> UOp:

@@ -76,11 +76,12 @@ def safe_save(
 
 
 def _array(tensor: Tensor) -> np.ndarray[Any, Any]:
-    """Return the values, contiguous; bfloat16 stays itself."""
-    if tensor.dtype is dtypes.bfloat16:
-        bits = tensor.realize().bitcast(dtypes.uint16).numpy()
-        return np.asarray(bits, order="C").view(dtypes.bfloat16.numpy)
-    return np.asarray(tensor.numpy(), order="C")
+    """Return the values, contiguous; what numpy lacks stays itself."""
+    if tensor.dtype.in_numpy:
+        return np.asarray(tensor.numpy(), order="C")
+    word = dtypes.uint8 if tensor.dtype.itemsize == 1 else dtypes.uint16
+    bits = tensor.realize().bitcast(word).numpy()
+    return np.asarray(bits, order="C").view(tensor.dtype.numpy)
 
 
 def _verified(fn: Source) -> tuple[Bytes, int, dict[str, Any]]:
@@ -138,6 +139,8 @@ _DTYPES: dict[str, DType] = {
     "U16": dtypes.uint16,
     "U32": dtypes.uint32,
     "U64": dtypes.uint64,
+    "F8_E4M3": dtypes.fp8e4m3,
+    "F8_E5M2": dtypes.fp8e5m2,
     "F16": dtypes.float16,
     "BF16": dtypes.bfloat16,
     "F32": dtypes.float32,

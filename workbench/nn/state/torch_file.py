@@ -214,5 +214,5 @@ _TORCH_DTYPES = {
     name: dtype
     for name, dtype in vars(dtypes).items()
     if isinstance(dtype, DType) and dtype.kind not in ("index", "void")
-}
-"""PyTorch calls its element types as we do."""
+} | {"float8_e4m3fn": dtypes.fp8e4m3, "float8_e5m2": dtypes.fp8e5m2}
+"""PyTorch calls its element types as we do, but for floats of 8 bits."""

@@ -61,8 +61,7 @@ class Closeness(Base):
         limit = theirs.abs() * relative + absolute
         near = (mine - theirs).abs().le(limit)
         if mine.dtype.is_float:
-            finite = theirs.abs().lt(float("inf")) & mine.abs().lt(float("inf"))
-            near = near & finite
+            near = near & theirs.isfinite() & mine.isfinite()
             if nan_is_close:
                 close = close | (mine.isnan() & theirs.isnan())
         return close | near

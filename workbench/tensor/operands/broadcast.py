@@ -62,8 +62,8 @@ def weak_dtype(dtype: DType, alone: DType) -> DType:
 
 
 def wide_dtype(dtype: DType) -> DType:
-    """Return the dtype that formulas and sums of `dtype` are computed in: float32 for float16 and
-    bfloat16, else `dtype`."""
+    """Return the dtype that formulas and sums of `dtype` are computed in: float32 for floats below
+    32 bits, else `dtype`."""
     return dtypes.float32 if dtype.is_low_precision else dtype
 
 

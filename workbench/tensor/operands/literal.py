@@ -15,6 +15,7 @@ import numpy as np
 from workbench.backends.native.host_memory import data_memory
 from workbench.base.dtypes import Const, DType, dtypes
 from workbench.execution.buffers import host_buffer
+from workbench.ir.meaning.casts import cast_array
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.shapes import Shape
 from workbench.ir.node.uop import UOp
@@ -79,7 +80,7 @@ def _from_array(array: np.ndarray[Any, Any], device: str, dtype: DType | None) -
     on_host = not (own.is_float and dtype.is_int)
     if on_host and own is not dtype:
         with np.errstate(over="ignore"):
-            array = array.astype(dtype.numpy)
+            array = np.asarray(cast_array(array, own, dtype))
     if array.shape == ():
         return UOp.const(dtype, array.item())
     return cast_to(_on_device(array, device), dtype)

@@ -34,8 +34,8 @@ class Reduce(Base):
     ) -> Self:
         """Return the sum over `axis`; 0 over no elements.
 
-        Dtypes: bool and integers below 32 bits are summed in 32 bits, and so is the result; float16
-        and bfloat16 are summed in float32; with `dtype` the values are cast before, and the result
+        Dtypes: bool and integers below 32 bits are summed in 32 bits, and so is the result; floats
+        below 32 bits are summed in float32; with `dtype` the values are cast before, and the result
         has it.
         """
         return self._accumulate(Ops.ADD, axis, keepdim, dtype, 0)
@@ -163,7 +163,7 @@ def sum_dtype(dtype: DType) -> DType:
 
 def combined(op: Ops, value: UOp, axes: tuple[int, ...]) -> UOp:
     """Return `value` combined over `axes`, which keep size 1; all reductions are built here.
-    float16 and bfloat16 are combined in float32, and the result is cast back."""
+    Low-precision floats are combined in float32, and the result is cast back."""
     wide = cast_to(value, wide_dtype(value.dtype))
     return cast_to(construct.reduce_axis(wide, axes, op), value.dtype)
 
