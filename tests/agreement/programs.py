@@ -368,7 +368,8 @@ def _rounded(number: bool | int | float, dtype: str) -> Array:
     """Return a plain number as `dtype`."""
     if dtype in FP8:
         number = float(to_dtype(np.float64(number), dtype))
-    return np.asarray(number, stored(dtype))
+    with np.errstate(over="ignore"):
+        return np.asarray(number, stored(dtype))
 
 
 def _broadcast(*shapes: tuple[int, ...]) -> bool:

@@ -417,7 +417,7 @@ def test_it_dies_with_its_parent_and_imports_nothing_of_it(tmp_path: Any) -> Non
 def test_data_comes_as_it_was_sent(worker: Worker) -> None:
     from workbench.tensor.tensor import Tensor
 
-    for dtype in ("float16", "bfloat16", "int8", "bool", "float64"):
+    for dtype in ("fp8e4m3", "float16", "bfloat16", "int8", "bool", "float64"):
         values = Tensor(np.arange(24) % 2, device="LLVM").cast(dtype)
         values = values.contiguous().realize()
         kernel = explore(values + values).kernels[0]

@@ -60,8 +60,8 @@ def _round_fp8e5m2(value: float) -> float:
 
 
 def _nearest(value: float, fraction_bits: int, least_exponent: int) -> float:
-    """Return the nearest multiple of the last place that `value` has in a float with so many bits
-    after the point, of two the even one."""
+    """Return the nearest multiple of the last place that `value` has in a float of `fraction_bits`,
+    of two the even one."""
     if not math.isfinite(value):
         return value
     exponent = max(math.frexp(value)[1] - 1, least_exponent)

@@ -25,7 +25,8 @@ from workbench.nn.state import (
     safe_save,
 )
 
-NAMES = "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 bfloat16 float32 float64"
+NAMES = "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 fp8e4m3 fp8e5m2"
+NAMES += " float16 bfloat16 float32 float64"
 
 
 @pytest.fixture
