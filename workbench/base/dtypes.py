@@ -14,14 +14,15 @@ from __future__ import annotations
 
 import builtins
 import math
+import struct
+from collections.abc import Callable
 from functools import cache
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, NamedTuple
 
 import numpy as np
 
 from workbench.base.context import DEFAULT_FLOAT, DEFAULT_INT
 from workbench.base.errors import DTypeError
-from workbench.base.rounding import FRACTION_BITS, ROUND
 
 Kind = Literal["bool", "int", "uint", "float", "index", "void"]
 Const = bool | int | float
@@ -76,7 +77,7 @@ class DType:
     @property
     def fraction_bits(self) -> int:
         """The bits after the point of a float's 1.fraction: 2**-fraction_bits is its epsilon."""
-        return FRACTION_BITS[self.scalar.name]
+        return _FRACTION_BITS[self.scalar.name]
 
     @property
     def is_int(self) -> bool:
@@ -129,7 +130,7 @@ class DType:
         if self.is_bool:
             return bool(value)
         if self.is_float:
-            return ROUND[self.scalar.name](value)
+            return _ROUND[self.scalar.name](value)
         if isinstance(value, float):
             value = saturate(value, self)
         wrapped = int(value) & ((1 << self.bits) - 1)
@@ -145,6 +146,68 @@ def saturate(value: float, dtype: DType) -> int:
     return max(int(dtype.min), min(int(dtype.max), int(value)))
 
 
+def _packed(value: float, code: str) -> float:
+    """Return `value` rounded to the struct format `code`, to even; too large: infinite."""
+    try:
+        rounded: float = struct.unpack(code, struct.pack(code, value))[0]
+    except OverflowError:
+        return math.copysign(math.inf, value)
+    return rounded
+
+
+def _round_float32(value: Const) -> float:
+    if isinstance(value, int) and value.bit_length() > _DOUBLE_BITS:
+        # Through float64 it would be rounded twice: what float64 lacks leaves a sticky bit.
+        shift = abs(value).bit_length() - _DOUBLE_BITS
+        mantissa = abs(value) >> shift
+        mantissa |= mantissa << shift != abs(value)
+        value = math.copysign(math.ldexp(mantissa, shift), value)
+    return _packed(float(value), "<f")
+
+
+def _round_float16(value: Const) -> float:
+    """Round a float once, and an integer by way of float32, as numpy does."""
+    return _packed(float(value), "<e")
+
+
+class _Format(NamedTuple):
+    """The layout of a float that Python cannot pack; `large` is what is above the greatest."""
+
+    fraction_bits: int
+    least_exponent: int
+    greatest: float
+    large: float = math.inf
+
+    def round(self, value: Const) -> float:
+        """Round to float32, and that to the nearest value, the even one of two, as PyTorch does."""
+        single = _round_float32(value)
+        if math.isfinite(single):
+            exponent = max(math.frexp(single)[1] - 1, self.least_exponent)
+            place = math.ldexp(1.0, exponent - self.fraction_bits)
+            single = math.copysign(round(single / place) * place, single)
+        is_large = abs(single) > self.greatest
+        return math.copysign(self.large, single) if is_large else single
+
+
+_DOUBLE_BITS: Final = 53
+_FRACTION_BITS: Final = {
+    "fp8e4m3": 3,
+    "fp8e5m2": 2,
+    "float16": 10,
+    "bfloat16": 7,
+    "float32": 23,
+    "float64": 52,
+}
+# PyTorch's answers above the greatest number. In tinygrad 0.14 the infinite is NaN in fp8e4m3, and
+# what is too large but finite 57344 in fp8e5m2.
+_ROUND: Final[dict[str, Callable[[Const], float]]] = {
+    "fp8e4m3": _Format(3, -6, 448.0, large=448.0).round,
+    "fp8e5m2": _Format(2, -14, 57344.0).round,
+    "float16": _round_float16,
+    "bfloat16": _Format(7, -126, (2.0 - 2.0**-7) * 2.0**127).round,
+    "float32": _round_float32,
+    "float64": float,
+}
 _ML_DTYPES: Final = {
     "bfloat16": "bfloat16",
     "fp8e4m3": "float8_e4m3fn",
