@@ -79,6 +79,7 @@ _HOME = {
 
 
 provide("search", lambda: import_module("workbench.search.realization").best)
+provide("sandbox", lambda: import_module("workbench.worker.sandbox").sandboxed)
 
 __all__ = ["Context", "dtypes", "nn", *_HOME]
 

@@ -6,7 +6,7 @@ Tensor --schedule--> items --Kernel + opts--> lower --> render --> load --> run
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any, TypeVar
@@ -28,6 +28,7 @@ from workbench.ir.lower.lower import (
     STATEMENT_TREE,
     levels,
 )
+from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 from workbench.ir.opt.apply import apply_opt
 from workbench.ir.opt.heuristic.default_opts import heuristic
@@ -190,7 +191,9 @@ def _rendered(
         if reached.source is None:
             reached = replace(reached, source=_source(info, reached, language))
         if last == len(STAGES) - 1:
-            load = Pass("load", "The source as machine code, loaded.", info.load)
+            load = Pass(
+                "load", "The source as machine code, loaded.", _loader(info, reached)
+            )
             source = reached.source
             program = _staged("load", reached.lowered, lambda: load(source))
             reached = replace(reached, program=program)
@@ -208,6 +211,37 @@ def _rendered(
     return reached
 
 
+def _loader(info: DeviceInfo, reached: Stages) -> Callable[[Source], Any]:
+    """Return what loads a source on a device. Text that a user wrote may do anything: it runs in a
+    process of its own."""
+    kernel = reached.kernel
+    if kernel.code is None:
+        return info.load
+    if kernel.code.is_foreign:
+        raise DeviceError(
+            f"the kernel {kernel.arg.name} is not run",
+            f"its {kernel.code.language} came with a file, and somebody else may have written it",
+            "read it, and give it to Tensor.custom_kernel",
+        )
+    return lambda source: call("sandbox", kernel, info, source)
+
+
+def _handwritten(info: DeviceInfo, kernel: UOp, language: Language | None) -> Source:
+    """Return the source of a kernel whose text a user wrote. Errors: DeviceError for a device of
+    another language."""
+    reading, text = language or info.language, kernel.code
+    assert text is not None
+    writer = Device.for_language(text.language)
+    if writer is None or reading is None or reading.name != text.language:
+        other = "its statements" if reading is None else reading.name
+        raise DeviceError(
+            f"the kernel {kernel.arg.name} is written in {text.language}",
+            f"{info.name} runs {other}, and nothing translates it",
+            f'.to("{writer.name}") for its tensors' if writer else "",
+        )
+    return writer.framed(kernel)
+
+
 def _source(info: DeviceInfo, reached: Stages, language: Language | None) -> Source:
     tree, lowered, linear = reached.tree, reached.lowered, reached.linear
     if rules_off():
@@ -218,6 +252,11 @@ def _source(info: DeviceInfo, reached: Stages, language: Language | None) -> Sou
     doc = "The program as source text."
 
     def write(state: tuple[UOp, ...]) -> Source:
+        if reached.kernel.code is not None:
+            source = _handwritten(info, reached.kernel, language)
+            stores = [n for n, node in enumerate(state) if node.op is Ops.STORE]
+            count = source.text.count("\n") + 1
+            return replace(source, lines=(tuple(stores),) * count)
         if language is None or language is info.language:
             return info.render(lowered, state, tree)
         return info.render_as(language, lowered, state, tree)

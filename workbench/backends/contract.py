@@ -12,6 +12,7 @@ from typing import Protocol
 
 from workbench.backends.buffer import Buffer
 from workbench.backends.memory import Memory
+from workbench.backends.program.handwritten import Declaration
 from workbench.backends.program.language import Language
 from workbench.backends.program.source import Source
 from workbench.base.errors import DeviceError
@@ -22,7 +23,8 @@ from workbench.ir.node.uop import UOp
 
 class Launch(Protocol):
     """A kernel and its memory: call it to run. Where the device has a clock of its own it also has
-    `timed() -> float`: it runs, and returns the seconds by that clock."""
+    `timed() -> float`: it runs, and returns the seconds by that clock; where it runs in another
+    process, `mean_s(batch) -> float`, the seconds of one of a batch of runs."""
 
     def __call__(self, wait: bool = True) -> None:
         """Run, and return when it is done. Without `wait` a device that queues may return before:
@@ -72,6 +74,8 @@ class DeviceInfo(ABC):
     can_abort: bool = True
     """Whether a wrong kernel may end the process: what somebody edited runs in one of its own. A
     device that only this process has runs here in any case."""
+    takes_text: bool = False
+    """Whether a kernel may be text that a user wrote in its language."""
     renders_anywhere: bool = False
     """Whether its Target, and so its source, is available where it cannot run."""
 
@@ -125,6 +129,15 @@ class DeviceInfo(ABC):
         what = f"{self.name} writes no {language.name}"
         names = " or ".join(each.name for each in self.languages)
         raise DeviceError(what, "it is none of its languages", names)
+
+    def declaration(self, text: str) -> Declaration:
+        """Return what the function of a text that a user wrote takes, on a device that
+        `takes_text`. Errors: ParseError."""
+        raise NotImplementedError
+
+    def framed(self, kernel: UOp) -> Source:
+        """Return the Source of a kernel (a CODE) that a user wrote, on such a device."""
+        raise NotImplementedError
 
     def synchronize(self) -> None:  # noqa: B027  most devices do not queue
         """Wait until all launches are done."""

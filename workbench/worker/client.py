@@ -119,6 +119,12 @@ class Worker:
             oldest, _ = process.data_bytes.popitem(last=False)
             process.send({"do": "drop", "key": oldest})
 
+    def drop(self, key: str) -> None:
+        """Let the worker forget the data `key`."""
+        process = self._process
+        if process is not None and process.data_bytes.pop(key, None) is not None:
+            process.send({"do": "drop", "key": key})
+
     def ask(
         self, task: Row, progress: Progress | None = None, quiet_s: float = QUIET_S
     ) -> Row:
@@ -197,7 +203,11 @@ class Worker:
                 deadline = time.monotonic() + quiet  # `progress` may take long
             elif message["kind"] == "done":
                 answer: Row = message["value"]
-                return answer
+                return (
+                    {**answer, "blobs": message["blobs"]}
+                    if message.get("blobs")
+                    else answer
+                )
             elif message["kind"] == "stopped":
                 raise TaskStopped()
             elif message["kind"] == "error":
@@ -283,7 +293,8 @@ class _Process:
         assert stream is not None
         try:
             while True:
-                self.messages.put(protocol.receive(stream)[0])
+                head, blobs = protocol.receive(stream)
+                self.messages.put({**head, "blobs": blobs})
         except (EOFError, OSError, ValueError, KeyError):
             self.messages.put({"kind": "ended"})
 

@@ -13,9 +13,14 @@ import queue
 import signal
 import sys
 import time
+from collections.abc import Sequence
 from threading import Thread
 from typing import IO, Any
 
+from workbench.backends.contract import DeviceInfo, Program
+from workbench.backends.program.source import Source
+from workbench.ir.node.uop import UOp
+from workbench.provided import provide
 from workbench.worker import protocol
 from workbench.worker.candidate import error_row
 from workbench.worker.server import StopRequest, WorkerServer
@@ -61,10 +66,12 @@ class Connection:
             self._reported, self._text = time.monotonic(), progress["text"]
             self.answer("progress", progress)
 
-    def answer(self, kind: str, value: Any) -> None:
+    def answer(
+        self, kind: str, value: Any, blobs: Sequence[protocol.Blob] = ()
+    ) -> None:
         """Send a message about the current task."""
         message = {"task": self._task, "kind": kind, "value": value}
-        protocol.send(self._outgoing, message)
+        protocol.send(self._outgoing, message, blobs)
 
 
 def main(nice: int) -> None:
@@ -76,6 +83,7 @@ def main(nice: int) -> None:
     os.dup2(2, 1)
     if hasattr(os, "nice"):
         os.nice(nice)
+    provide("sandbox", lambda: _load)  # this process is the sandbox
     line = Connection(os.fdopen(os.dup(0), "rb"), outgoing)
     server = WorkerServer(line.report, line.is_stopped)
     while True:
@@ -88,6 +96,10 @@ def main(nice: int) -> None:
             _do(server, line, head)
 
 
+def _load(kernel: UOp, device: DeviceInfo, source: Source) -> Program:
+    return device.load(source)
+
+
 def _do(server: WorkerServer, line: Connection, head: dict[str, Any]) -> None:
     tasks = {
         "measure": server.measure,
@@ -95,9 +107,11 @@ def _do(server: WorkerServer, line: Connection, head: dict[str, Any]) -> None:
         "compile": server.compile,
         "passes": server.passes,
         "benchmark": server.benchmark,
+        "run": server.run,
     }
     try:
-        line.answer("done", tasks[head["do"]](head))
+        value = tasks[head["do"]](head)
+        line.answer("done", value, value.pop("blobs", ()))
     except StopRequest:
         line.answer("stopped", None)
     except Exception as error:

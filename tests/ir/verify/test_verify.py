@@ -33,6 +33,7 @@ from workbench.ir.node.axis import AxisType
 from workbench.ir.node.exact_range import exact_range
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import KernelInfo, Storage, UOp, gated, invalid
+from workbench.ir.node.views import WrittenCode
 from workbench.ir.text.printer import to_text
 from workbench.ir.verify.linear import _ORDER_RULES
 from workbench.ir.verify.verify import LEVELS, verify
@@ -206,6 +207,14 @@ KERNEL: dict[str, list[Callable[[], UOp]]] = {
         lambda: sink(reduced(Ops.XOR, x, r0), order="g0 r0"),
         lambda: sink(reduced(Ops.ADD, x, r0, r0), order="g0 r0"),
         lambda: sink(bad(Ops.REDUCE, F, x, r0 + 1, arg=Ops.ADD), order="g0 r0"),
+    ],
+    "code": [
+        lambda: sink(UOp(Ops.CODE, F, (param(1, 4),), ("C", "f"))),
+        lambda: sink(UOp(Ops.CODE, F, (x,), WrittenCode("C", "f"))),
+        lambda: sink(UOp(Ops.CODE, F, (param(1, 4),), WrittenCode("C", "f", (1,)))),
+        lambda: sink(
+            UOp(Ops.CODE, F, (param(1, 4), param(2, 5)), WrittenCode("C", "f", (0,)))
+        ),
     ],
     "stage": [
         lambda: sink(at(bad(Ops.STAGE, F, x, g0, arg=("s",)), g0)),

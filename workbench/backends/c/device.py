@@ -13,6 +13,7 @@ from workbench.backends.native.processor import (
     compiled_target,
     processor_target,
 )
+from workbench.backends.program.handwritten import Declaration
 from workbench.backends.program.language import Language
 from workbench.backends.program.source import Source
 from workbench.base.errors import DeviceError
@@ -30,6 +31,7 @@ class CDevice(Processor):
     aliases = ("CLANG", "GCC")
     rank = 20
     renders_anywhere = True
+    takes_text = True
     language = Language(
         "C",
         "C, in which every kernel can be read",
@@ -64,6 +66,16 @@ class CDevice(Processor):
             from workbench.backends.c.render import render
 
         return render(block, linear, self.target, tree)
+
+    def declaration(self, text: str) -> Declaration:
+        from workbench.backends.c.handwritten import declaration
+
+        return declaration(text)
+
+    def framed(self, kernel: UOp) -> Source:
+        from workbench.backends.c.handwritten import framed
+
+        return framed(kernel)
 
     def load(self, source: Source) -> Program:
         with no_fork:

@@ -42,6 +42,11 @@ def interpret_kernel(
     Elements that the kernel does not write keep their input; `arrays` are not changed.
     Errors: VerifyError naming an index that is out of range, or an array that does not fit.
     """
+    if sink.code is not None:
+        raise VerifyError(
+            f"the reference interpreter cannot run the kernel {sink.arg.name}",
+            f"it is written in {sink.code.language}: nothing else says what it computes",
+        )
     nodes = sink.toposort()
     ends = [n for n in nodes if n.op is Ops.END]
     inputs = {n.slot: _memory(n, arrays, widen) for n in nodes if n.op is Ops.PARAM}

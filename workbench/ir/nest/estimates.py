@@ -67,6 +67,9 @@ def estimate(kernel: UOp) -> Estimates:
 
 def _bytes(kernel: UOp) -> int:
     nodes = kernel.toposort()
+    if kernel.code is not None:  # as if its text touched each element once
+        params = [n for n in nodes if n.op is Ops.PARAM]
+        return sum(p.length * p.dtype.itemsize for p in params)
     axes = [n for n in nodes if n.op is Ops.RANGE]
     places: dict[tuple[UOp, bool], list[UOp]] = {}
     for node in nodes:

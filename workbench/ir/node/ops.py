@@ -103,6 +103,7 @@ class Ops(Enum):
     STORE = "STORE"
     REDUCE = "REDUCE"
     STAGE = "STAGE"
+    CODE = "CODE"
     END = "END"
     AFTER = "AFTER"
     SINK = "SINK"
@@ -322,8 +323,7 @@ OPS: dict[Ops, OpInfo] = {
     Ops.WHERE: Op(3, _ALL, "where", np.where, "b where a, else c",
         word="where"),
     Ops.FMA: Op(3, "ln", "same", _wrap(lambda a, b, c: a * b + c),
-        "a * b + c, rounded once if the device can",
-        word="fma", latency=1),
+        "a * b + c, rounded once if the device can", word="fma", latency=1),
     Ops.CAST: Op(1, _ALL, "cast", None, "the value as another dtype; float to int saturates",
         word="cast", cost=0.0),
     Ops.BITCAST: Op(1, _ALL, "cast", None, "the same bits as another dtype of that width",
@@ -361,13 +361,13 @@ OPS: dict[Ops, OpInfo] = {
     Ops.POW: Op(2, "t", "float", _wrap(np.power), "a to the power b of floats",
         word="pow", is_function=True, cost=61.0),
     Ops.ABS: Op(1, "t", "float", np.abs, "a without its sign", word="abs"),
-    Ops.COPYSIGN: Op(2, "t", "float", np.copysign, "a with the sign of b",
-        word="copysign", cost=3.0),
+    Ops.COPYSIGN: Op(2, "t", "float", np.copysign, "a with b's sign", word="copysign", cost=3.0),
     Ops.INDEX: Op(None, "kln", "first", None, "an element of a buffer, by one index per dimension"),
     Ops.LOAD: Op(None, "kln", "first", None, "the element there; 0 where its gate is shut"),
     Ops.STORE: Op(None, "kln", "void", None, "writes a value to an INDEX, where its gate is open"),
     Ops.REDUCE: Op(None, "kl", "first", None, "value combined over its ranges; arg is the op"),
     Ops.STAGE: Op(None, "k", "first", None, "value kept in scratch; arg is (name, shape)"),
+    Ops.CODE: Op(None, "kln", _LEAF, None, "what source text writes; arg: language, text, .."),
     Ops.END: Op(None, "k", "void", None, "a STORE and the ranges it closes"),
     Ops.AFTER: Op(None, "kln", "first", None, "the first source, ordered after the others"),
     Ops.SINK: Op(None, "tk", "void", None, "the outputs; a kernel's arg is KernelInfo"),

@@ -3,7 +3,7 @@ puts them there, are the only ones that know their positions."""
 
 from __future__ import annotations
 
-from typing import Any, Literal, Self
+from typing import Any, Literal, NamedTuple, Self
 
 from workbench.ir.node.axis import AxisType
 from workbench.ir.node.ops import Ops
@@ -12,6 +12,17 @@ Space = Literal["register", "scratch", "shared"]
 """Where a DEFINE is: one value per lane in registers, or an array in memory."""
 LoopRole = Literal["chunked", "thread", "grid", "item"]
 """How a launch runs a LOOP: in chunks, one after the other, or with a thread per step."""
+
+
+class WrittenCode(NamedTuple):
+    """The arg of a CODE: source text in a language, whose function takes the sources in order.
+    `starts` are the positions of those that begin with the contents of others, which come after
+    them. `is_foreign` text came from a file, and is never run."""
+
+    language: str
+    text: str
+    starts: tuple[int, ...] = ()
+    is_foreign: bool = False
 
 
 class Views:
@@ -39,6 +50,12 @@ class Views:
     def store(self) -> Self:
         """The STORE that an END closes the loops of."""
         return self.src[0]
+
+    @property
+    def code(self) -> WrittenCode | None:
+        """The source text that a kernel (a SINK) is; None where it is IR."""
+        values = [store.value for store in self.stores]
+        return next((v.arg for v in values if v.op is Ops.CODE), None)
 
     # memory, and the nodes that read and write it
 

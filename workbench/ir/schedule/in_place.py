@@ -27,6 +27,8 @@ def reads_where_it_writes(kernel: UOp, in_slot: int, out_slot: int) -> bool:
     False, to be careful, where the write has a gate or writes an element twice, and where a
     staged row lies between the two. A gate of a read only makes it read less.
     """
+    if kernel.code is not None:
+        return False
     ends = [end for end in kernel.src if end.store.place.param.slot == out_slot]
     if len(ends) != 1 or in_slot == out_slot:
         return False

@@ -19,6 +19,7 @@ from workbench.base.errors import ParseError
 from workbench.ir.node.axis import AxisType
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import KernelInfo, Storage, UOp
+from workbench.ir.node.views import WrittenCode
 from workbench.ir.text.printer import RESERVED
 
 _NODE = re.compile(
@@ -33,7 +34,11 @@ _WORDS: dict[str, Const] = {
     "inf": math.inf,
     "nan": math.nan,
 }
-_TUPLES: dict[str, Any] = {"KernelInfo": KernelInfo, "Storage": Storage}
+_TUPLES: dict[str, Any] = {
+    "KernelInfo": KernelInfo,
+    "Storage": Storage,
+    "WrittenCode": WrittenCode,
+}
 _DTYPES = {d.name: d for d in vars(dtypes).values() if isinstance(d, DType)}
 _TABLES: dict[str, Mapping[str, Any]] = {
     "Ops": Ops.__members__,

@@ -15,6 +15,7 @@ from workbench.base.dtypes import Const, DType, dtypes
 from workbench.base.errors import WorkbenchError
 from workbench.ir.node.ops import MOVEMENT, OPS, REDUCTIONS, Ops
 from workbench.ir.node.uop import UOp
+from workbench.ir.node.views import WrittenCode
 from workbench.ir.text.printer import own_name
 
 # how tightly phrases bind
@@ -225,6 +226,12 @@ def _custom(node: UOp) -> Phrase:
     return _called(node)
 
 
+def _code(node: UOp) -> Phrase:
+    """Return `C(sources)`: the text itself is the source that is shown."""
+    name = node.arg.language if isinstance(node.arg, WrittenCode) else node.op.name
+    return Phrase(call_parts(name, len(node.src)), line=_line(node))
+
+
 def _end(node: UOp) -> Phrase:
     if not node.src or node.src[0].op is not Ops.STORE:
         return _called(node)
@@ -303,6 +310,7 @@ _SPECIAL: dict[Ops, Callable[[UOp], Phrase]] = {
     Ops.WHERE: _where,
     Ops.REDUCE: _reduced,
     Ops.CUSTOM: _custom,
+    Ops.CODE: _code,
     Ops.STAGE: _staged,
     Ops.REDUCE_AXIS: _reduced_axes,
     Ops.END: _end,

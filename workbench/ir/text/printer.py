@@ -24,6 +24,7 @@ from workbench.base.dtypes import Const, DType, dtypes
 from workbench.ir.node.axis import AxisType
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import KernelInfo, Storage, UOp
+from workbench.ir.node.views import WrittenCode
 
 RESERVED = {"inf", "nan", "True", "False", "let", "LINEAR", *Ops.__members__}
 """Words that cannot be names of nodes."""
@@ -134,7 +135,7 @@ def _operand(source: UOp, dtype: DType, names: Mapping[UOp, str]) -> str:
     return names[source]
 
 
-def _without_defaults(arg: KernelInfo | Storage) -> tuple[Any, ...]:
+def _without_defaults(arg: KernelInfo | Storage | WrittenCode) -> tuple[Any, ...]:
     """Return the fields of an arg, without those at the end that are as they are by default."""
     parts = tuple(arg)
     while parts and arg._field_defaults.get(arg._fields[len(parts) - 1]) is parts[-1]:
@@ -143,7 +144,7 @@ def _without_defaults(arg: KernelInfo | Storage) -> tuple[Any, ...]:
 
 
 def _arg_text(arg: Any, op: Ops, top: bool = False) -> str:
-    if isinstance(arg, (KernelInfo, Storage)):
+    if isinstance(arg, (KernelInfo, Storage, WrittenCode)):
         fields = [_arg_text(a, op) for a in _without_defaults(arg)]
         return f"{type(arg).__name__}({', '.join(fields)})"
     if isinstance(arg, tuple):

@@ -16,6 +16,7 @@ from workbench.ir.node.ops import Ops
 from workbench.ir.node.ranges import closed
 from workbench.ir.node.uop import UOp, split_gate
 from workbench.ir.text.parser import parse
+from workbench.ir.text.printer import to_text
 from workbench.ir.verify.bounds_check import bounds_checked
 from workbench.ir.verify.kernel import KERNEL
 from workbench.ir.verify.rows import require
@@ -50,11 +51,31 @@ def custom_kernel(text: str) -> UOp:
     Errors: as `kernel_of` and `verified`; VerifyError for an output that is not written whole.
     """
     kernel = verified(kernel_of(text))
+    if kernel.code is not None:  # nobody can show what its text writes
+        return kernel
     for slot in kernel.outputs:
         why = not_written(kernel, slot)
         if why:
             raise VerifyError(f"the kernel does not write slot {slot} whole", why)
     return kernel
+
+
+def with_foreign_code(root: UOp) -> UOp:
+    """Return a graph from a file: source text in it is shown, and never run."""
+    changes: dict[UOp, UOp] = {}
+    for node in root.toposort():
+        if node.op is Ops.CUSTOM:
+            kernel = custom_kernel(node.kernel_text)
+            codes = {
+                n: n.replace(arg=n.arg._replace(is_foreign=True))
+                for n in kernel.toposort()
+                if n.op is Ops.CODE
+            }
+            if codes:
+                text = to_text(kernel.substitute(codes))
+                sources = tuple([s.substitute(changes) for s in node.src])
+                changes[node] = node.replace(src=sources, arg=(*node.arg[:3], text))
+    return root.substitute(changes)
 
 
 def not_written(kernel: UOp, slot: int) -> str:

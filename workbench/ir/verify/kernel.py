@@ -14,7 +14,7 @@ from workbench.ir.node.axis import AxisType
 from workbench.ir.node.exact_range import exact_range
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import KernelInfo, Storage, UOp, split_gate
-from workbench.ir.node.views import LoopRole, Space
+from workbench.ir.node.views import LoopRole, Space, WrittenCode
 from workbench.ir.verify.rows import Spec, by_op, common, is_shape, reduces
 
 MAX_SLOTS = 4096
@@ -274,6 +274,22 @@ def accumulate(node: UOp) -> str:
     )
 
 
+def code(node: UOp) -> str:
+    """Check that source text takes the memory of parameters."""
+    match node.arg:
+        case WrittenCode(str(), str(), tuple() as starts, bool()) if is_shape(starts):
+            pass
+        case _:
+            return f"its arg is {node.arg!r:.80}, not WrittenCode"
+    other = next((s.op.name for s in node.src if s.op is not Ops.PARAM), None)
+    if other:
+        return f"it takes {other}, not a PARAM"
+    count = len(node.src) - len(starts)
+    pairs = zip(starts, node.src[max(0, count) :], strict=False)
+    fits = all(s < count and node.src[s].arg[1] == p.length for s, p in pairs)
+    return "" if fits and count > 0 else "what an argument begins with is not like it"
+
+
 def _indexes(node: UOp, shape: tuple[int, ...]) -> str:
     indexes = node.src[1:]
     if len(indexes) != len(shape):
@@ -320,6 +336,7 @@ _SHARED = (
     Spec("load",      (Ops.LOAD,),            load,      "a LOAD reads an INDEX"),
     Spec("guarded",   None,                   guarded,   "INVALID is only ever an index"),
     Spec("reduce",    (Ops.REDUCE,),          reduce,    "a REDUCE combines over ranges"),
+    Spec("code",      (Ops.CODE,),            code,      "CODE takes parameters"),
 )
 KERNEL = by_op((
     *common("k"),

@@ -5,21 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Self
 
-from workbench.base.errors import ParseError, VerifyError
 from workbench.ir.gradient.custom import with_gradient
 from workbench.ir.node.constants import full
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 from workbench.ir.text.printer import to_text
-from workbench.ir.verify.custom import custom_kernel, kernel_of
 from workbench.tensor.autograd.custom import shares_of
 from workbench.tensor.base import Base
-from workbench.tensor.custom.argument import Draft, KernelArgument
-from workbench.tensor.custom.slots import Operand, SlotLayout, laid_out
+from workbench.tensor.custom.layout import KernelFunction, layout_of
+from workbench.tensor.custom.slots import SlotLayout
 from workbench.tensor.operands.arguments import short
-from workbench.tensor.operands.refuse import dtype_error, where
+from workbench.tensor.operands.refuse import dtype_error
 
-KernelFunction = Callable[..., UOp | str | None]
 GradientFunction = Callable[..., Any]
 
 
@@ -37,11 +34,14 @@ class CustomKernels(Base):
         """Return the tensors after a kernel that somebody wrote: of those that it writes the new
         value, of the others themselves.
 
-        `fxn` is a function that writes the kernel, called with a `KernelArgument` for each tensor,
-        or the kernel as IR text (`Kernel.to_text()`), whose slots are the positions of the tensors.
+        `fxn` writes the kernel: a function, called with a `KernelArgument` for each tensor; or IR
+        text (`Kernel.to_text()`), whose slots are the positions of the tensors; or, where their
+        device compiles C, one C function with a pointer for each, to const where it only reads.
+
         It is checked, scheduled by itself, compiled once, and explored like any other. It writes
         each element of its outputs once; what it reads of them is their value before. No tensor
-        changes: an output is often `Tensor.empty(...)`, which says its shape and dtype.
+        changes: an output is often `Tensor.empty(...)`, which says its shape and dtype. C cannot be
+        checked: it runs in a process of its own, where no write and no loop harms this one.
 
         `grad_fxn(gradient, call)` returns the gradient of each tensor, None where none flows;
         `call.src[1:]` are the tensors. A kernel of several outputs gets a gradient for each, and
@@ -63,7 +63,7 @@ class CustomKernels(Base):
         """
         tensors = [self, *lst]
         _check(tensors, grad_fxn)
-        layout = _layout(fxn, [Operand(t.shape, t.dtype) for t in tensors])
+        layout = layout_of(fxn, tensors)
         # without a layout there is nothing to write
         return tensors if layout is None else _results(layout, tensors, grad_fxn)
 
@@ -93,55 +93,6 @@ def _check(tensors: Sequence[Any], grad_fxn: object) -> None:
             "it is a function of the gradient and the call",
             "grad_fxn=lambda gradient, call: (None, gradient * 2)",
         )
-
-
-def _layout(
-    fxn: KernelFunction | str, operands: Sequence[Operand]
-) -> SlotLayout | None:
-    """Return the kernel with its outputs first; None where its outputs have no elements."""
-    name = getattr(fxn, "__name__", "of this text").strip("<>")
-    try:
-        kernel = _written(fxn, name, operands)
-        if kernel is None:
-            return None
-        name = str(getattr(kernel.arg, "name", name))
-        layout = laid_out(kernel, name, operands)
-        custom_kernel(to_text(layout.kernel))
-        return layout
-    except (VerifyError, ParseError) as error:
-        error.what = f"the kernel {name} is not valid: {error.what}"
-        if error.where:
-            error.because = (
-                f"{error.because}: {error.where}" if error.because else error.where
-            )
-        error.where = where()
-        raise
-
-
-def _written(
-    fxn: KernelFunction | str, name: str, operands: Sequence[Operand]
-) -> UOp | None:
-    """Return the SINK of a text or a function, whose slots are positions of tensors; None where all
-    that it writes has no elements."""
-    draft = Draft()
-    written: Any = fxn
-    if callable(fxn):
-        arguments = [
-            KernelArgument(draft, slot, o.shape, o.dtype, o.size)
-            for slot, o in enumerate(operands)
-        ]
-        written = fxn(*arguments)
-    if written is None and draft.stores:
-        return draft.kernel(name)
-    if isinstance(written, str):
-        written = kernel_of(written)
-    if not isinstance(written, UOp) or written.op is not Ops.SINK:
-        raise dtype_error(
-            f"custom_kernel: {short(written)} is not a kernel",
-            "fxn is IR text, or a function that writes to its arguments or returns a SINK",
-            "def add(out, x, y): i = out.axis(0); out[i] = x[i] + y[i]",
-        )
-    return written
 
 
 def _results(

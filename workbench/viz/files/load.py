@@ -26,6 +26,7 @@ from workbench.execution.buffers import absent_buffer
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 from workbench.ir.text.parser import parse
+from workbench.ir.verify.custom import with_foreign_code
 from workbench.ir.verify.verify import verify
 from workbench.kernel.kernel import Kernel
 from workbench.tensor.tensor import Tensor
@@ -165,9 +166,10 @@ def _graph(text: str) -> UOp:
         raise VerifyError("its graph has no root")
     verify(root, "tensor")
     memory = [node for node in root.toposort() if node.op is Ops.BUFFER]
-    return root.substitute(
+    root = root.substitute(
         {n: absent_buffer(n.dtype, n.device, n.buffer_shape) for n in memory}
     )
+    return with_foreign_code(root)
 
 
 def _lines(saved: SavedExploration, root: UOp) -> dict[UOp, Sequence[SourceLine]]:

@@ -35,6 +35,8 @@ def decoded(kernel: UOp) -> str:
 
 def title_of(kernel: UOp) -> str:
     """Return the title of a kernel (a SINK): the steps of each output in order, joined by "+"."""
+    if kernel.code is not None:
+        return f"in {kernel.code.language}"
     if len(kernel.src) < 2:
         return _title(kernel)
     ends = sorted(kernel.src, key=lambda end: end.store.place.param.slot)

@@ -63,7 +63,8 @@ def edit(session: LiveRecord, variant: int, language: str, text: str) -> Variant
             session.set(child, "code", code)
             session.tell_changes()
         try:
-            if session.kernels[child].has_data:
+            kernel = session.kernels[child]
+            if kernel.has_data and kernel.original.code is None:
                 measurement.check_variant(session, worker, child)
             number = session.row(variant).kernel
             group = [variant, child, measurement.reference(session, variant)]

@@ -1,0 +1,119 @@
+"""Source text that a user wrote, run in a worker process: no write and no loop of it ends this one.
+
+A run sends the inputs and receives the outputs, which takes milliseconds. Its time is that
+of the run itself, by the worker's clock.
+"""
+
+from __future__ import annotations
+
+import atexit
+import itertools
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from workbench.backends.buffer import Buffer
+from workbench.backends.contract import DeviceInfo
+from workbench.backends.program.source import Source
+from workbench.base.errors import DeviceError, WorkbenchError
+from workbench.base.forking import free_lock
+from workbench.base.unpicklable import Unpicklable
+from workbench.ir.node.uop import UOp
+from workbench.worker.candidate import row_of
+from workbench.worker.client import Worker
+
+LIMIT_S = 30.0
+"""Seconds after which a run counts as hanging."""
+_numbers = itertools.count()
+_lock = free_lock()
+_worker = Worker(nice=0)
+atexit.register(_worker.close)
+
+
+def sandboxed(kernel: UOp, device: DeviceInfo, source: Source) -> SandboxedProgram:
+    """Return the Program of a kernel (a CODE) on a device."""
+    return SandboxedProgram(kernel, device, source)
+
+
+class SandboxedProgram(Unpicklable):
+    """A kernel that somebody wrote: `program(buffers)` runs it in a worker process.
+
+    Errors of a run: WorkerEnded where it crashes or does not end, WorkbenchError where it writes to
+    other memory than its outputs, CompileError where the compiler refuses it.
+    """
+
+    def __init__(self, kernel: UOp, device: DeviceInfo, source: Source):
+        self.kernel, self.device, self.source = kernel, device.name, source
+        self._compiled = device.load(source)  # to read: it is not run here
+
+    def __repr__(self) -> str:
+        return f"<Program {self.source.name}, in a process of its own>"
+
+    def __call__(self, buffers: Sequence[Buffer]) -> None:
+        self.bind(buffers)()
+
+    def bind(self, buffers: Sequence[Buffer]) -> SandboxedLaunch:
+        """Return the kernel with its memory. Errors: DeviceError for buffers that do not fit."""
+        params = self.source.params
+        for slot, (dtype, size) in enumerate(params):
+            if slot >= len(buffers) or buffers[slot].size < size:
+                raise DeviceError(
+                    f"cannot launch {self.source.name}",
+                    f"argument {slot} is {dtype}[{size}], and was not passed such memory",
+                )
+        return SandboxedLaunch(self, buffers[: len(params)])
+
+    @property
+    def assembly(self) -> str:
+        """The machine's instructions, as text."""
+        return str(getattr(self._compiled, "assembly", ""))
+
+    @property
+    def assembly_lines(self) -> Any:
+        """The instructions without directives, each with its line of the source."""
+        return getattr(self._compiled, "assembly_lines", ())
+
+
+class SandboxedLaunch:
+    """A kernel and its memory: a call runs it on copies, and copies its outputs back."""
+
+    def __init__(self, program: SandboxedProgram, buffers: Sequence[Buffer]):
+        self._program, self._buffers = program, [*buffers]
+        self._row = row_of(program.kernel, program.device, ())
+        self._outputs = program.kernel.outputs
+
+    def __call__(self, wait: bool = True) -> None:
+        self.mean_s(1)
+
+    def move(self, slot: int, buffer: Buffer) -> None:
+        """Give a slot other memory, of the same size and dtype."""
+        self._buffers[slot] = buffer
+
+    def mean_s(self, batch: int) -> float:
+        """Run it `batch` times; return the seconds of one."""
+        answer = self._ask(batch)
+        for slot, blob in zip(self._outputs, answer["blobs"], strict=True):
+            self._buffers[slot].copy_in(np.frombuffer(blob, np.uint8))
+        return float(answer["seconds"])
+
+    def _ask(self, batch: int) -> dict[str, Any]:
+        key = f"run {next(_numbers)}"
+        task = {
+            "do": "run", "kernel": self._row, "data": key, "outputs": list(self._outputs),
+            "times": batch, "silent_s": LIMIT_S,
+        }  # fmt: skip
+        with _lock:
+            try:
+                _worker.hold(key, self._memory)
+                return _worker.ask(task)
+            except WorkbenchError:
+                raise
+            except BaseException:  # interrupted: the kernel must not go on
+                _worker.close()
+                raise
+            finally:
+                _worker.drop(key)
+
+    def _memory(self) -> list[tuple[Buffer, bool]]:
+        return [(b, slot in self._outputs) for slot, b in enumerate(self._buffers)]
