@@ -45,10 +45,11 @@ def elementwise(node: UOp, values: Sequence[Array], widen: bool) -> Array:
     meaning = OPS[node.op].python
     if meaning is None:
         raise VerifyError(f"{node.op.name} has no meaning by elements")
-    if widen:
-        return _in_range(np.asarray(meaning(*values)), node.dtype)
-    sources = [s.dtype for s in node.src]
-    return np.asarray(casts.elementwise(meaning, sources, node.dtype, values))
+    with np.errstate(all="ignore"):
+        if widen:
+            return _in_range(np.asarray(meaning(*values)), node.dtype)
+        sources = [s.dtype for s in node.src]
+        return np.asarray(casts.elementwise(meaning, sources, node.dtype, values))
 
 
 def _cast(node: UOp, value: Array, widen: bool) -> Array:
