@@ -8,11 +8,13 @@ values, and so differentiable again, Pearlmutter and Siskind 2008.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from workbench.base.trace import derived_from
 from workbench.ir.gradient.custom import has_own_gradient
+from workbench.ir.gradient.steps import Share, gradient_steps
 from workbench.ir.gradient.table import GRADIENTS
 from workbench.ir.gradient.windows import rows_of, source_gradient
 from workbench.ir.node.constants import full
@@ -31,11 +33,14 @@ class NoGradient(Exception):
 
 @dataclass(slots=True)
 class Backward:
-    """Gradients by target; a target that no gradient reaches has none. `origins` has, of
-    each gradient that a rule gave, the node of the forward whose rule it was."""
+    """Gradients of `root`, whose own is `seed`, by target; a target that no gradient reaches has
+    none. `shares` are what the rules handed on, in the order of the pass, which took `seconds`."""
 
+    root: UOp
+    seed: UOp
     gradients: dict[UOp, UOp] = field(default_factory=dict)
-    origins: dict[UOp, UOp] = field(default_factory=dict)
+    shares: list[Share] = field(default_factory=list)
+    seconds: float = 0.0
 
 
 def backward(root: UOp, targets: Sequence[UOp], seed: UOp) -> Backward:
@@ -44,18 +49,25 @@ def backward(root: UOp, targets: Sequence[UOp], seed: UOp) -> Backward:
     Shapes: a gradient has the shape and dtype of its target.
     Errors: NoGradient for an op without a rule between the root and a target.
     """
+    result, start = Backward(root, seed), time.perf_counter()
     with GRADIENT.recording(UOp.sink(root, *targets)) as record:
-        result = _backward(root, frozenset(targets), seed)
-        record.after = UOp.sink(root, *result.gradients.values())
+        _add_gradients(result, frozenset(targets))
+        if record.matches is not None:
+            gradients = list(result.gradients.items())
+            steps = gradient_steps(root, seed, gradients, result.shares)
+            record.before, record.after, matches = steps
+            record.matches += matches
+    result.seconds = time.perf_counter() - start
     return result
 
 
-def _backward(root: UOp, targets: frozenset[UOp], seed: UOp) -> Backward:
+def _add_gradients(result: Backward, targets: frozenset[UOp]) -> None:
+    root = result.root
     order = root.toposort(
         lambda n: n.op is not Ops.DETACH or n in targets or has_own_gradient(n)
     )
     inner = leading_to(order, targets)
-    result, pending = Backward(), {root: seed}
+    pending = {root: result.seed}
     for node in reversed(order):
         if node not in inner:
             continue
@@ -65,11 +77,10 @@ def _backward(root: UOp, targets: frozenset[UOp], seed: UOp) -> Backward:
         leads_on = node.op is Ops.BITCAST or any(s in inner for s in node.src)
         if g is None or not leads_on:
             continue
-        for source, share in _shares(node, g, inner):
+        for source, value in _shares(node, g, inner):
             before = pending.get(source)
-            pending[source] = share if before is None else before + share
-            result.origins.setdefault(pending[source], node)
-    return result
+            total = pending[source] = value if before is None else before + value
+            result.shares.append(Share(node, g, source, value, total))
 
 
 def leading_to(order: Iterable[UOp], targets: frozenset[UOp]) -> set[UOp]:

@@ -45,6 +45,7 @@ class Ops(Enum):
     COPY = "COPY"
     CUSTOM = "CUSTOM"
     DETACH = "DETACH"
+    GRADIENT = "GRADIENT"
     # elementwise
     NEG = "NEG"
     NOT = "NOT"
@@ -141,8 +142,9 @@ class OpInfo(NamedTuple):
     """One row: all facts of an op.
 
     `arity` counts sources (None: any number); `levels` is a subset of "tkln" (tensor, kernel,
-    lowered, linear); `dtype` names the rule for the result's type (ir/verify/rows.py); `python`
-    is the meaning on numpy arrays of the source dtype, where the op is elementwise.
+    lowered, linear; "": it stands only in steps of the gradient pass); `dtype` names the rule for
+    the result's type (ir/verify/rows.py); `python` is the meaning on numpy arrays of the source
+    dtype, where the op is elementwise.
 
     `symbol` stands between two sources in text, and binds as its `precedence` says; an op
     without one is written as a call. `label` stands in a picture ("": the op's name). `word` is for
@@ -260,6 +262,7 @@ OPS: dict[Ops, OpInfo] = {
     Ops.COPY: Op(1, "t", "first", None, "the value on another device; arg is the device"),
     Ops.CUSTOM: Op(None, "t", _LEAF, None, "written by hand; arg: name, output, shapes, IR text"),
     Ops.DETACH: Op(None, "t", "first", None, "the first source, without its gradient; arg: leaf"),
+    Ops.GRADIENT: Op(3, "", "first", None, "the gradient of a, source arg of b, whose own is c"),
     Ops.NEG: Op(1, _ALL, "first", _wrap(lambda a: -a), "minus a",
         label="negate", word="neg"),
     Ops.NOT: Op(1, _ALL, "first", np.invert, "not a; bitwise on integers", label="not", word="not"),

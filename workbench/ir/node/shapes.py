@@ -66,7 +66,7 @@ def _derived(node: Node) -> Shape:
     if op is Ops.REDUCE_AXIS:
         axes = node.reduced_axes
         return tuple(1 if i in axes else n for i, n in enumerate(src[0].shape))
-    if op in (Ops.FLIP, Ops.CONTIGUOUS, Ops.COPY, Ops.DETACH):
+    if op in (Ops.FLIP, Ops.CONTIGUOUS, Ops.COPY, Ops.DETACH, Ops.GRADIENT):
         same: Shape = src[0].shape
         return same
     return ()

@@ -26,10 +26,11 @@ LOOSE = -1
 LEAVES = frozenset({Ops.RANGE, Ops.PARAM, Ops.DEFINE, Ops.REG, Ops.VAR, Ops.BUFFER})
 TENSOR = MOVEMENT | {
     Ops.BUFFER, Ops.IOTA, Ops.REDUCE_AXIS, Ops.CONTIGUOUS, Ops.COPY, Ops.CUSTOM,
-    Ops.DETACH,
+    Ops.DETACH, Ops.GRADIENT,
 }
 _OWN_LINE = MOVEMENT | {
     Ops.REDUCE, Ops.STAGE, Ops.REDUCE_AXIS, Ops.CONTIGUOUS, Ops.COPY, Ops.CUSTOM, Ops.DETACH,
+    Ops.GRADIENT,
 }  # fmt: skip
 _NEVER_NAMED = LEAVES | {Ops.CONST, Ops.INVALID, Ops.INDEX}
 # fmt: on
@@ -180,6 +181,14 @@ def _cast(node: UOp) -> Phrase:
     return Phrase(("bitcast(", Slot(0), f", {node.dtype})"), line=_line(node))
 
 
+def _gradient(node: UOp) -> Phrase:
+    if len(node.src) != 3:
+        return _called(node)
+    place = "below" if node.arg is None else f"source {node.arg} of"
+    parts = ("GRADIENT(of ", Slot(0), f", {place} ", Slot(1), ", given ", Slot(2), ")")
+    return Phrase(parts, line=_line(node))
+
+
 def _indexed(node: UOp) -> Phrase:
     memory, count = Slot(0, ATOM), len(node.src)
     if count == 1:  # storage of one element
@@ -303,6 +312,7 @@ _SPECIAL: dict[Ops, Callable[[UOp], Phrase]] = {
     Ops.CONST: _constant,
     Ops.NEG: _negative,
     Ops.NOT: _negative,
+    Ops.GRADIENT: _gradient,
     Ops.CAST: _cast,
     Ops.BITCAST: _cast,
     Ops.INDEX: _indexed,

@@ -27,7 +27,11 @@ from workbench.tensor.autograd.leaves import (
     new_leaf,
     number_of,
 )
-from workbench.tensor.autograd.lines import GradientDerivation, line_of_node
+from workbench.tensor.autograd.lines import (
+    BackwardPass,
+    GradientDerivation,
+    line_of_node,
+)
 from workbench.tensor.autograd.modes import Training, detached, flow
 from workbench.tensor.base import Base
 from workbench.tensor.operands.arguments import flag, short
@@ -58,9 +62,10 @@ class Autograd(Base):
         result = self._backward(list(leaves), seed)
         if not result.gradients:
             raise self._without_leaf()
+        made_by = self._made_by(result)
         for node, gradient_node in result.gradients.items():
             leaf = leaves[node]
-            share = self._of_gradient(detached(gradient_node), result)
+            share = self._of_gradient(detached(gradient_node), made_by)
             assert isinstance(leaf, Autograd)
             leaf.grad = share if leaf.grad is None else leaf.grad + share
         self._state().is_spent = True
@@ -85,6 +90,7 @@ class Autograd(Base):
         nodes = self._nodes_of(targets)
         result = self._backward([n for some in nodes for n in some], seed)
         gradients: list[Self] = []
+        made_by = self._made_by(result)
         for number, (target, some) in enumerate(zip(targets, nodes, strict=True)):
             shares = [result.gradients[n] for n in some if n in result.gradients]
             if not shares and not flag(materialize_grads, "materialize_grads"):
@@ -92,7 +98,7 @@ class Autograd(Base):
             total = shares[0] if shares else full(target.shape, target.uop.like(0))
             for share in shares[1:]:
                 total = total + share
-            gradients.append(target._of_gradient(total, result, self))
+            gradients.append(target._of_gradient(total, made_by))
         return gradients
 
     # who asks
@@ -278,16 +284,16 @@ class Autograd(Base):
             for own, target in zip(nodes, targets, strict=True)
         ]
 
-    def _of_gradient(
-        self, value: UOp, result: Backward, root: Base | None = None
-    ) -> Self:
+    def _made_by(self, result: Backward) -> BackwardPass | None:
+        """Return what the gradients of this tensor share; None where it has no lines."""
+        forward = self.derivation
+        return None if forward is None else BackwardPass(result, forward)
+
+    def _of_gradient(self, value: UOp, made_by: BackwardPass | None) -> Self:
         """Return the tensor of a gradient, with the lines of the forward."""
-        forward = (self if root is None else root).derivation
         tensor = self._on(value, self._device)
-        if forward is not None and not value.is_const:
-            tensor.derivation = GradientDerivation(
-                value, calls(), forward, result.origins
-            )
+        if made_by is not None and not value.is_const:
+            tensor.derivation = GradientDerivation(value, calls(), made_by)
         return tensor
 
     def _without_leaf(self) -> Exception:

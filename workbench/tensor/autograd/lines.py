@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator
+from typing import Any
 from weakref import ref
 
 from workbench.base.source import (
@@ -13,6 +14,9 @@ from workbench.base.source import (
     line_of,
     nodes_between,
 )
+from workbench.base.trace import PassRecord
+from workbench.ir.gradient.backward import GRADIENT, Backward
+from workbench.ir.gradient.steps import Share, gradient_steps
 from workbench.ir.node.uop import UOp
 
 GRADIENT_OF = "gradient of "
@@ -25,39 +29,82 @@ class GradientStep(Derivation):
     __slots__ = ()
 
 
-class GradientDerivation(Derivation):
-    """The derivation of a gradient: the user's `calls` that asked for it, and, worked out when
-    somebody looks, a derivation for each gradient on the way, with the calls of its forward.
+class BackwardPass:
+    """What a backward pass did, which all its gradients share: worked out when somebody looks.
 
     It refers weakly to all nodes: lines keep no activation in memory."""
 
-    __slots__ = ("_forward", "_origins", "_steps")
+    __slots__ = ("_ends", "_gradients", "_shares", "_steps", "forward", "seconds")
 
-    def __init__(
-        self, node: UOp, calls: Calls, forward: Derivation, origins: Mapping[UOp, UOp]
-    ):
-        self._node = ref(node)
-        self.calls, self._forward = calls, forward
-        self.owner, self.method = (
-            forward.owner,
-            f"{GRADIENT_OF}{forward.method.strip('_')}",
-        )
-        self._origins = [(ref(g), ref(n)) for g, n in origins.items()]
+    def __init__(self, result: Backward, forward: Derivation):
+        self.forward, self.seconds = forward, result.seconds
+        self._ends: Any = ref(result.root), ref(result.seed)
+        self._gradients = [(ref(t), ref(g)) for t, g in result.gradients.items()]
+        self._shares: Any = [tuple(map(ref, share)) for share in result.shares]
         self._steps: tuple[Derivation, ...] | None = None
+
+    def shares(self) -> Iterator[Share]:
+        """Yield what the rules handed on, as far as it is alive."""
+        for references in self._shares:
+            nodes = [reference() for reference in references]
+            if None not in nodes:
+                yield Share(*nodes)
+
+    def steps(self) -> tuple[Derivation, ...]:
+        """Return the derivations of the gradients on the way, in their order."""
+        if self._steps is None:
+            forward = dict(_by_node(self.forward))
+            origins: dict[UOp, UOp] = {}
+            for share in self.shares():
+                origins.setdefault(share.total, share.node)
+            self._steps = tuple(
+                _step(gradient, forward[node])
+                for gradient, node in origins.items()
+                if node in forward
+            )
+        return self._steps
+
+    def record(self) -> PassRecord | None:
+        """Return the record of the pass, as an observer would have made it; None where its root is
+        no longer alive."""
+        root, seed = (end() for end in self._ends)
+        if root is None or seed is None:
+            return None
+        pairs = [(target(), gradient()) for target, gradient in self._gradients]
+        alive = [(t, g) for t, g in pairs if t is not None and g is not None]
+        before, after, matches = gradient_steps(root, seed, alive, self.shares())
+        name, doc = GRADIENT.name, GRADIENT.doc
+        return PassRecord(name, doc, before, after, matches, self.seconds)
+
+
+class GradientDerivation(Derivation):
+    """The derivation of a gradient: the user's `calls` that asked for it, and, worked out when
+    somebody looks, a derivation for each gradient on the way of `made_by`, with the calls of its
+    forward."""
+
+    __slots__ = ("made_by",)
+
+    def __init__(self, node: UOp, calls: Calls, made_by: BackwardPass):
+        self._node = ref(node)
+        forward = made_by.forward
+        self.calls, self.made_by = calls, made_by
+        self.owner = forward.owner
+        self.method = f"{GRADIENT_OF}{forward.method.strip('_')}"
 
     @property
     def sources(self) -> tuple[Derivation, ...]:  # type: ignore[override]
         """The derivation of the forward, and those of the gradients, in their order."""
-        if self._steps is None:
-            forward = dict(_by_node(self._forward))
-            pairs = ((g(), n()) for g, n in self._origins)
-            steps = [
-                _step(gradient, forward[node])
-                for gradient, node in pairs
-                if gradient is not None and node in forward
-            ]
-            self._steps = (self._forward, *steps)
-        return self._steps
+        return (self.made_by.forward, *self.made_by.steps())
+
+
+def backward_passes(derivations: Iterable[Derivation]) -> list[BackwardPass]:
+    """Return the backward passes that made gradients below some derivations, in their order."""
+    found = (
+        one.made_by
+        for one in derivations_below(derivations)
+        if isinstance(one, GradientDerivation)
+    )
+    return list(dict.fromkeys(found))
 
 
 def _step(gradient: UOp, forward: Derivation) -> Derivation:

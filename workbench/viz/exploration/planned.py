@@ -21,6 +21,7 @@ from workbench.ir.schedule.schedule import RANGEIFY, base
 from workbench.kernel.inputs import FromSchedule, Run
 from workbench.kernel.kernel import Kernel
 from workbench.pipeline import COMPILE_PASSES, SCHEDULE_PASSES, rules_of
+from workbench.tensor.autograd.lines import backward_passes
 from workbench.tensor.tensor import Tensor
 from workbench.viz.model.lines import HERE, NOBODY, FileOrigin, UserLines, Viewer
 from workbench.viz.model.title import title_of
@@ -56,7 +57,7 @@ def planned(
     check_names(rules_off, rules_of(SCHEDULE_PASSES, COMPILE_PASSES))
     of_kernels = {rule.name for rule in rules_of(COMPILE_PASSES)}
     off = tuple(name for name in rules_off if name in of_kernels)
-    plan = Planned()
+    plan = Planned(passes=[*origin.gradients, *_gradients(tensors)])
     roots = [t.uop for t in tensors]
     for device, group in _by_device(tensors).items():
         with Context(DEV=device), without(rules_off), observe() as watching:
@@ -80,6 +81,15 @@ def planned(
         plan.outputs += outputs
     _add_lines(plan, tensors, viewer, origin)
     return plan
+
+
+def _gradients(tensors: tuple[Tensor, ...]) -> Iterator[PassRecord]:
+    """Yield the records of the backward passes that tensors come from, in their order."""
+    derivations = [t.derivation for t in tensors if t.derivation is not None]
+    for made_by in backward_passes(derivations):
+        record = made_by.record()
+        if record is not None and record.matches:
+            yield record
 
 
 def _add_lines(

@@ -33,6 +33,7 @@ from workbench.tensor.tensor import Tensor
 from workbench.viz.exploration import exploration
 from workbench.viz.exploration.exploration import Exploration
 from workbench.viz.exploration.explore import registered_page
+from workbench.viz.files.gradients import gradient_record
 from workbench.viz.files.save import plan_hash
 from workbench.viz.model.lines import FileOrigin, Viewer
 from workbench.viz.page.panel import pane_of
@@ -70,6 +71,8 @@ def load(path: str | os.PathLike[str]) -> Exploration:
         own = zip(root.toposort(), saved.node_names, strict=True)
         of_nodes = zip(root.toposort(), saved.node_modules, strict=True)
         modules = {n: calls for n, calls in of_nodes if calls}
+        nodes = list(root.toposort())
+        passes = [gradient_record(row, nodes) for row in saved.gradients]
         viewer = Viewer(names={node: tuple(names) for node, names in own if names})
     except (
         ValueError,
@@ -85,8 +88,8 @@ def load(path: str | os.PathLike[str]) -> Exploration:
         Tensor._on(node, device)
         for node, device in zip(root.src[:count], saved.devices, strict=True)
     ]
-    forced = dict(zip(root.src[count:], saved.forced, strict=True))
-    origin = FileOrigin(_words(path, saved, root), lines, modules)
+    forced = dict(zip(root.src[count:], saved.forced, strict=False))
+    origin = FileOrigin(_words(path, saved, root), lines, modules, passes)
     page = registered_page()
     ex = exploration.of(
         tuple(tensors), page, forced, tuple(saved.rules_off), saved.show, viewer, origin
@@ -95,7 +98,7 @@ def load(path: str | os.PathLike[str]) -> Exploration:
         words = (
             f"{origin.words} Here it is scheduled otherwise than where it was saved."
         )
-        ex = dataclasses.replace(ex, origin=FileOrigin(words, lines, modules))
+        ex = dataclasses.replace(ex, origin=dataclasses.replace(origin, words=words))
     session = ex.display.session = Session(ex, prefetches=LIVE.value > 1)
     with session.lock:
         _restore(session, saved)
@@ -179,7 +182,8 @@ def _lines(saved: SavedExploration, root: UOp) -> dict[UOp, Sequence[SourceLine]
         lines.append(_line(row, lines))
     nodes = root.toposort()
     own = zip(nodes, saved.node_lines, strict=True)
-    if len(root.src) != len(saved.devices) + len(saved.forced):
+    named = len(saved.devices) + len(saved.forced)
+    if len(root.src) < named or (len(root.src) > named and not saved.gradients):
         raise ValueError("its graph has other roots than it says")
     return {n: [_at(lines, p) for p in places] for n, places in own if places}
 

@@ -21,6 +21,11 @@ from workbench.ir.schedule.schedule import SIMPLIFY_TENSOR
 from workbench.ir.text.printer import to_text
 from workbench.kernel.kernel import Kernel
 from workbench.viz.exploration.exploration import Exploration
+from workbench.viz.files.gradients import (
+    gradient_passes,
+    nodes_of,
+    saved_gradients,
+)
 from workbench.viz.record.about import expression_text, machine
 from workbench.viz.schema.saved import (
     FileVariant,
@@ -36,7 +41,10 @@ def file_text(ex: Exploration) -> str:
     """Return the text of the file of an exploration, with what was tried where it is shown."""
     session: LiveRecord | None = ex.display.session
     roots = _scheduled(ex)
-    root = UOp.sink(*roots, *ex.forced)
+    passes = gradient_passes(ex.passes)
+    named = dict.fromkeys(node for record in passes for node in nodes_of(record))
+    root = UOp.sink(*roots, *ex.forced, *named)
+    places = {node: place for place, node in enumerate(root.toposort())}
     table = _LineTable()
     before = UOp.sink(*ex.lines.roots).toposort()
     lines = [
@@ -68,6 +76,7 @@ def file_text(ex: Exploration) -> str:
         device=ex.tensors[0].device,
         variants=[],
         baselines=[],
+        gradients=[saved_gradients(record, places) for record in passes],
     )
     if session is not None:
         with session.lock:

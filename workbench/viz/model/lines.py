@@ -49,12 +49,13 @@ NOBODY = Viewer()
 
 @dataclass(frozen=True, slots=True)
 class FileOrigin:
-    """Where tensors were loaded from, in `words` ("": they were made in this process), and the
-    `lines` and `modules` that their nodes had there."""
+    """Where tensors were loaded from, in `words` ("": they were made in this process), the `lines`
+    and `modules` that their nodes had there, and the gradient passes that led to them."""
 
     words: str = ""
     lines: Mapping[UOp, Sequence[SourceLine]] = field(default_factory=dict)
     modules: Mapping[UOp, Sequence[ModuleCall]] = field(default_factory=dict)
+    gradients: Sequence[PassRecord] = ()
 
 
 HERE = FileOrigin()

@@ -545,9 +545,10 @@ export type SlotRow = [source: number, tight: number, signed: boolean];
  * `families`. `is_index`: arithmetic of indexes, which may stand in the words of its
  * readers. The role: a "constant" always does; a "join" has nothing of its own; a "loop" can
  * be closed; an "axis" has `size` steps; an "access" reads or writes at its first source; a
- * "place" is memory and then indexes.  `values`: "" where Python can compute the node's
- * values; "lowered" where they are in registers of the lowered program; "none" where it has
- * none.
+ * "place" is memory and then indexes; what is "due" stands for what a rule will make of its
+ * sources, and is explained by their names.  `values`: "" where Python can compute the
+ * node's values; "lowered" where they are in registers of the lowered program; "none" where
+ * it has none.
  */
 export interface Reading {
   family: string;
@@ -567,7 +568,7 @@ export interface Reading {
   is_tensor?: boolean;
   is_index?: boolean;
   values?: "" | "lowered" | "none";
-  role?: "" | "access" | "axis" | "constant" | "join" | "loop" | "place";
+  role?: "" | "access" | "axis" | "constant" | "due" | "join" | "loop" | "place";
   size?: number | null;
 }
 
@@ -727,7 +728,8 @@ export interface NodeColumns {
 }
 
 /**
- * A rule, an opt or a step that fired, and where it stands.
+ * A rule, an opt or a step that fired, and where it stands. One that `is_fixed` cannot be
+ * switched off.
  */
 export interface RuleRow {
   name: string;
@@ -736,6 +738,7 @@ export interface RuleRow {
   file: string;
   line: number;
   set: string;
+  is_fixed?: boolean;
 }
 
 /**

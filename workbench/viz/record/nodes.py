@@ -82,6 +82,7 @@ class Nodes:
         self._places: dict[UOp, int] = {}
         self._order: list[UOp] = []
         self._lowered: set[UOp] = set()
+        self._due: set[UOp] = set()
         self._lines, self._user_lines = lines, user_lines
         self._memory = memory_names(items, user_lines)
 
@@ -134,6 +135,9 @@ class Nodes:
         """Return whether the values of a node, whose sources were added before, can be computed."""
         if is_lowered(node.op) or not self._lowered.isdisjoint(node.src):
             self._lowered.add(node)
+        if node.op is Ops.GRADIENT or not self._due.isdisjoint(node.src):
+            self._due.add(node)
+            return "none"
         source = value_source(node)
         if source is None:
             return "none"

@@ -27,7 +27,7 @@ MOST_WORDS = 200
 ROLES: dict[Ops, Role] = {
     Ops.CONST: "constant", Ops.SINK: "join", Ops.RANGE: "axis", Ops.INDEX: "place",
     Ops.LOOP: "loop", Ops.REDUCE: "loop", Ops.STAGE: "loop", Ops.ACCUMULATE: "loop",
-    Ops.LOAD: "access", Ops.STORE: "access",
+    Ops.LOAD: "access", Ops.STORE: "access", Ops.GRADIENT: "due",
 }  # fmt: skip
 
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 import inspect
 import os
 import sys
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
 
 from workbench.base.trace import PassStep
+from workbench.ir.gradient.steps import GradientRow
 from workbench.ir.opt.opt import Opt
 from workbench.ir.rewriting.rewrite import Rule, RuleSet, added_rules
 from workbench.viz.model.words import paragraphs
@@ -58,6 +60,8 @@ def rule_row(rule: Any) -> RuleRow:
         text = str(rule).removeprefix(f"{rule.name}: ")
         doc = paragraphs(rule.doc)
         return RuleRow(rule.name, text, doc, place.file, place.line, place.table)
+    if isinstance(rule, GradientRow):
+        return _gradient_row(rule)
     if isinstance(rule, PassStep):
         return RuleRow(rule.name, "", rule.why, "", 0, "")
     doc = rule.op.caption if isinstance(rule, Opt) else str(rule.why)
@@ -65,6 +69,35 @@ def rule_row(rule: Any) -> RuleRow:
     name = str(rule) if isinstance(rule, Opt) else rule.name
     table = "opts" if isinstance(rule, Opt) else "default opts"
     return RuleRow(name, opts, doc, "", 0, table)
+
+
+def _gradient_row(row: GradientRow) -> RuleRow:
+    """Return the row of a rule of a gradient: its formula, as the table has it, and its place."""
+    if row.function is None:
+        return RuleRow(row.name, "", row.why, "", 0, "gradients", True)
+    code = row.function.__code__
+    module = sys.modules[row.function.__module__]
+    text, doc = _formula(row.function), inspect.getdoc(row.function) or ""
+    why = "\n\n".join(part for part in (paragraphs(doc), row.why) if part)
+    place = _relative(module)
+    line = code.co_firstlineno
+    return RuleRow(row.name, text, why, place, line, "gradients", True)
+
+
+def _formula(function: Callable[..., Any]) -> str:
+    """Return what a rule of gradients gives, as its row in the table says it: "(g * y, g * x)"; of
+    one with several lines its name."""
+    if function.__name__ != "<lambda>":
+        return (
+            f"{function.__name__}({', '.join(inspect.signature(function).parameters)})"
+        )
+    try:
+        row = inspect.getsource(function).strip()
+    except OSError:  # installed without sources
+        return ""
+    head, _, body = row.partition("lambda ")
+    names, _, formula = body.partition(":")
+    return f"{names}: {formula.strip().rstrip(',')}" if head else ""
 
 
 def place_of(rule: Rule) -> Place:

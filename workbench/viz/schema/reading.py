@@ -10,7 +10,7 @@ from workbench.ir.text.phrases import OwnLine
 
 Shape = Literal["cut", "slant", "six", "pill", "box", "round"]
 ValuesOf = Literal["", "lowered", "none"]
-Role = Literal["", "constant", "join", "loop", "axis", "access", "place"]
+Role = Literal["", "constant", "join", "loop", "axis", "access", "place", "due"]
 
 
 class FamilyRow(Struct, forbid_unknown_fields=True):
@@ -39,7 +39,8 @@ class Reading(Struct, forbid_unknown_fields=True, omit_defaults=True):
     In a graph: `family` is a letter in the record's `families`. `is_index`: arithmetic of indexes,
     which may stand in the words of its readers. The role: a "constant" always does; a "join" has
     nothing of its own; a "loop" can be closed; an "axis" has `size` steps; an "access" reads or
-    writes at its first source; a "place" is memory and then indexes.
+    writes at its first source; a "place" is memory and then indexes; what is "due" stands for what
+    a rule will make of its sources, and is explained by their names.
 
     `values`: "" where Python can compute the node's values; "lowered" where they are in registers
     of the lowered program; "none" where it has none.

@@ -137,7 +137,8 @@ class NodeColumns(Struct, forbid_unknown_fields=True):
 
 
 class RuleRow(Struct, forbid_unknown_fields=True):
-    """A rule, an opt or a step that fired, and where it stands."""
+    """A rule, an opt or a step that fired, and where it stands. One that `is_fixed` cannot be
+    switched off."""
 
     name: str
     text: str
@@ -145,6 +146,7 @@ class RuleRow(Struct, forbid_unknown_fields=True):
     file: str
     line: int
     set: str
+    is_fixed: bool = False
 
 
 class PassOutcome(Struct, forbid_unknown_fields=True):

@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 from msgspec import Meta, Struct
 
 from workbench.base.source import ModuleCall
+from workbench.base.typed import Amount, Count
 from workbench.viz.schema.record import BaselineRow
 from workbench.viz.schema.variant import CheckRow, ErrorWords, SearchRow, TimingRow
 
@@ -63,11 +64,33 @@ class FileVariant(Struct, forbid_unknown_fields=True):
     saved: SavedVariant
 
 
+class SavedShare(Struct, array_like=True, forbid_unknown_fields=True):
+    """What a rule of a gradient pass handed on, as a list of places of nodes: of the gradient `g`
+    of `node` its `source` has `value`."""
+
+    node: Count
+    g: Count
+    source: Count
+    value: Count
+
+
+class SavedGradients(Struct, forbid_unknown_fields=True):
+    """A gradient pass: the places of its root, of the root's own gradient, and of each target with
+    its gradient; what the rules handed on, in its order. Units: `seconds` that it took."""
+
+    root: Count
+    seed: Count
+    gradients: list[tuple[Count, Count]]
+    shares: list[SavedShare]
+    seconds: Amount
+
+
 class SavedExploration(Struct, forbid_unknown_fields=True):
     """The file of an exploration, without the tensors' data; a later form has another `v`.
 
     `graph` is IR text whose root has the tensors as its first sources, a `devices` entry for each
-    (null: any), and then those values that are `forced`. Of each node of it, in their order,
+    (null: any), then those values that are `forced`, and then what the `gradients` name: by their
+    places in the order of the graph, as all nodes. Of each node of it, in their order,
     `node_lines` has places in `lines`, `node_names` the user's names, and `node_modules` paths of
     modules with the method of each. `plan` is a hash of the
     kernels, `device` the one that the variants were on, `cpu` and `cores` the machine of their
@@ -93,3 +116,4 @@ class SavedExploration(Struct, forbid_unknown_fields=True):
     device: str
     variants: list[FileVariant]
     baselines: list[BaselineRow]
+    gradients: list[SavedGradients] = []

@@ -45,7 +45,8 @@ function isStatement(nodes, n) {
 }
 
 /** Return what a rewrite made of what. What both sides share is an atom with a name, so that
- * only the change is spelled out; `where` says what the names stand for.
+ * only the change is spelled out; so are the sources of what is due. `where` says what the names
+ * stand for.
  * @param {NodeColumns} nodes
  * @param {number} before
  * @param {number} after */
@@ -60,6 +61,9 @@ export function wordChange(nodes, before, after) {
   const shared = new Set(
     stateOrder(nodes, [after]).filter((n) => below.has(n) && n !== before && n !== after),
   );
+  if (readingOf(nodes, before).role === "due") {
+    for (const n of nodes.src[before]) if (n !== after) shared.add(n);
+  }
   const writer = newWriter(nodes, names, shared);
   const side = (/** @type {number} */ root) => {
     writer.count(stateOrder(nodes, [root], shared));

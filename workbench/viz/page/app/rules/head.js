@@ -9,8 +9,8 @@ import { useStepper } from "./uses.js";
 
 /** A step of a function has neither a file nor uses.
  * @param {App} app
- * @param {Pick<RuleRow, "name" | "set" | "file" | "line">} row */
-export const ruleHead = (app, { name, set, file, line }) =>
+ * @param {Pick<RuleRow, "name" | "set" | "file" | "line"> & {is_fixed?: boolean}} row */
+export const ruleHead = (app, { name, set, file, line, is_fixed: isFixed }) =>
   h(
     "div",
     { class: "wb-rule-head" },
@@ -20,5 +20,5 @@ export const ruleHead = (app, { name, set, file, line }) =>
     file &&
       h("span", { class: "wb-quiet", title: "the file and line of the rule" }, `${file}:${line}`),
     file && useStepper(app, name),
-    file && ruleOffButton(app, name),
+    file && !isFixed && ruleOffButton(app, name),
   );

@@ -1,0 +1,121 @@
+"""The steps of the gradient pass, as rewrites: what each rule made of which gradient.
+
+The graph that the pass begins with has a GRADIENT node for each source of each node on the way to a
+target: of the source, in the node, given the gradient of that. From the root down, each is
+replaced by what the rule of the node's op says. It is written when somebody looks: the pass itself
+makes no such node.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from workbench.base.trace import Match, PassStep
+from workbench.ir.gradient.reductions import REDUCTIONS
+from workbench.ir.gradient.table import GRADIENTS
+from workbench.ir.gradient.windows import source_gradient
+from workbench.ir.node.ops import OPS, Ops
+from workbench.ir.node.uop import UOp
+
+
+class Share(NamedTuple):
+    """What a rule hands on: of `g`, the gradient of `node`, the share `value` is its `source`'s;
+    `total` is the gradient of the source with that."""
+
+    node: UOp
+    g: UOp
+    source: UOp
+    value: UOp
+    total: UOp
+
+
+@dataclass(frozen=True, slots=True)
+class GradientRow(PassStep):
+    """The rule of a step: a row of the table of gradients, with its `function`."""
+
+    function: Callable[..., object] | None = None
+
+
+class GradientSteps(NamedTuple):
+    """The gradient pass as rewrites: they lead from `before` to `after`, whose sources are the root
+    and the gradients of the targets."""
+
+    before: UOp
+    after: UOp
+    matches: tuple[Match, ...]
+
+
+def gradient_steps(
+    root: UOp,
+    seed: UOp,
+    gradients: Sequence[tuple[UOp, UOp]],
+    shares: Iterable[Share],
+) -> GradientSteps:
+    """Return the steps of a pass over `root`, whose own gradient is `seed`: `gradients` has the
+    targets, each with its gradient, `shares` are in the order of the pass."""
+    due = {root: seed}
+    matches = []
+    for (node, g, source, value, _), place in _with_places(shares):
+        rest = _due(source, node, due.get(node, g), place)
+        before = due.get(source)
+        due[source] = rest if before is None else before + rest
+        row = _row(node, source, place)
+        matches.append(Match(row, _due(source, node, g, place), value))
+    targets = [due.get(target, gradient) for target, gradient in gradients]
+    return GradientSteps(
+        UOp.sink(root, *targets),
+        UOp.sink(root, *[gradient for _, gradient in gradients]),
+        tuple(matches),
+    )
+
+
+def _with_places(shares: Iterable[Share]) -> Iterator[tuple[Share, int | None]]:
+    """Yield shares, each with which source of its node has it, from 1: a node may have one twice.
+    None where it is none of them: the rule of windows reaches further down."""
+    node, last = None, 0
+    for share in shares:
+        last = last if share.node is node else 0
+        node = share.node
+        sources = enumerate(node.src[last:], last + 1)
+        place = next((at for at, source in sources if source is share.source), None)
+        last = place or last
+        yield share, place
+
+
+def _due(source: UOp, node: UOp, g: UOp, place: int | None) -> UOp:
+    """Return the gradient of a source of `node` before a rule says what it is."""
+    return UOp(Ops.GRADIENT, source.dtype, (source, node, g), place)
+
+
+def _row(node: UOp, source: UOp, place: int | None) -> GradientRow:
+    """Return the rule that handed on what `source` has of the gradient of `node`."""
+    name, meaning, rule = _rule(node, place)
+    why = (
+        f"What the sources of {name} have of g, the gradient of the node n: {meaning}."
+    )
+    to = f"{_words(source)} below it" if place is None else f"source {place}"
+    about = f"{_words(node)}, to {to}"
+    return GradientRow(f"gradient-{name.lower()}", why, about, function=rule)
+
+
+def _rule(
+    node: UOp, place: int | None
+) -> tuple[str, str, Callable[..., object] | None]:
+    """Return what the rule for `node` is called, what the node is, and the rule."""
+    if place is None:
+        return "WINDOWS", "rows of a sliding window", source_gradient
+    if node.op is Ops.REDUCE_AXIS:
+        how = node.combines
+        name = f"REDUCE-{how.name}"
+        return name, "the elements of axes, combined", REDUCTIONS.get(how)
+    rule = GRADIENTS.get(node.op)
+    if node.op is Ops.DETACH:
+        name = str(node.arg[0]) if isinstance(node.arg, tuple) else "DETACH"
+        return name, "a value whose author gave its gradient", rule
+    return node.op.name, OPS[node.op].doc, rule
+
+
+def _words(node: UOp) -> str:
+    return f"{node.op.name.lower()} {list(node.shape)}"
