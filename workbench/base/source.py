@@ -51,13 +51,14 @@ Calls = tuple[Call, ...]
 
 
 class ModuleCall(NamedTuple):
-    """The path of a module, or the name of a class or function, and the method that it called."""
+    """The path of a module, or the name of a class or function, and the method that it called; ""
+    for what is called where an expression is explored."""
 
     path: str
     method: str
 
     def __str__(self) -> str:
-        return f"{self.path}: {self.method}" if self.method else self.path
+        return ": ".join(filter(None, self))
 
 
 class Derivation:

@@ -47,7 +47,8 @@ class RunnableKernel:
     names the rules that are switched off in opts and compilation (see `without`). `steps` has, for
     a kernel with the default opts, the reason and the counts of each of them (see `optimized`).
     `names` are those that the user has for the arguments, by slot; "" for one without. `modules`
-    are the user's whose methods made what it computes, the one to show first.
+    are the user's whose methods made what it computes, the one to show first; `phases` are those of
+    training that it belongs to, () where nothing is trained.
     """
 
     ast: UOp
@@ -61,6 +62,7 @@ class RunnableKernel:
     steps: HeuristicSteps = NO_STEPS
     names: tuple[str, ...] = ()
     modules: tuple[ModuleCall, ...] = ()
+    phases: tuple[str, ...] = ()
 
     @property
     def shape(self) -> tuple[int, ...]:

@@ -24,6 +24,7 @@ from workbench.pipeline import COMPILE_PASSES, SCHEDULE_PASSES, rules_of
 from workbench.tensor.autograd.lines import backward_passes
 from workbench.tensor.tensor import Tensor
 from workbench.viz.model.lines import HERE, NOBODY, FileOrigin, UserLines, Viewer
+from workbench.viz.model.phases import BACKWARD, FORWARD, OPTIMISER, in_order
 from workbench.viz.model.title import title_of
 
 
@@ -105,7 +106,12 @@ def _add_lines(
     }
     viewer = viewer._replace(names={**results, **viewer.names})
     roots, derivations = [t.uop for t in tensors], [t.derivation for t in tensors]
-    lines = UserLines(roots, derivations, viewer, plan.passes, origin)
+    written = [
+        tensor.derivation
+        for tensor in tensors
+        if tensor.derivation and tensor._memory and tensor._memory.is_written
+    ]
+    lines = UserLines(roots, derivations, viewer, plan.passes, origin, written)
     values = {
         buffer: node
         for item in plan.items
@@ -116,22 +122,40 @@ def _add_lines(
     plan.line = next((li for root in roots if (li := lines.nearest(root))), None)
     computed = [item for item in plan.items if item.kernel is not None]
     ends = {node for item in plan.items for node in item.nodes}
+    modules = [_modules(item, ends, lines) for item in computed]
+    if not any(call.path for calls in modules for call in calls):
+        modules = [()] * len(computed)  # no module made anything
+    phases = [_phases(item, ends, lines) for item in computed]
+    is_trained = any(each != (FORWARD,) for each in phases)
     plan.kernels = [
         replace(
             kernel,
-            modules=_modules(item, ends, lines),
+            modules=calls,
             line=lines.nearest(item.nodes[0]),
-            title=_with_direction(kernel.title, item, lines),
+            title=_with_phases(kernel.title, own),
             names=tuple([lines.name(b) for b in item.buffers]),
+            phases=own if is_trained else (),
         )
-        for kernel, item in zip(plan.kernels, computed, strict=True)
+        for kernel, item, calls, own in zip(
+            plan.kernels, computed, modules, phases, strict=True
+        )
     ]
 
 
-def _with_direction(title: str, item: ScheduleItem, lines: UserLines) -> str:
-    """Return the title of a kernel; one that computes a gradient belongs to the backward."""
-    is_backward = any(map(lines.is_gradient, item.nodes))
-    return f"backward: {title}" if is_backward else title
+def _phases(item: ScheduleItem, ends: set[UOp], lines: UserLines) -> tuple[str, ...]:
+    """Return the phases of what a kernel stores. One of the optimiser that computes gradients on
+    the way belongs to the backward, too; to compute a value of the forward again tells nothing."""
+    stored = {lines.phase(node) or FORWARD for node in item.nodes}
+    if OPTIMISER in stored:
+        computed = (n for n in item.computed(ends) if n.op not in _PASSED)
+        if any(lines.phase(node) == BACKWARD for node in computed):
+            stored.add(BACKWARD)
+    return in_order(stored)
+
+
+def _with_phases(title: str, phases: tuple[str, ...]) -> str:
+    """Return the title of a kernel, which names its phases, but for the forward alone."""
+    return title if phases == (FORWARD,) else f"{', '.join(phases)}: {title}"
 
 
 _PASSED = MOVEMENT | {Ops.CONTIGUOUS, Ops.COPY, Ops.DETACH, Ops.BITCAST}

@@ -36,6 +36,7 @@ from workbench.viz.exploration.explore import registered_page
 from workbench.viz.files.gradients import gradient_record
 from workbench.viz.files.save import plan_hash
 from workbench.viz.model.lines import FileOrigin, Viewer
+from workbench.viz.model.phases import in_order
 from workbench.viz.page.panel import pane_of
 from workbench.viz.record.about import machine
 from workbench.viz.record.variants import step_rows
@@ -72,6 +73,10 @@ def load(path: str | os.PathLike[str]) -> Exploration:
         of_nodes = zip(root.toposort(), saved.node_modules, strict=True)
         modules = {n: calls for n, calls in of_nodes if calls}
         nodes = list(root.toposort())
+        if saved.node_phases and len(saved.node_phases) != len(nodes):
+            raise ValueError("its nodes have other phases than it says")
+        phases = {n: p for n, p in zip(nodes, saved.node_phases, strict=False) if p}
+        in_order(phases.values())  # each is one that there is
         passes = [gradient_record(row, nodes) for row in saved.gradients]
         viewer = Viewer(names={node: tuple(names) for node, names in own if names})
     except (
@@ -89,7 +94,7 @@ def load(path: str | os.PathLike[str]) -> Exploration:
         for node, device in zip(root.src[:count], saved.devices, strict=True)
     ]
     forced = dict(zip(root.src[count:], saved.forced, strict=False))
-    origin = FileOrigin(_words(path, saved, root), lines, modules, passes)
+    origin = FileOrigin(_words(path, saved, root), lines, modules, passes, phases)
     page = registered_page()
     ex = exploration.of(
         tuple(tensors), page, forced, tuple(saved.rules_off), saved.show, viewer, origin

@@ -55,6 +55,10 @@ def file_text(ex: Exploration) -> str:
         ex.lines.own_modules(node) if node in before else ex.lines.modules(node)
         for node in root.toposort()
     ]
+    phases = [
+        ex.lines.own_phase(node) if node in before else ex.lines.phase(node)
+        for node in root.toposort()
+    ]
     here = machine()
     saved = SavedExploration(
         format="workbench exploration",
@@ -76,6 +80,7 @@ def file_text(ex: Exploration) -> str:
         device=ex.tensors[0].device,
         variants=[],
         baselines=[],
+        node_phases=phases if any(phases) else [],
         gradients=[saved_gradients(record, places) for record in passes],
     )
     if session is not None:

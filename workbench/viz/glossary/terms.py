@@ -192,6 +192,13 @@ TERMS: Mapping[str, Mapping[str, str]] = {
         "copies": "Values that are only copied to the device.",
         "estimated cost": "Operations beyond computing each element once, for each way to compute"
             " the value; the shortest bar was chosen unless the reason says otherwise.",
+        "forward": "F: kernels that compute the value itself. A kernel of several phases has the"
+            " letters of all, and the colour of the last.",
+        "backward": "B: kernels that compute gradients, from the result back to the parameters.",
+        "optimiser": "O: kernels that compute of gradients what parameters become.",
+        "stored for the backward": "Activations: values that a kernel of the forward stores and a"
+            " kernel of the backward reads. They stay in memory until then. On hover their lines"
+            " are marked in the graph.",
         "memory of the plan": "The bytes of the values that live while each kernel runs, if nothing"
             " else is read later: grey for results, above it what is on the way to them, which"
             " shares memory as far as it is not needed at once. The highest bar is marked; on hover"

@@ -29,8 +29,8 @@ from workbench.base.trace import PassRecord
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 from workbench.ir.schedule.schedule import RANGEIFY, SIMPLIFY_TENSOR
-from workbench.tensor.autograd.lines import GradientDerivation, GradientStep
 from workbench.viz.model.ancestry import Ancestry
+from workbench.viz.model.phases import in_order, phases_of
 from workbench.viz.names.modules import ModulePaths, module_call
 from workbench.viz.names.names import Names
 
@@ -49,13 +49,14 @@ NOBODY = Viewer()
 
 @dataclass(frozen=True, slots=True)
 class FileOrigin:
-    """Where tensors were loaded from, in `words` ("": they were made in this process), the `lines`
-    and `modules` that their nodes had there, and the gradient passes that led to them."""
+    """Where tensors were loaded from, in `words` ("": they were made in this process), the `lines`,
+    `modules` and `phases` that their nodes had there, and the gradient passes that led to them."""
 
     words: str = ""
     lines: Mapping[UOp, Sequence[SourceLine]] = field(default_factory=dict)
     modules: Mapping[UOp, Sequence[ModuleCall]] = field(default_factory=dict)
     gradients: Sequence[PassRecord] = ()
+    phases: Mapping[UOp, str] = field(default_factory=dict)
 
 
 HERE = FileOrigin()
@@ -64,7 +65,8 @@ HERE = FileOrigin()
 class UserLines:
     """The user's lines and names of the nodes under `roots`, which have `derivations`, and of those
     that the `passes` of a schedule made of them, for a `viewer`. Nodes that were loaded have
-    lines and modules of their `file`."""
+    lines, modules and phases of their `file`; `written` are derivations of values that are written
+    to memory."""
 
     def __init__(
         self,
@@ -73,6 +75,7 @@ class UserLines:
         viewer: Viewer = NOBODY,
         passes: Sequence[PassRecord] = (),
         file: FileOrigin = HERE,
+        written: Iterable[Derivation] = (),
     ):
         self.roots = tuple(roots)
         self._passes = passes
@@ -83,11 +86,12 @@ class UserLines:
         }
         """Per node its lines, each by itself and those that it called."""
         self._modules = {n: dict.fromkeys(calls) for n, calls in file.modules.items()}
+        self._phases = dict(file.phases)
         ends: set[UOp] = set()
-        forward: set[UOp] = set()
-        backward: set[UOp] = set()
         pieces = []
-        for derivation in derivations_below(d for d in derivations if d is not None):
+        listed = [d for d in derivations if d is not None]
+        phases = phases_of(listed, list(written))
+        for derivation in derivations_below(listed):
             node = derivation.node
             if node is None:  # it is below no root
                 continue
@@ -95,9 +99,9 @@ class UserLines:
             call = module_call(derivation, viewer.modules, viewer.calls)
             pieces.append((derivation.calls, call, nodes))
             ends.add(node)
-            is_gradient = isinstance(derivation, GradientStep | GradientDerivation)
-            (backward if is_gradient else forward).update(nodes)
-        self._forward, self._backward = forward, backward - forward
+            phase = phases[derivation]
+            for one in nodes:
+                self._phases[one] = in_order([phase, self._phases.get(one, phase)])[0]
         pieces.sort(key=lambda piece: not _is_near(piece[0], viewer.calls))
         for calls, call, nodes in pieces:
             if call is not None:
@@ -144,18 +148,14 @@ class UserLines:
         """Return the line of `node` that is shown; None where there is none."""
         return next(iter(self.of(node)), None)
 
-    def is_gradient(self, node: UOp) -> bool:
-        """Whether `node`, or the nearest node that it replaces of which that is known, is a
-        gradient: a kernel of it belongs to the backward."""
-        pending, visited = deque([node]), {node}
-        while pending:
-            one = pending.popleft()
-            if one in self._backward or one in self._forward:
-                return one in self._backward
-            sources = [c.source for c in self._ancestry.causes(one)]
-            pending.extend(s for s in sources if s not in visited)
-            visited.update(sources)
-        return False
+    def phase(self, node: UOp) -> str:
+        """Return the phase of `node`, or of the nearest node that it replaces of which one is
+        known; "" where none is."""
+        return next((p for n in self._ancestors(node) if (p := self.own_phase(n))), "")
+
+    def own_phase(self, node: UOp) -> str:
+        """Return the phase of `node` itself, without that of a node that it replaces."""
+        return self._phases.get(node, "")
 
     def nearest(self, node: UOp) -> SourceLine | None:
         """Return the line of `node` that is shown, or else of the nearest node below it."""

@@ -58,7 +58,8 @@ def module_call(
     derivation: Derivation, paths: ModulePaths, viewer: Calls
 ) -> ModuleCall | None:
     """Return the module whose method made a value, and what it called; of an object without a path
-    the class, else the function; None for code of the `viewer` itself."""
+    the class, else the function, and "" for code of the `viewer` itself; None where that called
+    nothing."""
     value = None if derivation.owner is None else derivation.owner()
     entry = None if value is None else paths.get(id(value))
     if entry is not None and entry.object() is value:
@@ -67,7 +68,8 @@ def module_call(
         path = type(value).__name__
     else:
         path = _function(derivation.calls, viewer)
-    return ModuleCall(path, derivation.method.strip("_")) if path else None
+    method = derivation.method.strip("_")
+    return ModuleCall(path, method) if path or method else None
 
 
 def _function(calls: Calls, viewer: Calls) -> str:

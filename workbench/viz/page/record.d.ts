@@ -477,9 +477,33 @@ export interface MemoryChart {
 }
 
 /**
+ * A phase of training: its letter, and the colours that its kernels have in turn.
+ */
+export interface PhaseRow {
+  name: string;
+  letter: string;
+  colours: Array<string>;
+}
+
+/**
+ * A value that a kernel of the forward stores and kernels of the backward read: its node in
+ * the record, what it is called, where it was made in the user's model and code, its bytes.
+ */
+export interface ActivationRow {
+  node: number;
+  name: string;
+  module: string;
+  line: number | null;
+  kernel: number;
+  readers: Array<number>;
+  bytes: number;
+}
+
+/**
  * The tensor graph, drawn and cut into kernels; without nodes where it is too large.
  * `repeats` are in the order of their kernels, outer ones before those in them; `runs` has a
- * row for each kernel.
+ * row for each kernel. `phases` are those that kernels belong to, `activations` the largest
+ * first; none where nothing is trained.
  */
 export interface PlanPicture {
   width: number;
@@ -492,6 +516,8 @@ export interface PlanPicture {
   repeats: Array<PlanRepeat>;
   reads: Array<PlanRead>;
   runs: Array<PlanRun>;
+  phases: Array<PhaseRow>;
+  activations: Array<ActivationRow>;
 }
 
 /**
@@ -791,7 +817,7 @@ export interface RecordedPass {
 /**
  * A kernel of the plan; `root` is its un-optimised variant. `modules` are the user's that
  * made what it computes, each with the method that it called; `module` is the path of the
- * first.
+ * first. `phases` are those of training that it belongs to; none where nothing is trained.
  */
 export interface KernelRow {
   title: string;
@@ -805,6 +831,7 @@ export interface KernelRow {
   root: number;
   module: string;
   modules: Array<string>;
+  phases: Array<string>;
 }
 
 /**

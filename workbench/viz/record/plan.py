@@ -10,7 +10,9 @@ from collections.abc import Mapping, Sequence
 from workbench.base.errors import WorkbenchError
 from workbench.ir.node.uop import UOp
 from workbench.ir.schedule.item import Decision, ScheduleItem
+from workbench.kernel.kernel import Kernel
 from workbench.viz.exploration.scheduled_tensors import ScheduledTensors
+from workbench.viz.model.activations import activations, stored_reads
 from workbench.viz.model.decisions import decision_row, ranked
 from workbench.viz.model.graph import (
     GraphNode,
@@ -19,11 +21,14 @@ from workbench.viz.model.graph import (
     graph_nodes,
     is_cut,
 )
+from workbench.viz.model.phases import PHASES, phase_colour
 from workbench.viz.model.recipes import decision_recipe
 from workbench.viz.model.words import short
-from workbench.viz.record.nodes import Lines, Nodes
+from workbench.viz.record.nodes import Lines, Nodes, bounded
 from workbench.viz.schema.plan import (
+    ActivationRow,
     DecisionRow,
+    PhaseRow,
     PlanEdge,
     PlanNode,
     PlanPicture,
@@ -41,7 +46,7 @@ MOST_DRAWN = 3000
 
 def empty_plan() -> PlanPicture:
     """Return a plan without a picture. `compared` has its differences from the plan before."""
-    return PlanPicture(0, 0, [], [], [], [], None, [], [], [])
+    return PlanPicture(0, 0, [], [], [], [], None, [], [], [], [], [])
 
 
 def plan_picture(
@@ -84,15 +89,14 @@ def plan_picture(
                 graph.edges, drawing.routes, drawing.bands, strict=True
             )
         ],
-        regions=[
-            PlanRegion(k, title, kernel_colour(k))
-            for k, title in enumerate(graph.titles)
-        ],
+        regions=region_rows(ex.kernels),
         decisions=[],
         compared=None,
         repeats=[],
         reads=[],
         runs=[],
+        phases=[],
+        activations=[],
     )
 
 
@@ -195,19 +199,49 @@ def kernels_of(ex: ScheduledTensors) -> Mapping[UOp, int]:
 
 def read_rows(items: Sequence[ScheduleItem], nodes: Nodes) -> list[PlanRead]:
     """Return the values that kernels read of each other, a copy to another device as its source."""
-    stored: dict[UOp, tuple[int, UOp]] = {}
-    rows: list[PlanRead] = []
-    number = 0
-    for item in items:
-        sources = [stored[buffer] for buffer in item.inputs if buffer in stored]
-        if item.kernel is None:
-            stored |= dict(zip(item.outputs, sources, strict=False))
-            continue
-        rows += [
-            PlanRead(source, number, nodes.add(node), node.size * node.dtype.itemsize)
-            for source, node in dict.fromkeys(sources)
-        ]
-        values = [(number, node) for node in item.nodes]
-        stored |= dict(zip(item.outputs, values, strict=True))
-        number += 1
-    return rows
+    return [
+        PlanRead(read.source, read.reader, nodes.add(read.node), read.bytes)
+        for read in stored_reads(items)
+    ]
+
+
+def region_rows(kernels: Sequence[Kernel]) -> list[PlanRegion]:
+    """Return the areas of kernels; those of a phase of training have its colours."""
+    return [
+        PlanRegion(
+            place,
+            bounded(kernel.title or kernel.name),
+            phase_colour(place, kernel.phases)
+            if kernel.phases
+            else kernel_colour(place),
+        )
+        for place, kernel in enumerate(kernels)
+    ]
+
+
+def phase_rows(kernels: Sequence[Kernel]) -> list[PhaseRow]:
+    """Return the phases that kernels belong to, in the order in which they run."""
+    present = {phase for kernel in kernels for phase in kernel.phases}
+    return [
+        PhaseRow(phase.name, phase.letter, list(phase.colours))
+        for phase in PHASES
+        if phase.name in present
+    ]
+
+
+def activation_rows(
+    ex: ScheduledTensors, nodes: Nodes, lines: Lines
+) -> list[ActivationRow]:
+    """Return the values that the forward stores for the backward."""
+    return [
+        ActivationRow(
+            node=nodes.add(row.node),
+            name=bounded(row.name),
+            module=bounded(row.module),
+            line=lines.add(row.line),
+            kernel=row.kernel,
+            readers=list(row.readers),
+            bytes=row.bytes,
+        )
+        for row in activations(ex)
+    ]

@@ -43,10 +43,13 @@ from workbench.viz.record.nodes import Lines, Nodes, Texts, bounded
 from workbench.viz.record.offers import NextRows, next_rows
 from workbench.viz.record.passes import PassRows, kernel_numbers
 from workbench.viz.record.plan import (
+    activation_rows,
     decision_rows,
     empty_plan,
+    phase_rows,
     plan_picture,
     read_rows,
+    region_rows,
 )
 from workbench.viz.record.recipe import page_recipes, recipe
 from workbench.viz.record.rules import RuleRows
@@ -171,6 +174,9 @@ class Recorder:
         plan.repeats = fold_rows(ex.kernels)
         plan.reads = read_rows(ex.items, self._nodes)
         plan.runs = run_rows(ex.kernels)
+        plan.regions = region_rows(ex.kernels)
+        plan.phases = phase_rows(ex.kernels)
+        plan.activations = activation_rows(ex, self._nodes, self._lines)
         if len(graph_nodes(ex.outputs)) <= FIRST_DRAWN:
             self._draw()
         places = {d: i for i, d in enumerate(map(id, ex.decisions))}
@@ -358,7 +364,7 @@ class Recorder:
     def _draw(self) -> None:
         plan = plan_picture(self.exploration, self._nodes, self._lines)
         if plan is not None:
-            for name in ("width", "height", "nodes", "edges", "regions"):
+            for name in ("width", "height", "nodes", "edges"):
                 self.put(("plan", name), getattr(plan, name))
 
     def _append(

@@ -107,6 +107,7 @@ def kernel_row(
         root=root,
         module=bounded(kernel.modules[0].path) if kernel.modules else "",
         modules=[bounded(str(call)) for call in kernel.modules],
+        phases=list(kernel.phases),
     )
 
 

@@ -172,10 +172,32 @@ class MemoryChart(Struct, forbid_unknown_fields=True):
     words: str
 
 
+class PhaseRow(Struct, forbid_unknown_fields=True):
+    """A phase of training: its letter, and the colours that its kernels have in turn."""
+
+    name: str
+    letter: str
+    colours: list[str]
+
+
+class ActivationRow(Struct, forbid_unknown_fields=True):
+    """A value that a kernel of the forward stores and kernels of the backward read: its node in the
+    record, what it is called, where it was made in the user's model and code, its bytes."""
+
+    node: int
+    name: str
+    module: str
+    line: int | None
+    kernel: int
+    readers: list[int]
+    bytes: int
+
+
 class PlanPicture(Struct, forbid_unknown_fields=True):
     """The tensor graph, drawn and cut into kernels; without nodes where it is too large. `repeats`
     are in the order of their kernels, outer ones before those in them; `runs` has a row for each
-    kernel."""
+    kernel. `phases` are those that kernels belong to, `activations` the largest first; none where
+    nothing is trained."""
 
     width: float
     height: float
@@ -187,3 +209,5 @@ class PlanPicture(Struct, forbid_unknown_fields=True):
     repeats: list[PlanRepeat]
     reads: list[PlanRead]
     runs: list[PlanRun]
+    phases: list[PhaseRow]
+    activations: list[ActivationRow]

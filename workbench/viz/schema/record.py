@@ -199,7 +199,8 @@ class RecordedPass(PassOutcome, forbid_unknown_fields=True):
 
 class KernelRow(Struct, forbid_unknown_fields=True):
     """A kernel of the plan; `root` is its un-optimised variant. `modules` are the user's that made
-    what it computes, each with the method that it called; `module` is the path of the first."""
+    what it computes, each with the method that it called; `module` is the path of the first.
+    `phases` are those of training that it belongs to; none where nothing is trained."""
 
     title: str
     name: str
@@ -212,6 +213,7 @@ class KernelRow(Struct, forbid_unknown_fields=True):
     root: int
     module: str
     modules: list[str]
+    phases: list[str]
 
 
 class BaselineRow(Struct, forbid_unknown_fields=True):

@@ -92,7 +92,8 @@ class SavedExploration(Struct, forbid_unknown_fields=True):
     (null: any), then those values that are `forced`, and then what the `gradients` name: by their
     places in the order of the graph, as all nodes. Of each node of it, in their order,
     `node_lines` has places in `lines`, `node_names` the user's names, and `node_modules` paths of
-    modules with the method of each. `plan` is a hash of the
+    modules with the method of each, and `node_phases` the phase of training ("": none; no entry at
+    all where nothing is trained). `plan` is a hash of the
     kernels, `device` the one that the variants were on, `cpu` and `cores` the machine of their
     times. Units: `when` is in seconds of the epoch.
     """
@@ -116,4 +117,5 @@ class SavedExploration(Struct, forbid_unknown_fields=True):
     device: str
     variants: list[FileVariant]
     baselines: list[BaselineRow]
+    node_phases: list[str] = []
     gradients: list[SavedGradients] = []

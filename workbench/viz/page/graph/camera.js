@@ -1,16 +1,20 @@
 // What of a drawing is in sight: its scale and place, and how they change.
 
+import { stubWords } from "./paths.js";
+
 /** @import { Bounds, Drawing, GraphNode, Key, Placement, Size, Wish } from "./graph.d.ts" */
 
 const SCALES = [0.02, 3]; // the least and the greatest scale
 const READABLE = 0.75; // a scale at which all of a box can be read
 const LEGIBLE = 0.45; // the least at which its label can, shortened
 const MOST_FITTED = 1.2;
+const STUB_LETTER = 5.6; // pixels of a letter beside a stub
 
 /** Return the rectangle around what is drawn.
- * @param {Pick<Drawing, "nodes" | "regions" | "words">} drawing
+ * @param {Partial<Drawing> & Pick<Drawing, "nodes">} drawing
  * @returns {Bounds} */
-export function graphBounds({ nodes, regions = [], words = [] }) {
+export function graphBounds(drawing) {
+  const { nodes, edges = [], regions = [], words = [] } = drawing;
   if (!nodes.length) return { left: 0, top: 0, right: 1, bottom: 1 };
   const margin = regions.length ? 14 : 10;
   const box = { left: Infinity, top: Infinity, right: -Infinity, bottom: -Infinity };
@@ -26,6 +30,11 @@ export function graphBounds({ nodes, regions = [], words = [] }) {
     box.right = Math.max(box.right, x + 0.65 * w);
     box.top = Math.min(box.top, y - 0.65 * height);
     box.bottom = Math.max(box.bottom, y + 0.65 * height);
+  }
+  for (const edge of edges) {
+    if (edge.points) continue;
+    const { x, text } = stubWords({ nodes, edges }, edge);
+    if (text) box.right = Math.max(box.right, x + STUB_LETTER * text.length);
   }
   return box;
 }

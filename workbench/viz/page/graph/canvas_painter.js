@@ -2,8 +2,10 @@
 
 import { h } from "../base/elements.js";
 import { graphColours } from "./colours.js";
+import { badgeRadius } from "./badges.js";
 import { boxTexts, TEXT_FROM, textScale, textSize } from "./labels.js";
-import { addEdge, badgeRadius, outlinePath, stateSign, stubWords } from "./paths.js";
+import { isLitLine } from "./marks.js";
+import { addEdge, outlinePath, stateSign, stubWords } from "./paths.js";
 import { SCENES } from "./vector.js";
 import { wordsScale } from "./words.js";
 
@@ -49,7 +51,7 @@ export function canvasPainter() {
   const scene = {
     drawing: { nodes: [], edges: [] },
     view: { scale: 1, x: 0, y: 0 },
-    marks: { picked: null, found: new Set(), lit: new Set() },
+    marks: { picked: null, found: new Set(), lit: new Set(), values: new Set() },
     lines: new Map(),
     regions: [],
     outline: ({ shape, w, h }) => {
@@ -127,6 +129,14 @@ function canvasDraw(el, context, { drawing, view, marks, lines, regions, outline
   }
   context.globalAlpha = 1;
   context.setLineDash([]);
+  for (const edge of marks.values.size ? drawing.edges : []) {
+    if (!isLitLine(edge, marks)) continue;
+    const path = new Path2D();
+    addEdge(path, drawing, edge);
+    context.strokeStyle = colours.picked;
+    context.lineWidth = Math.max(3.4, 2 / scale);
+    context.stroke(path);
+  }
   const seen = {
     left: -x / scale,
     top: -y / scale,

@@ -50,6 +50,8 @@ export interface GraphNode {
   hint?: string;
   /** What it stands for, where that is more than a value. */
   unit?: string;
+  /** What else it is found by. */
+  found?: string;
 }
 
 /** A line from node `a` to node `b`, places in the list of nodes, whose source number `slot` it is;
@@ -62,8 +64,8 @@ export interface GraphEdge {
   state: "kept" | "new" | "gone" | "cut" | "waiting";
   points: Point[] | null;
   hint?: string;
-  /** The node of the record that it reads. */
-  value?: number;
+  /** The nodes of the record that it reads. */
+  values?: number[];
 }
 
 /** Words on a line or beside a box, and the places where they may stand. */
@@ -73,6 +75,8 @@ export interface WantedWord {
   spots: Point[];
   edge?: GraphEdge;
   region?: GraphRegion;
+  /** Where there is no room it is left out. */
+  mayHide?: boolean;
 }
 export interface GraphWord extends WantedWord {
   x: number;
@@ -90,11 +94,12 @@ export interface Drawing {
   words?: GraphWord[];
 }
 
-/** What is marked, by the keys of nodes. */
+/** What is marked: boxes by their keys, lines by the nodes of the record that they read. */
 export interface Marks {
   picked: Key | null;
   found: Set<Key>;
   lit: Set<Key>;
+  values: Set<number>;
 }
 
 /** What to bring into sight: all, or some nodes; `first` are those of them that count if not all

@@ -107,10 +107,6 @@ function stubsOf(drawing) {
 /** @param {GraphNode} node */
 export const roomIn = (node) => node.w - (node.letter ? 22 : node.small ? 12 : 10);
 
-/** How large the disc of a node's badge is.
- * @param {GraphNode} node */
-export const badgeRadius = ({ badge = "" }) => (badge.length > 2 ? 11.5 : 8.5);
-
 /** New and gone are told apart by a sign too, not by colour alone.
  * @param {GraphNode["state"]} state */
 export const stateSign = (state) =>

@@ -50,5 +50,7 @@ export function graphFind(drawing, query) {
   const wanted = query.trim().toLowerCase();
   if (!wanted) return [];
   if (/^#\d+$/.test(wanted)) return drawing.nodes.filter((node) => `#${node.n}` === wanted);
-  return drawing.nodes.filter((node) => hasWords(`${node.label} ${node.sub} ${node.op}`, wanted));
+  return drawing.nodes.filter((node) =>
+    hasWords(`${node.label} ${node.sub} ${node.op} ${node.found ?? ""}`, wanted)
+  );
 }

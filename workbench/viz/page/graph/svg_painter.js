@@ -4,7 +4,9 @@ import { linked } from "../app/links.js";
 import { nodeLink } from "../app/store.js";
 import { svg } from "../base/elements.js";
 import { boxTexts, TEXT_FROM, textScale, textSize } from "./labels.js";
-import { badgeRadius, edgePath, outlinePath, stateSign, stubWords } from "./paths.js";
+import { edgePath, outlinePath, stateSign, stubWords } from "./paths.js";
+import { badgeRadius } from "./badges.js";
+import { isLitLine } from "./marks.js";
 import { textWidth, wordsScale } from "./words.js";
 
 /** @import { BoxText } from "./labels.js" */
@@ -31,6 +33,8 @@ export class SvgPainter {
   el = svg("svg", { class: "wb-g-svg", "aria-hidden": "true" }, this.#world);
   /** @type {Map<Key, SVGElement>} */
   #boxes = new Map();
+  /** @type {[GraphEdge, SVGElement][]} */
+  #edges = [];
   /** @type {[GraphWord, SVGElement][]} */
   #words = [];
   /** By what an element shows, so that what is the same is not made again.
@@ -72,6 +76,7 @@ export class SvgPainter {
       svg("path", { class: "wb-g-region", d: r.path, fill: r.colour })
     );
     this.#grounds.replaceChildren(...regions);
+    this.#edges = edges.map((element, i) => [drawing.edges[i], element]);
     swapChildren(this.#lines, new Set(edges));
     swapChildren(this.#shapes, new Set(this.#boxes.values()));
     this.#words = (drawing.words || []).map((word) => [word, svgWord(word)]);
@@ -102,6 +107,9 @@ export class SvgPainter {
       box.classList.toggle("wb-g-picked", marks.picked === key);
       box.classList.toggle("wb-g-found", marks.found.has(key));
       box.classList.toggle("wb-g-lit", marks.lit.has(key));
+    }
+    for (const [edge, line] of this.#edges) {
+      line.classList.toggle("wb-g-lit-line", isLitLine(edge, marks));
     }
   }
 

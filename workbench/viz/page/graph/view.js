@@ -25,7 +25,7 @@ export class GraphView {
   /** @type {Map<Key, GraphNode>} */
   #byKey = new Map();
   /** @type {Marks} */
-  #marks = { picked: null, found: new Set(), lit: new Set() };
+  #marks = { picked: null, found: new Set(), lit: new Set(), values: new Set() };
   #map = h("canvas", { class: "wb-g-map", "aria-hidden": "true", "data-term": "map" });
   #note = h("span", { class: "wb-g-note" });
   /** @type {{svg?: Painter, canvas?: Painter}} */
@@ -113,10 +113,11 @@ export class GraphView {
     this.#place();
   }
 
-  /** Light up some nodes.
-   * @param {Set<Key>} keys */
-  light(keys) {
-    this.#mark({ lit: keys });
+  /** Light up some boxes, and the lines that read some nodes of the record.
+   * @param {Set<Key>} keys
+   * @param {Set<number>} [values] */
+  light(keys, values = new Set()) {
+    this.#mark({ lit: keys, values });
   }
 
   fit() {

@@ -3,6 +3,8 @@
 // A word is {text, kind: "bytes" | "title", spots: [[x, y]..], edge, region}; placing it adds
 // {x, y, w, h}, the middle and the size.
 
+import { badgeRadius } from "./badges.js";
+
 /** @import { GraphNode, GraphWord, Point, WantedWord } from "./graph.d.ts" */
 
 const WORD_HEIGHT = 16;
@@ -15,19 +17,26 @@ const WORDS_GROW = 2.2; // and how much larger than the picture they become at m
 export const wordsScale = (scale) => Math.min(WORDS_GROW, Math.max(1, WORDS_FROM / scale));
 
 /** Return the words that have a place, the first of their spots that is free; a title may be left
- * out, but neither bytes nor a title that folds what it stands over.
+ * out, but neither bytes (unless they may hide) nor a title that folds what it stands over. Badges
+ * are not covered.
  * @param {GraphNode[]} nodes
  * @param {WantedWord[]} wanted */
 export function placedWords(nodes, wanted) {
   /** @type {GraphWord[]} */
   const placed = [];
   const boxes = new Boxes();
-  for (const node of nodes) boxes.add(node);
+  for (const node of nodes) {
+    boxes.add(node);
+    const { x, y, w, h } = node;
+    const size = 2 * badgeRadius(node);
+    if (node.badge) boxes.add({ x: x - w / 2, y: y - h / 2, w: size, h: size });
+  }
   for (const word of wanted) {
     const size = { w: textWidth(word.text, 11, "bold") + 12, h: WORD_HEIGHT };
     const free = word.spots.find(([x, y]) => boxes.isFree({ x, y, ...size }));
     const [x, y] = free || word.spots[0];
-    if (!free && word.kind !== "bytes" && !word.region?.fold) continue;
+    const isNeeded = word.kind === "bytes" ? !word.mayHide : word.region?.fold;
+    if (!free && !isNeeded) continue;
     const box = { ...word, ...size, x, y };
     placed.push(box);
     boxes.add(box);

@@ -87,9 +87,12 @@ export function kernelPlaces(record, order, query) {
   const { kernels, lines } = record;
   const rows = kernelWork(record);
   const places = kernels.map((_, k) => k).filter((k) => {
-    const { title, name, line, modules } = kernels[k];
+    const { title, name, line, modules, phases } = kernels[k];
     const where = line === null ? "" : lines[line].where;
-    return hasWords(`${k + 1} ${title} ${name} ${where} ${modules.join(" ")}`, query);
+    return hasWords(
+      `${k + 1} ${title} ${name} ${where} ${modules.join(" ")} ${phases.join(" ")}`,
+      query,
+    );
   });
   /** @type {(k: number) => number} */
   const figure = (k) => (order === "bytes" ? rows[k].bytes : rows[k].seconds ?? -1);

@@ -4,6 +4,7 @@
 /** @import { PageRecord, PlanPicture, PlanRepeat } from "../record.d.ts" */
 
 const MOST_UNFOLDED = 60; // kernels that are drawn unasked, each as a box
+const MOST_AT_FIRST = 20; // boxes that modules are unfolded to
 
 /** What is unfolded, by the keys of units.
  * @typedef {ReadonlySet<string>} Unfolded */
@@ -47,14 +48,30 @@ export function planUnits({ repeats, runs }, unfolded) {
   return units;
 }
 
-/** What is unfolded at first: a plan that is one repeat, which would be one box, unless its kernels
- * are many.
+/** What is unfolded at first: modules, outer ones first, as long as few boxes are drawn; and a
+ * plan that is one repeat, which would be one box, unless its kernels are many.
  * @param {PlanPicture} plan
  * @returns {Unfolded} */
 export function unfoldedAtFirst(plan) {
   const [only, ...others] = planUnits(plan, new Set());
   const isOne = only?.repeat && !others.length && plan.runs.length <= MOST_UNFOLDED;
-  return new Set(isOne ? [only.key] : []);
+  /** @type {Unfolded} */
+  let unfolded = new Set(isOne ? [only.key] : []);
+  for (let level = 0;; level++) {
+    const folds = planUnits(plan, unfolded).filter(({ repeat }) => repeat?.times === 1);
+    const all = new Set([...unfolded, ...folds.map(({ key }) => key)]);
+    if (!folds.length) break;
+    if (planUnits(plan, all).length <= MOST_AT_FIRST) unfolded = all;
+    else if (level) break; // a level is unfolded whole, but for the outermost
+    else {
+      for (const { key } of folds) {
+        const next = new Set([...unfolded, key]);
+        if (planUnits(plan, next).length <= MOST_AT_FIRST) unfolded = next;
+      }
+      break;
+    }
+  }
+  return unfolded;
 }
 
 /** The repeats that a kernel is in, outer ones first.

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 
 from workbench.base.sequences import Repeat, common_prefix, repeats
 from workbench.kernel.kernel import Kernel
-from workbench.tensor.autograd.lines import GRADIENT_OF
+from workbench.viz.model.phases import FORWARD
 from workbench.viz.model.words import short
 from workbench.viz.record.nodes import bounded
 from workbench.viz.record.runs import likeness_of
@@ -57,18 +57,17 @@ def repeat_title(titles: Sequence[str]) -> str:
 
 
 def _parts(kernel: Kernel) -> Parts:
-    """Return the path of a kernel's module by its steps, those of gradients apart."""
+    """Return the path of a kernel's module by its steps, those of each phase apart."""
     if not kernel.modules:
         return ()
-    path, method = kernel.modules[0]
-    way = "backward" if method.startswith(GRADIENT_OF) else "forward"
-    return way, *bounded(path).split(".")
+    path = kernel.modules[0].path
+    return (", ".join(kernel.phases), *bounded(path).split(".")) if path else ()
 
 
 def _path(parts: Parts) -> str:
-    """Return steps as a path, which says where it is of gradients."""
+    """Return steps as a path, which says of which phases it is, but for the forward."""
     path = ".".join(parts[1:])
-    return f"{path}, backward" if path and parts[0] == "backward" else path
+    return f"{path}, {parts[0]}" if path and parts[0] not in ("", FORWARD) else path
 
 
 def _modules(paths: Sequence[Parts]) -> list[tuple[int, int, str]]:

@@ -8,6 +8,8 @@ import { lineLink, rowAt } from "../../app/store.js";
 import { elementsOf, h, refill, words } from "../../base/elements.js";
 import { longList, rove } from "../../base/lists.js";
 import { bytesText, countText } from "../../base/text.js";
+import { phaseMark } from "../../app/phases.js";
+import { kernelColour, phasesOf, withoutPhases } from "../../record/phases.js";
 import { kernelPlaces, kernelWork, workShare, workTime, workTotal } from "../../record/kernels.js";
 
 /** @import { Changes, PanelRow } from "../../types.d.ts" */
@@ -154,12 +156,14 @@ function kernelList(app, { order, query }, before) {
  * @param {Work} work */
 function kernelRow(app, i, work) {
   const kernel = app.record.kernels[i];
+  const phases = phasesOf(app.record, i, i + 1);
   const lines = kernel.line === null ? [] : [kernel.line, ...kernel.inner];
-  const line = rowAt(app.record.lines, kernel.line);
+  const line = rowAt(app.record.lines, kernel.inner.at(-1) ?? kernel.line); // in the module
   const texts = lines.map((at) => `${app.record.lines[at].where}: ${app.record.lines[at].text}`);
   const about = [
     `${kernel.name}: ${countText(kernel.flops)} operations, ${bytesText(kernel.bytes)}`,
     kernel.decoded,
+    phases.length > 0 && kernel.phases.join(" and "),
     ...kernel.modules,
     work.seconds === null
       ? ""
@@ -179,8 +183,9 @@ function kernelRow(app, i, work) {
         onclick: () => app.select({ kernel: i }),
       },
       kernelNumber(app, i),
-      words(kernel.title, "wb-clip"),
-      kernel.module && words(kernel.modules[0], "wb-kernel-module wb-clip"),
+      phaseMark(phases, kernelColour(app.record, i)),
+      words(withoutPhases(kernel.title, phases), "wb-clip"),
+      kernel.modules.length > 0 && words(kernel.modules[0], "wb-kernel-module wb-clip"),
       line && words(line.where, "wb-quiet wb-clip"),
       h("span", { class: "wb-figure wb-kernel-time" }, workTime(work)),
       h("span", { class: "wb-figure wb-kernel-share" }, workShare(work)),

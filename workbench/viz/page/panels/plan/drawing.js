@@ -29,6 +29,7 @@ export function planDrawing(record, decided = Infinity) {
     slots: 1,
     points: edge.route,
     state: lineState(plan, edge, decided),
+    values: edge.cut ? [plan.nodes[edge.a].n] : [],
     hint: edge.cut ? cutHint(record, edge) : "",
   }));
   /** @type {WantedWord[]} */
@@ -152,3 +153,8 @@ export function planLit(app) {
   const { nodes } = app.record.plan;
   return new Set(nodes.map((_, i) => i).filter((i) => reached?.nodes.has(nodes[i].n)));
 }
+
+/** The values that the pointer is on, by their nodes: lines that carry one are marked.
+ * @param {App} app
+ * @returns {Set<number>} */
+export const litValues = ({ hover }) => new Set(hover?.by === "node" ? hover.nodes : []);

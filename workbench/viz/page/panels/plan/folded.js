@@ -8,6 +8,7 @@ import { lineSpots, placedWords, textWidth } from "../../graph/words.js";
 import { layoutFolded } from "../../layout/columns.js";
 import { layoutGraph } from "../../layout/layout.js";
 import { kernelWork, togetherWork, workShare, workTime } from "../../record/kernels.js";
+import { kernelColour, phaseLetters, phasesOf, withoutPhases } from "../../record/phases.js";
 import { planUnits, repeatKey, unfoldedValues, unitLines, valueKey } from "../../record/units.js";
 import { planNode } from "./drawing.js";
 
@@ -90,22 +91,26 @@ export function foldedDrawing(record, unfolded, shape, pane) {
     hint: edge.state === "cut"
       ? `${bytesText(lineBytes(shape.lines[i]))} go through memory\nclick: why`
       : "",
-    value: shape.lines[i].nodes.keys().next().value,
+    values: [...shape.lines[i].nodes.keys()],
   }));
   const regions = foldedRegions(record, unfolded, nodes, edges);
-  /** @type {WantedWord[]} */
-  const bytes = edges.flatMap((edge, i) =>
-    edge.state === "cut" && edge.points
-      ? [{
-        kind: "bytes",
-        text: bytesText(lineBytes(shape.lines[i])),
-        spots: lineSpots(edge.points),
-        edge,
-      }]
-      : []
-  );
+  /** Of two that collide the larger is seen.
+   * @type {WantedWord[]} */
+  const bytes = edges.map((edge, i) => ({ edge, bytes: lineBytes(shape.lines[i]) }))
+    .sort((a, b) => b.bytes - a.bytes)
+    .flatMap(({ edge, bytes }) =>
+      edge.state === "cut" && edge.points
+        ? [{
+          kind: "bytes",
+          text: bytesText(bytes),
+          spots: lineSpots(edge.points),
+          edge,
+          mayHide: true,
+        }]
+        : []
+    );
   const titles = regions.map((region) => foldTitle(region, nodes));
-  return { nodes, edges, regions, words: placedWords(nodes, [...bytes, ...titles]) };
+  return { nodes, edges, regions, words: placedWords(nodes, [...titles, ...bytes]) };
 }
 
 /** @param {UnitLine} line */
@@ -119,16 +124,22 @@ const cutTitle = (text) =>
 const repeatTitle = ({ times, title, module }) =>
   times === 1 ? title : `${module && `${module}: `}${times} × ${title}`;
 
-/**
+/** A box: on the colour of its phase, with its letter, where all its kernels are of one.
  * @param {PageRecord} record
  * @param {Unit} unit
  * @returns {GraphNode} */
 function unitBox(record, unit) {
   const { kernels, plan } = record;
   const { repeat, first, end, key } = unit;
-  const label = cutTitle(repeat ? repeatTitle(repeat) : kernels[first].title);
+  const phases = phasesOf(record, first, end);
+  const title = repeat ? repeatTitle(repeat) : kernels[first].title;
+  const label = cutTitle(withoutPhases(title, phases));
   const decision = rowAt(plan.decisions, kernels[end - 1].decision);
-  const colour = rowAt(plan.regions, first)?.colour ?? GROUND;
+  const own = kernels.slice(first, end);
+  const isOne = own.every((kernel) => kernel.phases.join() === own[0].phases.join());
+  const colour = repeat
+    ? (isOne && phases.at(-1)?.colours[0]) || GROUND
+    : kernelColour(record, first) ?? GROUND;
   return {
     key,
     unit: key,
@@ -136,13 +147,15 @@ function unitBox(record, unit) {
     label,
     sub: "",
     family: "",
+    letter: phaseLetters(phases),
     state: "kept",
-    op: repeat ? repeat.title : kernels[first].title,
+    op: title,
+    found: [...new Set(own.flatMap(({ modules, phases }) => [...modules, ...phases]))].join(" "),
     shape: "round",
-    tint: `${repeat ? GROUND : colour}40`,
+    tint: `${colour}${phases.length ? "66" : "40"}`,
     x: 0,
     y: 0,
-    w: Math.max(LEAST_WIDTH, textWidth(label, 12) + 24),
+    w: Math.max(LEAST_WIDTH, textWidth(label, 12) + (phases.length ? 42 : 24)),
     h: HEIGHT,
     kernel: first,
     badge: repeat ? "+" : String(first + 1),
@@ -162,6 +175,9 @@ function unitTexts({ kernels, plan }, { first, end, repeat }, work) {
       ? `${repeatTitle(repeat)}: ${plural(end - first, "kernel")}, ${first + 1} to ${end}`
       : `kernel ${first + 1}: ${kernels[first].title}`,
     time && `${time}${own.isMeasured ? "" : " (predicted)"}, ${share} of the time of all kernels`,
+    kernels.slice(first, end).flatMap(({ phases }) => phases).filter((p, i, all) =>
+      all.indexOf(p) === i
+    ).join(" and "),
     `reads and writes ${bytes}`,
     repeat || plan.nodes.length ? "click: unfold" : "",
   ];
@@ -218,13 +234,23 @@ function foldedRegions({ plan, kernels }, unfolded, nodes, edges) {
 function foldTitle(region, nodes) {
   const text = `− ${cutTitle(region.title)}`;
   const top = nodes.find(({ kernel }) => kernel === region.kernel) ?? nodes[0];
-  const away = top.w / 2 + 24 + 0.6 * textWidth(text, 11, "bold");
   const { x, y } = top;
+  const width = 0.6 * textWidth(text, 11, "bold");
+  const above = y - top.h / 2 - 14;
+  const away = top.w / 2 + 24 + width;
+  const aside = Math.max(0, top.w / 2 - width);
   return {
     kind: "title",
     text,
     region: { ...region, fold: region.unit },
-    spots: [[x, y - top.h / 2 - 14], [x + away, y], [x - away, y], [x + away, y - 28]],
+    spots: [
+      [x, above],
+      [x + aside, above],
+      [x - aside + 14, above],
+      [x + away, y],
+      [x - away, y],
+      [x + away, y - 28],
+    ],
   };
 }
 

@@ -11,6 +11,8 @@ import {
   unitOfKernel,
   valueKey,
 } from "../../record/units.js";
+import { litValues } from "./drawing.js";
+import { phaseLegend } from "./legend.js";
 import { foldedDrawing, foldedShape } from "./folded.js";
 
 /** @import { PlanPicture } from "../../record.d.ts" */
@@ -134,12 +136,18 @@ export class Levels {
     return { drawing, wish };
   }
 
-  /** The boxes that belong to what the pointer is on.
+  /** The boxes that belong to what the pointer is on; of a value those that store and read it.
    * @returns {Set<Key>} */
   lit() {
-    const reached = reach(this.app.record, this.app.hover);
+    const { record, hover } = this.app;
+    const reached = reach(record, hover);
     const { shape } = this.#lay();
-    return new Set(shape.boxes.filter(({ n }) => reached?.nodes.has(n)).map(({ key }) => key));
+    const lit = new Set(shape.boxes.filter(({ n }) => reached?.nodes.has(n)).map(({ key }) => key));
+    const values = litValues(this.app);
+    for (const { a, b, nodes } of values.size ? shape.lines : []) {
+      if ([...nodes.keys()].some((n) => values.has(n))) lit.add(a), lit.add(b);
+    }
+    return lit;
   }
 
   /** Lay out what is shown, unless it is. */
@@ -173,6 +181,7 @@ export class Levels {
         name: "level-values",
         title: "all values, on the grounds of their kernels",
       }),
+      ...phaseLegend(app),
     );
   }
 }

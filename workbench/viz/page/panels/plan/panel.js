@@ -10,7 +10,7 @@ import { GraphView } from "../../graph/view.js";
 import { planBefore } from "./compared.js";
 import { fillDecisions, showPicked } from "./decisions.js";
 import { decidedAt, readersOf } from "../../record/film.js";
-import { planDrawing, planFirst, planLit } from "./drawing.js";
+import { litValues, planDrawing, planFirst, planLit } from "./drawing.js";
 import { copyPlan } from "./copy.js";
 import { Film } from "./film.js";
 import { Levels } from "./levels.js";
@@ -129,7 +129,7 @@ function planGraph(app, levels, tellOf) {
       tellOf(kernel ?? null);
       levels.unfold(unit);
     },
-    edge: ({ a, value }) => app.select({ node: value ?? app.record.plan.nodes[a].n }),
+    edge: ({ a, values }) => app.select({ node: values?.[0] ?? app.record.plan.nodes[a].n }),
     region: ({ kernel, fold }) => (fold === undefined ? tellOf(kernel) : levels.fold(fold)),
     resize: () => app.changed("levels"),
     hover: (node) => app.light(node && nodeLink(node.n)),
@@ -157,7 +157,9 @@ function updateGraph(app, graph, film, levels, state, changes) {
   if (isFolded) {
     if (isDrawnAnew) graph.pick(levels.picked());
     if (hasAny(changes, "node", "kernel")) graph.lookAt(levels.picked() ?? "");
-    if (isDrawnAnew || hasAny(changes, "hover", "node")) graph.light(levels.lit());
+    if (isDrawnAnew || hasAny(changes, "hover", "node")) {
+      graph.light(levels.lit(), litValues(app));
+    }
     return;
   }
   const place = plan.nodes.findIndex((node) => node.n === app.view.node);
@@ -167,7 +169,7 @@ function updateGraph(app, graph, film, levels, state, changes) {
   }
   if (!isDrawnAnew && !hasAny(changes, "hover", "node")) return;
   const isLooking = !app.hover && film.at > 0 && place >= 0; // who reads what is decided
-  graph.light(isLooking ? new Set(readersOf(plan, place)) : planLit(app));
+  graph.light(isLooking ? new Set(readersOf(plan, place)) : planLit(app), litValues(app));
 }
 
 /** Show all values; return whether that is another drawing.

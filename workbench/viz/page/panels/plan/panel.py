@@ -6,13 +6,16 @@ from collections.abc import Sequence
 
 from workbench.kernel.kernel import Kernel
 from workbench.viz.exploration.scheduled_tensors import ScheduledTensors
+from workbench.viz.model.activations import activations
 from workbench.viz.model.decisions import printed_decisions
 from workbench.viz.page.panel import Panel, heading, kernel_table
+from workbench.viz.text.activations import activations_text
 from workbench.viz.text.decisions import decisions_text, explained_text
 
 
 def plan_text(ex: ScheduledTensors, kernels: Sequence[tuple[int, Kernel]]) -> str:
-    """Return the kernels, several as a table, what is fused at a cost, and the decisions about all
+    """Return the kernels, several as a table, what is stored for the backward, what is fused at a
+    cost, and the decisions about all
     values in the order in which the scheduler made them: the steps of the film."""
     nothing = [ex.nothing_to_do] if ex.nothing_to_do else []
     headings = [heading(place, kernel) for place, kernel in kernels]
@@ -20,6 +23,7 @@ def plan_text(ex: ScheduledTensors, kernels: Sequence[tuple[int, Kernel]]) -> st
         headings = [str(kernel_table(ex))]
     rows = printed_decisions(ex.decisions)
     parts = [
+        activations_text(activations(ex)),
         explained_text(rows, len(ex.kernels)),
         decisions_text(rows, len(ex.decisions)),
     ]

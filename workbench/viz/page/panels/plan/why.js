@@ -3,7 +3,16 @@
 
 import { linked } from "../../app/links.js";
 import { meaningOf } from "../../app/glossary.js";
-import { button, heading, headingOf, kernelNumber, nodeLines } from "../../app/pieces.js";
+import { phaseMark } from "../../app/phases.js";
+import {
+  button,
+  heading,
+  headingOf,
+  kernelNumber,
+  lineButton,
+  nodeLines,
+} from "../../app/pieces.js";
+import { kernelColour, phasesOf } from "../../record/phases.js";
 import { nodeLink } from "../../app/store.js";
 import { h, words } from "../../base/elements.js";
 import { walkable } from "../../base/lists.js";
@@ -12,11 +21,13 @@ import { decisionOf } from "../../record/rules.js";
 import { readersLine } from "../../app/decisions/choices.js";
 import { decisionParts } from "../../app/decisions/decision.js";
 import { alikeLine } from "./alike.js";
+import { activationList } from "./legend.js";
 
 /** @import { DecisionRow, PageRecord, PlanNode } from "../../record.d.ts" */
 /** @import { App } from "../../app/store.js" */
 
 const MOST_CUTS = 40; // that are told of; the list of decisions has all
+const MOST_MODULES = 3; // of a kernel
 
 /** The text about the picked value; else about a kernel; else why there are several kernels.
  * @param {App} app
@@ -93,6 +104,7 @@ function wholeParts(app) {
     ? oneKernel(app)
     : "The kernels do not read each other's results: each computes one of its own.";
   return [
+    ...activationList(app),
     headingOf("kernels?", `WHY ${COUNTS[n] || `${n} KERNELS`}?`),
     h("p", {}, intro),
     ...cutList(app, alikeOnce(app.record, cuts)),
@@ -223,6 +235,7 @@ function kernelParts(app, kernel, tellOf) {
       h("b", { title: name }, words(title)),
       backButton(app, tellOf),
     ),
+    madeBy(app, kernel),
     alikeLine(app, kernel, tellOf),
     h(
       "p",
@@ -243,6 +256,27 @@ function kernelParts(app, kernel, tellOf) {
     ...fusedInside(own.filter((d) => !d.stored)),
     tuneButton(app, kernel),
   ];
+}
+
+/** The phase, the modules and the lines that a kernel comes from.
+ * @param {App} app
+ * @param {number} kernel */
+function madeBy(app, kernel) {
+  const { modules, line, inner, phases } = app.record.kernels[kernel];
+  if (!modules.length && !phases.length) return null;
+  return h(
+    "div",
+    { class: "wb-plan-made" },
+    phaseMark(phasesOf(app.record, kernel, kernel + 1), kernelColour(app.record, kernel)),
+    ...modules.slice(0, MOST_MODULES).map((text) => words(text, "", 80)),
+    modules.length > MOST_MODULES &&
+      h(
+        "span",
+        { class: "wb-quiet", title: modules.slice(MOST_MODULES).join("\n") },
+        `and ${modules.length - MOST_MODULES} more`,
+      ),
+    ...(line === null ? [] : [line, ...inner]).map((at) => lineButton(app, at)),
+  );
 }
 
 /** What is fused, by reason, the rarest first.

@@ -1,0 +1,78 @@
+"""The phases of training that kernels belong to: forward, backward, optimiser.
+
+A gradient is of the backward. What is computed of gradients and is no gradient, nor a part of what
+is differentiated, is the optimiser's where memory is written with it; so is what the same object
+writes beside it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from workbench.base.source import Derivation, derivations_below
+from workbench.tensor.autograd.lines import (
+    GradientDerivation,
+    GradientStep,
+    backward_passes,
+)
+
+FORWARD, BACKWARD, OPTIMISER = "forward", "backward", "optimiser"
+
+
+class Phase(NamedTuple):
+    """A phase: its letter, and the colours that its kernels have in turn."""
+
+    name: str
+    letter: str
+    colours: tuple[str, str]
+
+
+PHASES = (
+    Phase(FORWARD, "F", ("#77AADD", "#99DDFF")),
+    Phase(BACKWARD, "B", ("#EE8866", "#FFAABB")),
+    Phase(OPTIMISER, "O", ("#BBCC33", "#44BB99")),
+)
+"""In the order in which they run. Their colours are among those of kernels (still/palette.py)."""
+_ORDER = {phase.name: place for place, phase in enumerate(PHASES)}
+
+
+def in_order(phases: Iterable[str]) -> tuple[str, ...]:
+    """Return phases, each once, in the order in which they run."""
+    return tuple(sorted(set(phases), key=_ORDER.__getitem__))
+
+
+def phase_colour(place: int, phases: Sequence[str]) -> str:
+    """Return the colour of a kernel, by its place and its phases, the last of which counts."""
+    return PHASES[_ORDER[phases[-1]]].colours[place % 2]
+
+
+def phases_of(
+    derivations: Sequence[Derivation], written: Sequence[Derivation]
+) -> Mapping[Derivation, str]:
+    """Return the phase of each of some derivations and of those below them; `written` are those of
+    values that are written to memory."""
+    forwards = [made_by.forward for made_by in backward_passes(derivations)]
+    differentiated = set(derivations_below(forwards))
+    of_written = set(derivations_below(written))
+    after: set[Derivation] = set()
+    phases: dict[Derivation, str] = {}
+    for one in derivations_below(derivations):
+        is_gradient = isinstance(one, GradientDerivation | GradientStep)
+        if is_gradient or any(source in after for source in one.sources):
+            after.add(one)
+        is_update = one in of_written and one in after and one not in differentiated
+        phases[one] = BACKWARD if is_gradient else OPTIMISER if is_update else FORWARD
+    owners = set(_owners(one for one, phase in phases.items() if phase == OPTIMISER))
+    for one in of_written - differentiated:
+        if phases.get(one) == FORWARD and owners.intersection(_owners([one])):
+            phases[one] = OPTIMISER
+    return phases
+
+
+def _owners(derivations: Iterable[Derivation]) -> Iterator[int]:
+    """Yield the identities of the objects whose methods made some derivations."""
+    for one in derivations:
+        owner: Any = None if one.owner is None else one.owner()
+        if owner is not None:
+            yield id(owner)
