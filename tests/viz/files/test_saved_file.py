@@ -53,6 +53,12 @@ def two_devices() -> Exploration:
     return explore(array(6, 8).sum(1), other * 2)
 
 
+def gradients() -> Exploration:
+    x, w = array(8, 6), array(6, 6)
+    loss = helper((x @ w).tanh() @ w).mean()
+    return explore(loss, *loss.gradient(w))
+
+
 EXPLORATIONS: dict[str, Callable[[], Exploration]] = {
     "matmul": matmul,
     "softmax": softmax,
@@ -61,6 +67,7 @@ EXPLORATIONS: dict[str, Callable[[], Exploration]] = {
     "computed before": computed_before,
     "two devices": two_devices,
     "rules off": lambda: explore((array(4, 6) * 2).sum(), without=("add-zero",)),
+    "gradients": gradients,
     "one pane": lambda: explore(array(4, 6).exp(), show="loops"),
     "constants": lambda: explore(Tensor(2.0) + 1, Tensor.arange(6)),
     "odd numbers": lambda: explore(

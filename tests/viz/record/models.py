@@ -51,3 +51,11 @@ def convolutions() -> Tensor:
     for channels in (8, 8, 16, 16):
         x = x.conv2d(weights(channels, x.shape[1], 3, 3), padding=1).relu()
     return x.mean((2, 3)) @ weights(16, 10)
+
+
+def strided_block() -> Tensor:
+    """A block whose shortcut is a convolution, too: a sum of two products of matrices."""
+    x = weights(2, 8, 8, 8)
+    y = x.conv2d(weights(16, 8, 3, 3), stride=2, padding=1).relu()
+    y = y.conv2d(weights(16, 16, 3, 3), padding=1)
+    return (y + x.conv2d(weights(16, 8, 1, 1), stride=2)).relu()

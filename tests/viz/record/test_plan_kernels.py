@@ -56,6 +56,12 @@ def test_a_block_repeats_and_so_does_a_part_of_it() -> None:
     assert len(of.runs) == 121 and len({run.like for run in of.runs}) == 7
 
 
+def test_every_decision_of_a_block_with_a_shortcut_has_words() -> None:
+    decisions = plan(models.strided_block()).decisions
+    beside = [d for d in decisions if "no register tile" in d.reason]
+    assert beside and all("register tile" in d.costs for d in beside)
+
+
 def test_layers_of_different_sizes_do_not_repeat() -> None:
     """Its decision to store a padded input has costs of its own, which once had no words."""
     of = plan(models.convolutions())

@@ -99,12 +99,12 @@ class GradientDerivation(Derivation):
 
 def backward_passes(derivations: Iterable[Derivation]) -> list[BackwardPass]:
     """Return the backward passes that made gradients below some derivations, in their order."""
-    found = (
-        one.made_by
+    gradients = (
+        one
         for one in derivations_below(derivations)
         if isinstance(one, GradientDerivation)
     )
-    return list(dict.fromkeys(found))
+    return list(dict.fromkeys(one.made_by for one in gradients))
 
 
 def _step(gradient: UOp, forward: Derivation) -> Derivation:

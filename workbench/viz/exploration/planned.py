@@ -24,8 +24,8 @@ from workbench.pipeline import COMPILE_PASSES, SCHEDULE_PASSES, rules_of
 from workbench.tensor.autograd.lines import backward_passes
 from workbench.tensor.tensor import Tensor
 from workbench.viz.model.lines import HERE, NOBODY, FileOrigin, UserLines, Viewer
-from workbench.viz.model.phases import BACKWARD, FORWARD, OPTIMISER, in_order
 from workbench.viz.model.title import title_of
+from workbench.viz.model.training.phases import BACKWARD, FORWARD, OPTIMISER, in_order
 
 
 @dataclass(slots=True)

@@ -36,7 +36,7 @@ from workbench.viz.exploration.explore import registered_page
 from workbench.viz.files.gradients import gradient_record
 from workbench.viz.files.save import plan_hash
 from workbench.viz.model.lines import FileOrigin, Viewer
-from workbench.viz.model.phases import in_order
+from workbench.viz.model.training.phases import in_order
 from workbench.viz.page.panel import pane_of
 from workbench.viz.record.about import machine
 from workbench.viz.record.variants import step_rows
@@ -68,17 +68,7 @@ def load(path: str | os.PathLike[str]) -> Exploration:
     saved = _read(path)
     try:
         root = _graph(saved.graph)
-        lines = _lines(saved, root)
-        own = zip(root.toposort(), saved.node_names, strict=True)
-        of_nodes = zip(root.toposort(), saved.node_modules, strict=True)
-        modules = {n: calls for n, calls in of_nodes if calls}
-        nodes = list(root.toposort())
-        if saved.node_phases and len(saved.node_phases) != len(nodes):
-            raise ValueError("its nodes have other phases than it says")
-        phases = {n: p for n, p in zip(nodes, saved.node_phases, strict=False) if p}
-        in_order(phases.values())  # each is one that there is
-        passes = [gradient_record(row, nodes) for row in saved.gradients]
-        viewer = Viewer(names={node: tuple(names) for node, names in own if names})
+        viewer, origin = _node_facts(saved, root, _words(path, saved, root))
     except (
         ValueError,
         TypeError,
@@ -94,7 +84,6 @@ def load(path: str | os.PathLike[str]) -> Exploration:
         for node, device in zip(root.src[:count], saved.devices, strict=True)
     ]
     forced = dict(zip(root.src[count:], saved.forced, strict=False))
-    origin = FileOrigin(_words(path, saved, root), lines, modules, passes, phases)
     page = registered_page()
     ex = exploration.of(
         tuple(tensors), page, forced, tuple(saved.rules_off), saved.show, viewer, origin
@@ -112,6 +101,25 @@ def load(path: str | os.PathLike[str]) -> Exploration:
 
 
 # reading
+
+
+def _node_facts(
+    saved: SavedExploration, root: UOp, words: str
+) -> tuple[Viewer, FileOrigin]:
+    """Return the names of the nodes of a graph, and what else is known of them. Errors: ValueError
+    and LookupError where the parts of the file do not fit each other."""
+    nodes = list(root.toposort())
+    lines = _lines(saved, root)
+    names = zip(nodes, saved.node_names, strict=True)
+    modules = zip(nodes, saved.node_modules, strict=True)
+    if saved.node_phases and len(saved.node_phases) != len(nodes):
+        raise ValueError("its nodes have other phases than it says")
+    phases = {n: p for n, p in zip(nodes, saved.node_phases, strict=False) if p}
+    in_order(phases.values())  # each is one that there is
+    passes = [gradient_record(row, nodes) for row in saved.gradients]
+    viewer = Viewer(names={node: tuple(own) for node, own in names if own})
+    called = {node: calls for node, calls in modules if calls}
+    return viewer, FileOrigin(words, lines, called, passes, phases)
 
 
 def _read(path: str | os.PathLike[str]) -> SavedExploration:

@@ -11,10 +11,11 @@ import time
 from collections.abc import Iterable, Sequence
 from importlib.metadata import version
 from os.path import basename
+from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from workbench.base.source import SourceLine
+from workbench.base.source import ModuleCall, SourceLine
 from workbench.base.typed import to_json
 from workbench.ir.node.uop import UOp
 from workbench.ir.schedule.schedule import SIMPLIFY_TENSOR
@@ -46,19 +47,7 @@ def file_text(ex: Exploration) -> str:
     root = UOp.sink(*roots, *ex.forced, *named)
     places = {node: place for place, node in enumerate(root.toposort())}
     table = _LineTable()
-    before = UOp.sink(*ex.lines.roots).toposort()
-    lines = [
-        ex.lines.own(node) if node in before else ex.lines.of(node)
-        for node in root.toposort()
-    ]
-    modules = [
-        ex.lines.own_modules(node) if node in before else ex.lines.modules(node)
-        for node in root.toposort()
-    ]
-    phases = [
-        ex.lines.own_phase(node) if node in before else ex.lines.phase(node)
-        for node in root.toposort()
-    ]
+    columns = _node_columns(ex, root)
     here = machine()
     saved = SavedExploration(
         format="workbench exploration",
@@ -73,14 +62,14 @@ def file_text(ex: Exploration) -> str:
         rules_off=list(ex.rules_off),
         show=ex.show,
         lines=table.rows,
-        node_lines=list(map(table.places, lines)),
-        node_names=[list(ex.lines.names(node)) for node in root.toposort()],
-        node_modules=[list(calls) for calls in modules],
+        node_lines=list(map(table.places, columns.lines)),
+        node_names=columns.names,
+        node_modules=columns.modules,
         plan=plan_hash(ex.kernels),
         device=ex.tensors[0].device,
         variants=[],
         baselines=[],
-        node_phases=phases if any(phases) else [],
+        node_phases=columns.phases if any(columns.phases) else [],
         gradients=[saved_gradients(record, places) for record in passes],
     )
     if session is not None:
@@ -90,6 +79,30 @@ def file_text(ex: Exploration) -> str:
             saved.baselines = session.record.baselines
             return to_json(saved)
     return to_json(saved)
+
+
+class _NodeColumns(NamedTuple):
+    """What is known of each node of a graph, in their order."""
+
+    lines: list[list[SourceLine]]
+    names: list[list[str]]
+    modules: list[list[ModuleCall]]
+    phases: list[str]
+
+
+def _node_columns(ex: Exploration, root: UOp) -> _NodeColumns:
+    """Return what is known of the nodes of a graph. A node that scheduling made has that of those
+    that it replaces."""
+    before, lines = UOp.sink(*ex.lines.roots).toposort(), ex.lines
+    columns = _NodeColumns([], [], [], [])
+    for node in root.toposort():
+        is_own = node in before
+        columns.lines.append(list(lines.own(node) if is_own else lines.of(node)))
+        columns.names.append(list(lines.names(node)))
+        calls = lines.own_modules(node) if is_own else lines.modules(node)
+        columns.modules.append(list(calls))
+        columns.phases.append(lines.own_phase(node) if is_own else lines.phase(node))
+    return columns
 
 
 def plan_hash(kernels: Sequence[Kernel]) -> str:

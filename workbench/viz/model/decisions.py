@@ -114,6 +114,12 @@ def cost_sentences(decision: Decision) -> str:
             f"Fused, {evaluations:,.0f} reads would be tested for the padding: {masks} more. "
             f"Storing it and reading it back is like {_operations(storing)}."
         )
+    if "cost_of_lost_tile" in estimates:
+        lost = _operations(estimates["cost_of_lost_tile"])
+        return (
+            f"Fused, a product of matrices would lose its register tile: {lost} more. "
+            f"Storing it and reading it back is like {_operations(storing)}."
+        )
     again = estimates["cost_to_recompute"]
     each = (
         f"each of its {elements:,.0f} elements" if elements != 1 else "its one element"

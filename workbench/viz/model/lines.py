@@ -30,7 +30,7 @@ from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 from workbench.ir.schedule.schedule import RANGEIFY, SIMPLIFY_TENSOR
 from workbench.viz.model.ancestry import Ancestry
-from workbench.viz.model.phases import in_order, phases_of
+from workbench.viz.model.training.phases import in_order, phases_of
 from workbench.viz.names.modules import ModulePaths, module_call
 from workbench.viz.names.names import Names
 

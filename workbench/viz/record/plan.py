@@ -12,7 +12,6 @@ from workbench.ir.node.uop import UOp
 from workbench.ir.schedule.item import Decision, ScheduleItem
 from workbench.kernel.kernel import Kernel
 from workbench.viz.exploration.scheduled_tensors import ScheduledTensors
-from workbench.viz.model.activations import activations, stored_reads
 from workbench.viz.model.decisions import decision_row, ranked
 from workbench.viz.model.graph import (
     GraphNode,
@@ -21,8 +20,9 @@ from workbench.viz.model.graph import (
     graph_nodes,
     is_cut,
 )
-from workbench.viz.model.phases import PHASES, phase_colour
 from workbench.viz.model.recipes import decision_recipe
+from workbench.viz.model.training.activations import activations, stored_reads
+from workbench.viz.model.training.phases import PHASES, phase_colour
 from workbench.viz.model.words import short
 from workbench.viz.record.nodes import Lines, Nodes, bounded
 from workbench.viz.schema.plan import (

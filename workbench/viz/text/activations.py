@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from workbench.viz.model.activations import Activation
+from workbench.viz.model.training.activations import Activation
 from workbench.viz.model.words import bytes_text, kernel_number, plural
 
 MOST_LISTED = 40

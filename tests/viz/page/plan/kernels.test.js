@@ -27,6 +27,7 @@ function recordOf(rows = ROWS) {
       bytes,
       line: k % 2,
       modules: [],
+      phases: [],
     })),
     lines: [{ where: "In[1]:1" }, { where: "In[2]:5" }],
     plan: {

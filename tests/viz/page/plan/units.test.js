@@ -5,6 +5,7 @@ import {
   foldStep,
   foldUnit,
   planUnits,
+  unfoldedAtFirst,
   unfoldedValues,
   unfoldStep,
   unitLines,
@@ -74,6 +75,19 @@ Deno.test("a kernel unfolds from the outermost repeat to its values, and folds b
   assert.deepEqual([...foldStep(plan, new Set(steps[3]), 5)], ["r1-7", "r5-7"]);
   assert.deepEqual([...foldStep(plan, new Set(["r1-7", "k1"]), 5)], [], "what is inside, too");
   assert.deepEqual([...foldStep(plan, new Set(), 5)], []);
+});
+
+Deno.test("modules are unfolded at first as far as few boxes are drawn, a level at a time", () => {
+  const fold = (first, size) => ({ first, size, times: 1, title: "m", module: "m" });
+  const plan = (kernels, ...repeats) => ({
+    repeats,
+    runs: Array.from({ length: kernels }, () => ({})),
+  });
+  const atFirst = (...of) => [...unfoldedAtFirst(plan(...of))];
+  assert.deepEqual(atFirst(10, fold(0, 8), fold(2, 3)), ["r0-8", "r2-5"], "all of a few");
+  assert.deepEqual(atFirst(60, fold(0, 30), fold(30, 8), fold(40, 20)), ["r30-38"], "what fits");
+  assert.deepEqual(atFirst(30, fold(0, 28), fold(0, 14), fold(14, 14)), ["r0-28"], "no deeper");
+  assert.deepEqual(atFirst(12, { ...fold(0, 4), times: 2 }), [], "what repeats is one box");
 });
 
 Deno.test("what is folded takes what is in it along, and nothing else", () => {

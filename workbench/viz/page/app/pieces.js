@@ -4,8 +4,9 @@ import { h, words } from "../base/elements.js";
 import { canAsk, failAt, NEEDS_PYTHON, say } from "./actions.js";
 import { linked } from "./links.js";
 import { lineLink, rowAt } from "./store.js";
+import { phaseLetters } from "../record/phases.js";
 
-/** @import { ErrorWords } from "../record.d.ts" */
+/** @import { ErrorWords, PhaseRow } from "../record.d.ts" */
 /** @import { Changes } from "../types.d.ts" */
 /** @import { Child } from "../base/elements.d.ts" */
 /** @import { App } from "./store.js" */
@@ -213,3 +214,19 @@ export function kernelNumber(app, kernel) {
     kernel === null ? "·" : String(kernel + 1),
   );
 }
+
+/** The letters of the phases of a kernel, on its colour; null where nothing is trained.
+ * @param {PhaseRow[]} phases
+ * @param {string | undefined} [colour] */
+export const phaseMark = (phases, colour = phases.at(-1)?.colours[0]) =>
+  phases.length
+    ? h(
+      "i",
+      {
+        class: "wb-phase",
+        "data-term": phases[phases.length - 1].name,
+        style: colour ? `background:${colour}` : null,
+      },
+      phaseLetters(phases),
+    )
+    : null;

@@ -2,9 +2,8 @@
 
 import { h } from "../base/elements.js";
 import { graphColours } from "./colours.js";
-import { badgeRadius } from "./badges.js";
 import { boxTexts, TEXT_FROM, textScale, textSize } from "./labels.js";
-import { isLitLine } from "./marks.js";
+import { badgeRadius, isLitLine } from "./marks.js";
 import { addEdge, outlinePath, stateSign, stubWords } from "./paths.js";
 import { SCENES } from "./vector.js";
 import { wordsScale } from "./words.js";

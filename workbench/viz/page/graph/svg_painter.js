@@ -5,8 +5,7 @@ import { nodeLink } from "../app/store.js";
 import { svg } from "../base/elements.js";
 import { boxTexts, TEXT_FROM, textScale, textSize } from "./labels.js";
 import { edgePath, outlinePath, stateSign, stubWords } from "./paths.js";
-import { badgeRadius } from "./badges.js";
-import { isLitLine } from "./marks.js";
+import { badgeRadius, isLitLine } from "./marks.js";
 import { textWidth, wordsScale } from "./words.js";
 
 /** @import { BoxText } from "./labels.js" */

@@ -3,7 +3,7 @@
 // A word is {text, kind: "bytes" | "title", spots: [[x, y]..], edge, region}; placing it adds
 // {x, y, w, h}, the middle and the size.
 
-import { badgeRadius } from "./badges.js";
+import { badgeRadius } from "./marks.js";
 
 /** @import { GraphNode, GraphWord, Point, WantedWord } from "./graph.d.ts" */
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 
 from workbench.base.sequences import Repeat, common_prefix, repeats
 from workbench.kernel.kernel import Kernel
-from workbench.viz.model.phases import FORWARD
+from workbench.viz.model.training.phases import FORWARD
 from workbench.viz.model.words import short
 from workbench.viz.record.nodes import bounded
 from workbench.viz.record.runs import likeness_of

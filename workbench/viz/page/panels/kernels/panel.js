@@ -3,12 +3,11 @@
 
 import { act, canAsk } from "../../app/actions.js";
 import { linked } from "../../app/links.js";
-import { button, failure, hasAny, headingOf, kernelNumber } from "../../app/pieces.js";
+import { button, failure, hasAny, headingOf, kernelNumber, phaseMark } from "../../app/pieces.js";
 import { lineLink, rowAt } from "../../app/store.js";
 import { elementsOf, h, refill, words } from "../../base/elements.js";
 import { longList, rove } from "../../base/lists.js";
 import { bytesText, countText } from "../../base/text.js";
-import { phaseMark } from "../../app/phases.js";
 import { kernelColour, phasesOf, withoutPhases } from "../../record/phases.js";
 import { kernelPlaces, kernelWork, workShare, workTime, workTotal } from "../../record/kernels.js";
 

@@ -1,8 +1,7 @@
 // The legend of phases, and what the forward stores for the backward.
 
 import { linked } from "../../app/links.js";
-import { phaseMark } from "../../app/phases.js";
-import { headingOf, kernelNumber } from "../../app/pieces.js";
+import { headingOf, kernelNumber, phaseMark } from "../../app/pieces.js";
 import { nodeLink } from "../../app/store.js";
 import { h, words } from "../../base/elements.js";
 import { walkable } from "../../base/lists.js";

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from workbench.kernel.kernel import Kernel
 from workbench.viz.exploration.scheduled_tensors import ScheduledTensors
-from workbench.viz.model.activations import activations
 from workbench.viz.model.decisions import printed_decisions
+from workbench.viz.model.training.activations import activations
 from workbench.viz.page.panel import Panel, heading, kernel_table
 from workbench.viz.text.activations import activations_text
 from workbench.viz.text.decisions import decisions_text, explained_text

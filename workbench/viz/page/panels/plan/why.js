@@ -3,7 +3,6 @@
 
 import { linked } from "../../app/links.js";
 import { meaningOf } from "../../app/glossary.js";
-import { phaseMark } from "../../app/phases.js";
 import {
   button,
   heading,
@@ -11,6 +10,7 @@ import {
   kernelNumber,
   lineButton,
   nodeLines,
+  phaseMark,
 } from "../../app/pieces.js";
 import { kernelColour, phasesOf } from "../../record/phases.js";
 import { nodeLink } from "../../app/store.js";

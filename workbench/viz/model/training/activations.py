@@ -10,8 +10,8 @@ from workbench.base.source import SourceLine
 from workbench.ir.node.uop import UOp
 from workbench.ir.schedule.item import ScheduleItem
 from workbench.viz.exploration.scheduled_tensors import ScheduledTensors
-from workbench.viz.model.phases import BACKWARD, FORWARD
 from workbench.viz.model.title import value_name
+from workbench.viz.model.training.phases import BACKWARD, FORWARD
 from workbench.viz.model.words import shape_text
 
 

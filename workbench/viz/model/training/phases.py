@@ -1,8 +1,7 @@
-"""The phases of training that kernels belong to: forward, backward, optimiser.
+"""The phases of training: forward, backward and optimiser, and which a value belongs to.
 
-A gradient is of the backward. What is computed of gradients and is no gradient, nor a part of what
-is differentiated, is the optimiser's where memory is written with it; so is what the same object
-writes beside it.
+A gradient is of the backward. What else is computed of gradients is the optimiser's, where memory
+is written with it and no gradient is asked of it; so is what the same object writes beside it.
 """
 
 from __future__ import annotations
@@ -17,7 +16,12 @@ from workbench.tensor.autograd.lines import (
     backward_passes,
 )
 
-FORWARD, BACKWARD, OPTIMISER = "forward", "backward", "optimiser"
+FORWARD = "forward"
+"""The value itself is computed."""
+BACKWARD = "backward"
+"""Gradients are computed."""
+OPTIMISER = "optimiser"
+"""What parameters become is computed, of gradients."""
 
 
 class Phase(NamedTuple):
