@@ -49,7 +49,8 @@ class Program:
             self._start()
         steps = [
             self._value, self._view, self._view, self._operator, self._operator, self._assign,
-            self._item, self._item, self._realize, self._read, self._call, self._delete,
+            self._item, self._item, self._realize, self._read, self._call, self._bind,
+            self._delete,
         ]  # fmt: skip
         for _ in range(self.random.randint(4, LINES_MOST)):
             self.random.choice(steps)()
@@ -217,6 +218,32 @@ class Program:
             f"def fn(x, state=a[{x}]):\n    {form[1]}\n    return state.sum() + x\n"
             f"for _ in range(4):\n" + "\n".join(arrays),
         )
+
+    def _bind(self) -> None:
+        """Four calls of a TinyJit that binds an item of a list anew, whose result is written to."""
+        x = self._pick()
+        y = self._like(self.arrays[x].shape)
+        if y is None:
+            return
+        form = self.random.choice(["h[0] + x", "h[1]", "x", "h[0] * 2 + h[1]"])
+        other = self.random.choice(["h[0]", "h[0] - x", "h[1] + 1"])
+        result = self.random.choice(["x", "h[0]", "h[1]", "x + 1", "x.reshape(-1)"])
+        write = self.random.choice(
+            ["pass", "r += 1", f"{{}}[{x}] += 1", f"{{}}[{y}][...] = 2"]
+        )
+        swap = self.random.random() < 0.3
+        body = "h[0], h[1] = h[1], h[0]" if swap else f"h[0], h[1] = {form}, {other}"
+        texts = []
+        for name, jit in (("t", "TinyJit"), ("a", "")):
+            lines = [
+                f"h = [{name}[{x}], {name}[{y}] + 1]",
+                f"def fn(x, h=h):\n    {body}\n    return {result}",
+                f"call = {jit}(fn)",
+                f"for _ in range(4):\n    r = call({name}[{y}])\n    {write.format(name)}",
+                f"{name}.append(h[0])\n{name}.append(r)",
+            ]
+            texts.append("\n".join(lines))
+        self._add(*texts)
 
 
 def same(tensor: Tensor, array: Any) -> None:

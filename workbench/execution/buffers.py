@@ -96,12 +96,6 @@ def is_overwritten(node: UOp) -> bool:
     return node in _overwritten
 
 
-def is_on(node: UOp, memory: Buffer) -> bool:
-    """Whether the present version of a BUFFER is in `memory`, or in a part of the same."""
-    own = _memory.get(node)
-    return own is not None and node not in _overwritten and own.owner is memory.owner
-
-
 def window(node: UOp, start: int, piece: UOp) -> UOp:
     """Return a new BUFFER, of the shape and dtype of `piece`, on memory of `node` from element
     `start` on."""

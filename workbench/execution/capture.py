@@ -32,6 +32,11 @@ class Capture:
         """Whether an item reads a BUFFER, or has written over it."""
         return any(self.root(b) is node for item in self.items for b in item.buffers)
 
+    def overwritten(self) -> set[UOp]:
+        """Return the BUFFERs over whose memory a later version is written."""
+        outputs = [b for item in self.items for b in item.outputs]
+        return {self.root(b) for b in outputs if b in self.pieces}
+
     def overwrites(self, node: UOp) -> bool:
         """Whether an item writes over the memory of a BUFFER."""
         return any(self.root(b) is node for item in self.items for b in item.outputs)

@@ -34,6 +34,15 @@ def neighbours(node: UOp) -> tuple[UOp, int] | None:
     return (whole, 0) if whole.op is Ops.BUFFER else _stretch(node)
 
 
+def piece_of(whole: UOp, piece: tuple[int, int] | None) -> UOp:
+    """Return the piece (first element, size) of a BUFFER, flat; all of it, if that is None."""
+    if piece is None:
+        return whole
+    start, size = piece
+    flat = UOp(Ops.RESHAPE, whole.dtype, (whole,), (whole.size,))
+    return UOp(Ops.SHRINK, whole.dtype, (flat,), ((start, start + size),))
+
+
 def _stretch(node: UOp) -> tuple[UOp, int] | None:
     """Return the BUFFER and the offset of a shrunken `node` whose elements lie there in order; None
     if they are not neighbours, or there are none."""

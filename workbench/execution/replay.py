@@ -19,6 +19,7 @@ from workbench.counters import ran
 from workbench.execution.buffers import memory_under
 from workbench.execution.capture import Capture
 from workbench.execution.memory_plan import MemoryBlocks, plan_memory
+from workbench.execution.readers import read_by
 from workbench.ir.node.uop import UOp
 from workbench.ir.schedule.item import ScheduleItem
 from workbench.pipeline import build, tuned
@@ -55,11 +56,27 @@ class _Step:
     kernel: tuple[UOp, UOp, str] | None
 
 
+@dataclass(frozen=True, slots=True)
+class OutputSource:
+    """Where the memory of an output is: in that of input `place`, or new (`NEW`), or the same in
+    each run (`CONSTANT`), that of the BUFFER `node`; and which piece of it (None: all)."""
+
+    place: int
+    piece: tuple[int, int] | None
+    node: UOp
+
+
+NEW = -1
+CONSTANT = -2
+
+
 class Replay:
-    """A captured run. `count` kernels and copies run again; `Replay(memory, ...)` runs them.
+    """A captured run. `count` kernels and copies run again; `replay(memory)` runs them; `sources`
+    says of each output where its memory is.
 
     `inputs` are the BUFFERs of the inputs, `outputs` those of the results. Items that depend on
-    inputs run again, and those that write one of `rewritten`.
+    inputs run again, and those that write one of `rewritten`, or memory that an item overwrites.
+    What the others wrote is read by each run, so nobody overwrites it meanwhile.
     """
 
     def __init__(
@@ -70,12 +87,14 @@ class Replay:
         rewritten: Collection[UOp] = (),
     ):
         self._pieces = captured.pieces
-        items, targets = self._dependent(captured.items, inputs, rewritten)
+        again = {*rewritten, *captured.overwritten()}
+        items, targets = self._dependent(captured.items, inputs, again)
         roots = [self._root(o)[0] for o in outputs]
         fresh = dict.fromkeys(r for r in roots if r in targets)
         self._uses: dict[UOp, list[_Use]] = {node: [] for node in (*inputs, *fresh)}
         inner = {t for t in targets if self._root(t)[0] is t}
         self._memory = self._shared(items, inner.difference(fresh))
+        self._constants: dict[UOp, None] = {}
         self._launches = [self._launch(item) for item in items]
         used = {launch.kernel[2]: None for launch in self._launches if launch.kernel}
         self._queues = [d for d in map(Device.__getitem__, used) if d.queues]
@@ -84,12 +103,12 @@ class Replay:
         self._fresh = [(n.device, n.dtype, n.size, self._uses[n]) for n in fresh]
         places = {node: place for place, node in enumerate((*inputs, *fresh))}
         self._results = [self._result(o, places) for o in outputs]
+        self.sources = [
+            self._source(o, p, len(inputs))
+            for o, (p, *_) in zip(outputs, self._results, strict=True)
+        ]
         del self._uses, self._pieces, self._memory
-
-    def input_of(self, output: int) -> int:
-        """Return which input is the memory of an output, by its number; -1: none."""
-        place = self._results[output][0]
-        return place if place < len(self._inputs) else -1
+        read_by(self)
 
     @property
     def count(self) -> int:
@@ -120,6 +139,10 @@ class Replay:
         return [
             _window(buffers[p], piece) if p >= 0 else c for p, piece, c in self._results
         ]
+
+    def buffers_read(self) -> list[UOp]:
+        """Return the BUFFERs whose contents each run reads or returns."""
+        return [*self._constants]
 
     def launch(self) -> None:
         """Run the kernels on the memory of the last run, without counting them."""
@@ -193,6 +216,8 @@ class Replay:
             root, _ = self._root(node)
             if root in self._uses:
                 self._uses[root].append(_Use(step, slot, self._piece(node)))
+            elif root not in self._memory:
+                self._constants[root] = None
         return _Step(step, kernel)
 
     def _piece(self, node: UOp) -> tuple[int, int] | None:
@@ -206,6 +231,13 @@ class Replay:
         the same), and which piece of it."""
         buffer = memory_under(node)
         return places.get(self._root(node)[0], -1), self._piece(node), buffer
+
+    def _source(self, node: UOp, place: int, inputs: int) -> OutputSource:
+        root, _ = self._root(node)
+        if place < 0:
+            self._constants[root] = None
+            return OutputSource(CONSTANT, self._piece(node), root)
+        return OutputSource(place if place < inputs else NEW, self._piece(node), node)
 
 
 def _move(uses: Sequence[_Use], memory: Buffer) -> None:

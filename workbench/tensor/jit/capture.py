@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,13 +13,22 @@ from workbench.execution.buffers import another
 from workbench.execution.capture import capturing
 from workbench.execution.replay import Replay
 from workbench.execution.values import value_in_memory
-from workbench.ir.node.constants import is_known
 from workbench.ir.node.uop import UOp
+from workbench.tensor.base import tensors_alive
 from workbench.tensor.creation.random import noting_draws
-from workbench.tensor.jit.function_replay import FunctionReplay
+from workbench.tensor.jit.function_replay import FunctionCapture, FunctionReplay
+from workbench.tensor.jit.holders import HeldTensors, Path, tensors_by_path
 from workbench.tensor.jit.inputs import input_node, kind_of
-from workbench.tensor.jit.results import outline
+from workbench.tensor.jit.rebinding import (
+    Places,
+    bind,
+    is_whole,
+    rebindings,
+    refuse_two_names,
+)
+from workbench.tensor.jit.results import Outline, Results
 from workbench.tensor.jit.state import (
+    CapturedState,
     captured_state,
     gradients_alive,
     memory_by_buffer,
@@ -27,56 +36,155 @@ from workbench.tensor.jit.state import (
 )
 from workbench.tensor.nest import changed, tensors, with_tensors, without_tensors
 from workbench.tensor.tensor import Tensor
-from workbench.tensor.versions import VersionedMemory, noting_writes
+from workbench.tensor.versions import VersionedMemory, noting_writes, replacements
 
 
 def capture(
     function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
-) -> tuple[FunctionReplay, Any]:
-    """Run `function`, and return its capture and its result.
+) -> tuple[FunctionReplay | None, Any, list[Path]]:
+    """Run `function`; return its capture, its result, and the paths of the tensors that it binds
+    anew. The capture is None where one of these had no memory of its own, which the next call finds
+    there.
 
     It gets tensors on new BUFFERs: no value that was computed before depends on them, so all that
     depends on the inputs is computed, and captured, here.
     """
     name = getattr(function, "__name__", type(function).__name__)
-    arguments, others = list(tensors((args, kwargs))), without_tensors((args, kwargs))
+    others = without_tensors((args, kwargs))
     _refuse_arrays(others, name)
-    inputs = [_stand_in(t) for t in arguments]
-    memory, gradients = memory_by_buffer(), gradients_alive()
-    stand_ins = [Tensor(node) for node in inputs]
-    own_args, own_kwargs = with_tensors((args, kwargs), iter(stand_ins))
-    with (
-        capturing() as captured,
-        noting_writes() as written,
-        noting_draws() as draws,
-    ):
-        result = function(*own_args, **own_kwargs)
-        outputs = compute_results(result, written)
-    if not captured.items:
+    run = _CaptureRun(function, args, kwargs)
+    changed_inputs = run.changed_inputs()
+    outline = Outline(
+        run.result, run.bindings, run.stand_ins, run.existing, run.memory.values()
+    )
+    nodes = [*outline.nodes]
+    written_inputs = {n: len(nodes) + k for k, n in enumerate(changed_inputs)}
+    nodes += [input_node(t) for t in changed_inputs.values()]
+    state = captured_state(run.captured, run.memory, run.written, nodes, run.gradients)
+    if not (run.captured.items or run.written or changed_inputs or run.bindings.paths):
         raise JitError(
             f"cannot capture {name}",
             "it ran no kernel: its result is known, or a view of what is in memory",
             "the function without TinyJit",
         )
-    nodes = [n for t in outputs if not is_known(n := value_in_memory(t.uop))]
-    changed_inputs = {n: t for n, t in enumerate(stand_ins) if t.uop is not inputs[n]}
-    written_inputs = {n: len(nodes) + k for k, n in enumerate(changed_inputs)}
-    nodes += [input_node(t) for t in changed_inputs.values()]
-    state = captured_state(captured, memory, written, len(nodes), gradients)
-    nodes += [value_in_memory(m.value) for _, m in state.written]
-    kinds = [kind_of(t) for t in arguments]
-    keys = [draw.node for draw in draws]
-    reads = [node for node in memory if captured.reads(node)]
-    rewritten = {captured.root(value_in_memory(m.value)) for _, m in state.written}
-    replay = Replay(captured, [*inputs, *reads, *keys], nodes, rewritten)
+    replay = run.replay(state, nodes)
     say(1, f"TinyJit: {name} captured, {replay.count} kernels and copies")
-    for place, stand_in in changed_inputs.items():
-        arguments[place].assign(stand_in)
-    _refuse_two_names(arguments, state.memory_written(bool(changed_inputs)), name)
-    structure = outline(result)
-    return FunctionReplay(
-        replay, kinds, others, structure, name, state, written_inputs, draws
-    ), result
+    result = run.result_of(outline, nodes)
+    run.refuse(state, name)
+    bound = run.bindings.paths
+    if not run.has_memory_bound():
+        return None, result, bound
+    kinds, state_tensors = [kind_of(t) for t in run.arguments], run.tensors_of(state)
+    captured = FunctionCapture(
+        name, replay, kinds, others, outline.structure, outline.rebound, state,
+        Places(run.bindings, state.read), state_tensors, written_inputs, run.draws,
+    )  # fmt: skip
+    return FunctionReplay(captured), result, bound
+
+
+class _CaptureRun:
+    """The run of a function that is captured, and what it did."""
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+    ):
+        self.root = function, args, kwargs
+        self.arguments = list(tensors((args, kwargs)))
+        self._inputs = [_stand_in(t) for t in self.arguments]
+        self.memory, self.gradients = memory_by_buffer(), gradients_alive()
+        self.existing = [t for t in tensors_alive() if isinstance(t, Tensor)]
+        memories = [t._memory for t in self.existing]
+        count = replacements.count
+        self.stand_ins = [Tensor(node) for node in self._inputs]
+        originals = [
+            Tensor(node) for node in self._inputs
+        ]  # none is overwritten in place
+        own_args, own_kwargs = with_tensors((args, kwargs), iter(self.stand_ins))
+        before = tensors_by_path((function, own_args, own_kwargs))
+        with (
+            capturing() as self.captured,
+            noting_writes() as self.written,
+            noting_draws() as draws,
+        ):
+            self.result = function(*own_args, **own_kwargs)
+            self._after = tensors_by_path((function, own_args, own_kwargs))
+            self.bindings = rebindings(before, self._after)
+            compute_results([self.result, self.bindings.new], self.written)
+        del originals
+        self.draws = draws
+        pairs = zip(self.existing, memories, strict=True)
+        self._replaced = count != replacements.count and any(
+            t._memory is not memory for t, memory in pairs
+        )
+
+    def changed_inputs(self) -> dict[int, Tensor]:
+        """Return the stand-ins that have another value now, by their place."""
+        pairs = zip(self.stand_ins, self._inputs, strict=True)
+        return {n: t for n, (t, node) in enumerate(pairs) if t.uop is not node}
+
+    def replay(self, state: CapturedState, nodes: Sequence[UOp]) -> Replay:
+        """Return the replay of what has run, whose outputs are `nodes`."""
+        read = set(state.read)
+        reads = [node for node, memory in self.memory.items() if memory in read]
+        rewritten = {
+            self.captured.root(value_in_memory(m.value)) for _, m in state.written
+        }
+        keys = [draw.node for draw in self.draws]
+        return Replay(self.captured, [*self._inputs, *reads, *keys], nodes, rewritten)
+
+    def result_of(self, outline: Outline, nodes: Sequence[UOp]) -> Any:
+        """Write the arguments that the function wrote, bind what it bound, and return its result,
+        of the user's tensors instead of the stand-ins."""
+        for place, stand_in in self.changed_inputs().items():
+            self.arguments[place].assign(stand_in)
+        own = outline.tensors
+        own = {key: t for key, t in own.items() if is_whole(t) or not self._is_bound(t)}
+        results = Results(nodes, self.arguments, self.bindings.old, own)
+        result = results.filled(outline.structure)
+        bind(self.root, self.bindings.paths, results.filled(outline.rebound))
+        return result
+
+    def tensors_of(self, state: CapturedState) -> HeldTensors:
+        """Return the tensors of the state that the function reaches, and does not bind anew."""
+        read, bound = set(state.read), set(self.bindings.paths)
+        return HeldTensors(
+            {
+                p: t
+                for p, t in self._after.items()
+                if t._memory in read and p not in bound
+            }
+        )
+
+    def refuse(self, state: CapturedState, name: str) -> None:
+        """Raise JitError for what a replay could not do: tell apart, or replace."""
+        written = state.memory_written(bool(self.changed_inputs()))
+        refuse_two_names(self.bindings, self._after, written, name)
+        if any(t._memory in written for t in self.arguments):
+            raise JitError(
+                f"cannot capture {name}",
+                "an argument is also a tensor that it reaches by another name, and it is written",
+                "the function without TinyJit, or a .clone() of the argument",
+            )
+        if self._replaced:
+            raise JitError(
+                f"cannot capture {name}",
+                "it calls .replace() on a tensor that there was before: a replay would not do that",
+                ".assign(value), which writes to the tensor",
+            )
+
+    def has_memory_bound(self) -> bool:
+        """Whether each tensor that was bound anew was all of memory, or an argument."""
+        own, stand_ins = set(self.memory.values()), {id(t) for t in self.stand_ins}
+        return all(
+            id(t) in stand_ins or (t._memory in own and is_whole(t))
+            for t in self.bindings.old
+        )
+
+    def _is_bound(self, tensor: Tensor) -> bool:
+        return any(tensor is t for t in self.bindings.new)
 
 
 def compute_results(
@@ -94,18 +202,6 @@ def compute_results(
 def _stand_in(tensor: Tensor) -> UOp:
     """Return a new BUFFER, in a tensor's shape, on the memory of an argument."""
     return another(input_node(tensor), tensor.shape)
-
-
-def _refuse_two_names(
-    arguments: Sequence[Tensor], written: Collection[VersionedMemory], name: str
-) -> None:
-    """Raise JitError for an argument on memory that is written under another name."""
-    if any(t._memory in written for t in arguments):
-        raise JitError(
-            f"cannot capture {name}",
-            "an argument is also a tensor that it reaches by another name, and it is written",
-            "the function without TinyJit, or a .clone() of the argument",
-        )
 
 
 def _refuse_arrays(others: Any, name: str) -> None:

@@ -2,104 +2,150 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from workbench.backends.buffer import Buffer
+from workbench.backends.memory import Lease
 from workbench.base.errors import JitError
-from workbench.execution.replay import Replay
+from workbench.execution.buffers import buffer_on, memory_of, share
+from workbench.execution.pieces import piece_of
+from workbench.execution.replay import CONSTANT, NEW, Replay
 from workbench.ir.node.uop import UOp
 from workbench.tensor.creation.random import Keys
-from workbench.tensor.jit.inputs import Kind, input_memory, input_node, kind_of
-from workbench.tensor.jit.results import FreshTensor, filled, tensor_on
+from workbench.tensor.jit.holders import HeldTensors
+from workbench.tensor.jit.inputs import Kind, input_node, kind_of
+from workbench.tensor.jit.rebinding import Places, memory_at
+from workbench.tensor.jit.results import Computed, Results, tensor_on
 from workbench.tensor.jit.state import CapturedState, MemoryWritten, buffer_of
 from workbench.tensor.nest import HOLE, same, tensors, without_tensors
 from workbench.tensor.operands.arguments import short
 from workbench.tensor.tensor import Tensor
 
 
-class FunctionReplay:
-    """A capture: the kinds of the inputs, the Replay, and the outline of the result."""
+@dataclass(frozen=True, slots=True)
+class FunctionCapture:
+    """What was captured of a function `name`: the kinds of its inputs, its other arguments, the
+    outline of its result (`structure`), its state, the `places` that it binds anew with the outline
+    of what it puts there (`rebound`), the tensors that it reaches (`state_tensors`), the outputs
+    that are the new values of inputs by their place (`written`), and its draws."""
 
-    def __init__(
-        self,
-        replay: Replay,
-        kinds: list[Kind],
-        others: Any,
-        result: Any,
-        name: str,
-        state: CapturedState,
-        written: dict[int, int],
-        draws: list[Keys],
-    ):
-        self.replay, self._kinds, self._others = replay, kinds, others
-        self._result, self._name = result, name
-        self._state, self._written, self._draws = state, written, draws
-        self._writes = MemoryWritten(state.memory_written(bool(written)), bool(written))
-        is_flat = others == ((HOLE,) * len(kinds), {})
-        self._flat = [Tensor] * len(kinds) if is_flat else None
-        self._from_inputs = [
-            (place, number)
-            for place, _ in state.written
-            if (number := replay.input_of(place)) >= 0
-        ]
+    name: str
+    replay: Replay
+    kinds: list[Kind]
+    others: Any
+    structure: Any
+    rebound: Any
+    state: CapturedState
+    places: Places
+    state_tensors: HeldTensors
+    written: dict[int, int]
+    draws: list[Keys]
+
+
+class FunctionReplay:
+    """A captured function that runs again: inputs are checked, kernels launched, results made."""
+
+    def __init__(self, capture: FunctionCapture):
+        self.replay, self._state = capture.replay, capture.state
+        self._capture = capture
+        self._kinds, others = capture.kinds, capture.others
+        writes_inputs = bool(capture.written)
+        self._writes = MemoryWritten(
+            self._state.memory_written(writes_inputs), writes_inputs
+        )
+        is_flat = others == ((HOLE,) * len(self._kinds), {})
+        self._flat = [Tensor] * len(self._kinds) if is_flat else None
         self._inputs_before: list[UOp] = []
+        self._nodes: list[UOp] = []
         self._memory: list[Buffer] = []
 
-    def has_other_state(self) -> bool:
+    def has_other_state(self, root: Any) -> bool:
         """Whether a tensor of the state was replaced since the capture, or written where it was a
         known constant: then it gets memory, which the next capture reads."""
         changes = self._state.changed_constants()
         for memory in changes:
             buffer_of(memory)
-        return bool(changes) or self._state.has_other_memory()
+        places = self._capture.places
+        return (
+            bool(changes)
+            or self._state.has_other_memory()
+            or not self._capture.state_tensors.are_at(root)
+            or not places.fit(places.tensors_at(root))
+        )
 
     def is_aliased(self, inputs: list[Tensor]) -> bool:
         """Whether inputs share memory with each other, or with state, and that is written."""
         return self._writes.is_aliased(inputs)
 
-    def __call__(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        inputs = self._inputs(args, kwargs)
+    def __call__(self, root: tuple[Any, tuple[Any, ...], dict[str, Any]]) -> Any:
+        """Return the result for `root`: the function and its arguments."""
+        inputs = self._inputs(*root[1:])
         if [tensor.uop for tensor in inputs] != self._inputs_before:
             self._look(inputs)
-        state = self._state.before(self._memory)
-        sources = self._sources(inputs)
-        keys = [draw.renew() for draw in self._draws]
+        rebound = self._capture.places.tensors_at(root)
+        for tensor, place in zip(rebound, self._capture.places.read, strict=True):
+            if place is not None:
+                self._state.read[place] = memory_at(tensor)
+        nodes, state = self._state.before(self._memory)
+        keys = [draw.renew() for draw in self._capture.draws]
         outputs = self.replay([*self._memory, *state, *keys])
-        nodes = self._state.after(outputs, sources)
-        for place, result in self._written.items():
-            tensor = inputs[place]
-            tensor.assign(tensor_on(outputs[result], tensor.shape, nodes)).realize()
-        if isinstance(self._result, FreshTensor):
-            return tensor_on(outputs[0], self._result.shape, nodes)
-        return filled(self._result, iter(outputs), nodes)
+        values = self._values(outputs, [*self._nodes, *nodes])
+        self._state.after(values)
+        for place, output in self._capture.written.items():
+            value = tensor_on(values[output], inputs[place].shape)
+            inputs[place].assign(value).realize()
+        structure = self._capture.structure
+        if isinstance(structure, Computed) and not rebound:
+            return tensor_on(values[0], structure.shape)
+        results = Results(values, inputs, rebound, {})
+        result = results.filled(structure)
+        self._capture.places.bind(root, results.filled(self._capture.rebound))
+        return result
 
-    def _sources(self, inputs: list[Tensor]) -> dict[int, UOp]:
-        """Return the BUFFERs of inputs and state that are written to other state as they are."""
-        if not self._from_inputs:
-            return {}
-        nodes = [input_node(t) for t in inputs]
-        nodes += [buffer_of(memory) for memory in self._state.read]
-        return {place: nodes[n] for place, n in self._from_inputs if n < len(nodes)}
+    def _values(self, outputs: Sequence[Buffer], inputs: Sequence[UOp]) -> list[UOp]:
+        """Return the nodes of outputs, each on its memory: a view of an input, or a BUFFER."""
+        values = []
+        owners: dict[Lease, UOp] = {}
+        overwritten = {len(self._nodes) + n for n in self._state.overwritten}
+        for memory, source in zip(outputs, self.replay.sources, strict=True):
+            if source.place == NEW or source.place in overwritten:
+                node = buffer_on(memory, source.node.shape)
+                first = owners.setdefault(memory.owner, node)
+                if first is not node:
+                    share(first, node)
+            else:
+                whole = (
+                    source.node if source.place == CONSTANT else inputs[source.place]
+                )
+                node = piece_of(whole, source.piece)
+            values.append(node)
+        return values
 
     def _look(self, inputs: list[Any]) -> None:
         """Check that inputs fit, and return their memory. A node has the same memory as long as it
         lives, so inputs of the last call need no second check."""
         memory: list[Buffer] = []
+        nodes: list[UOp] = []
         for tensor, kind in zip(inputs, self._kinds, strict=True):
-            buffer = input_memory(tensor)
+            node = input_node(tensor)
+            buffer = memory_of(node)
             if (tensor.uop.shape, buffer.dtype, buffer.device) != kind:
                 raise self._changed(len(memory), kind, kind_of(tensor))
             memory.append(buffer)
-        self._memory, self._inputs_before = memory, [tensor.uop for tensor in inputs]
+            nodes.append(node)
+        self._memory, self._nodes = memory, nodes
+        self._inputs_before = [tensor.uop for tensor in inputs]
 
     def _inputs(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
         if not kwargs and [type(a) for a in args] == self._flat:
             return list(args)
         others = without_tensors((args, kwargs))
-        if not same(others, self._others):
+        if not same(others, self._capture.others):
             raise JitError(
-                f"{self._name} is called otherwise than when it was captured",
-                f"then it was {_call(self._others)}, and now it is {_call(others)}",
+                f"{self._capture.name} is called otherwise than when it was captured",
+                f"then it was {_call(self._capture.others)}, and now it is {_call(others)}",
                 "the same arguments but for tensors, or .reset() to capture anew",
             )
         return list(tensors((args, kwargs)))
@@ -107,12 +153,12 @@ class FunctionReplay:
     def _changed(self, place: int, kind: Kind, actual: Kind) -> JitError:
         names = ("shape", "dtype", "device")
         changes = [
-            f"its {name} was {was} when {self._name} was captured, and is {now}"
+            f"its {name} was {was} when {self._capture.name} was captured, and is {now}"
             for name, was, now in zip(names, kind, actual, strict=True)
             if was != now
         ]
         return JitError(
-            f"input {place} of {self._name} does not fit",
+            f"input {place} of {self._capture.name} does not fit",
             "; ".join(changes),
             "another TinyJit for it, or .reset() to capture anew",
         )

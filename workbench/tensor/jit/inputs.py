@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from workbench.backends.buffer import Buffer
 from workbench.base.dtypes import DType
-from workbench.execution.buffers import buffer_on, memory_of
+from workbench.execution.buffers import buffer_on
 from workbench.execution.values import to_numpy, value_in_memory, with_computed
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.shapes import Shape
@@ -17,11 +17,6 @@ Kind = tuple[Shape, DType, str]
 
 def kind_of(tensor: Tensor) -> Kind:
     return tensor.shape, tensor.dtype, tensor.device
-
-
-def input_memory(tensor: Tensor) -> Buffer:
-    """Return the memory of an input, computed where necessary; a constant gets memory."""
-    return memory_of(input_node(tensor))
 
 
 def input_node(tensor: Tensor) -> UOp:

@@ -1,54 +1,187 @@
-"""The results of a captured function: their outline, and the tensors that a replay puts in it."""
+"""The results of a captured function: their outline, and the tensors that a replay puts in it.
+
+A result that is new at each call has memory of its own. One that is an argument, or a tensor that
+there was before, is that tensor; and a view of these is one: it sees what is written there.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from workbench.backends.buffer import Buffer
-from workbench.execution.buffers import buffer_on
+from workbench.execution.values import value_in_memory
 from workbench.ir.node.constants import is_known
+from workbench.ir.node.ops import Ops
 from workbench.ir.node.shapes import Shape
 from workbench.ir.node.uop import UOp
 from workbench.ir.schedule.schedule import base
+from workbench.tensor.jit.rebinding import Rebindings
+from workbench.tensor.jit.state import tensor_of
 from workbench.tensor.movement.movement import reshaped
-from workbench.tensor.nest import changed
+from workbench.tensor.nest import changed, tensors
 from workbench.tensor.tensor import Tensor
+from workbench.tensor.versions import VersionedMemory, rebased
 
 
-@dataclass(frozen=True, slots=True)
-class FreshTensor:
-    """Placeholder for a tensor of a result whose memory a replay allocates."""
+@dataclass(frozen=True, slots=True, eq=False)
+class Computed:
+    """Placeholder for a new tensor: output number `output` of a replay, in `shape`."""
 
+    output: int
     shape: Shape
 
 
-def outline(result: Any) -> Any:
-    """Return a result with a placeholder for each tensor; known tensors stay."""
+@dataclass(frozen=True, slots=True, eq=False)
+class Constant:
+    """Placeholder for a new tensor of a known constant."""
 
-    def change(leaf: Any) -> Any:
-        is_fresh = isinstance(leaf, Tensor) and not is_known(base(leaf.uop))
-        return FreshTensor(leaf.shape) if is_fresh else leaf
-
-    return changed(result, change)
+    node: UOp
 
 
-def filled(structure: Any, memory: Iterator[Buffer], nodes: dict[int, UOp]) -> Any:
-    """Return the result of a replay: new tensors on `memory`."""
+@dataclass(frozen=True, slots=True, eq=False)
+class Argument:
+    """Placeholder for the argument number `place`."""
 
-    def change(leaf: Any) -> Any:
-        if isinstance(leaf, FreshTensor):
-            return tensor_on(next(memory), leaf.shape, nodes)
-        return Tensor(leaf.uop) if isinstance(leaf, Tensor) else leaf
-
-    return changed(structure, change)
+    place: int
 
 
-def tensor_on(memory: Buffer, shape: Shape, nodes: dict[int, UOp]) -> Tensor:
-    """Return a tensor on memory, without a record of the user's lines. `nodes` are the BUFFERs of
-    state by the identity of their memory."""
-    node = nodes.get(id(memory))
-    if node is None:
-        return Tensor._on(buffer_on(memory, shape), memory.device)
-    return Tensor._on(reshaped(node, shape), memory.device)
+@dataclass(frozen=True, slots=True, eq=False)
+class Rebound:
+    """Placeholder for the tensor in the place number `place` that the function binds anew."""
+
+    place: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Existing:
+    """Placeholder for a tensor that there was before the capture."""
+
+    tensor: Tensor
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ViewOf:
+    """Placeholder for a view of another result, an argument, or memory: `view`, of `whole`."""
+
+    source: Computed | Argument | Rebound | VersionedMemory
+    view: UOp
+    whole: UOp
+
+
+class Outline:
+    """The outline of a result, built at the capture: `structure` has a placeholder for each tensor;
+    `nodes` are the BUFFERs of the outputs that a replay computes for it."""
+
+    def __init__(
+        self,
+        result: Any,
+        bindings: Rebindings,
+        stand_ins: Sequence[Tensor],
+        existing: Iterable[Tensor],
+        state: Iterable[VersionedMemory],
+    ):
+        self.nodes: list[UOp] = []
+        self._placeholders: dict[int, Any] = {id(t): Existing(t) for t in existing}
+        self._placeholders |= {id(t): Argument(n) for n, t in enumerate(stand_ins)}
+        self._placeholders |= {id(t): Rebound(n) for n, t in enumerate(bindings.old)}
+        self._memory: dict[VersionedMemory, Any] = {m: m for m in state}
+        for tensor in (*stand_ins, *bindings.old):
+            if tensor._memory is not None:
+                self._memory[tensor._memory] = self._placeholders[id(tensor)]
+        self.tensors: dict[int, Tensor] = {}
+        """The tensors of the capture that are results as they are, by their placeholder."""
+        self._names: Counter[VersionedMemory | None] = Counter()
+        self.rebound = changed(bindings.new, self._placeholder)
+        fresh = {
+            id(t): t._memory for t in tensors(result) if id(t) not in self._placeholders
+        }
+        self._names.update(fresh.values())
+        self.structure = changed(result, self._placeholder)
+
+    def _placeholder(self, leaf: Any) -> Any:
+        if not isinstance(leaf, Tensor):
+            return leaf
+        placeholder = self._placeholders.get(id(leaf))
+        if placeholder is None:
+            placeholder = self._placeholders[id(leaf)] = self._of_new(leaf)
+            is_own = isinstance(placeholder, Computed | Constant) or isinstance(
+                placeholder.source, Computed
+            )
+            if is_own:
+                self.tensors[id(placeholder)] = leaf
+        return placeholder
+
+    def _of_new(self, tensor: Tensor) -> Computed | Constant | ViewOf:
+        if is_known(base(tensor.uop)):
+            return Constant(tensor.uop)
+        memory = tensor._memory
+        if memory is not None and memory not in self._memory:
+            whole = value_in_memory(memory.value)
+            if self._names[memory] > 1 and whole.op is Ops.BUFFER:
+                self._memory[memory] = self._output(whole, memory.value.shape)
+        if memory is None or memory not in self._memory:
+            return self._output(value_in_memory(tensor.uop), tensor.shape)
+        assert tensor._version is not None
+        return ViewOf(self._memory[memory], tensor.uop, tensor._version)
+
+    def _output(self, node: UOp, shape: Shape) -> Computed:
+        self.nodes.append(node)
+        return Computed(len(self.nodes) - 1, shape)
+
+
+class Results:
+    """The tensors of one call, by their placeholders: those of its outputs (`values`), of its
+    arguments, and of the places that it binds anew. `tensors` are those that there are already."""
+
+    def __init__(
+        self,
+        values: Sequence[UOp],
+        arguments: Sequence[Tensor],
+        rebound: Sequence[Tensor],
+        tensors: dict[int, Tensor],
+    ):
+        self._values, self._arguments, self._rebound = values, arguments, rebound
+        self._tensors = tensors
+
+    def filled(self, structure: Any) -> Any:
+        """Return the nest of tensors that `structure` is the outline of."""
+        return changed(structure, self._filling)
+
+    def _filling(self, leaf: Any) -> Any:
+        match leaf:
+            case Existing():
+                return leaf.tensor
+            case Argument():
+                return self._arguments[leaf.place]
+            case Rebound():
+                return self._rebound[leaf.place]
+            case Computed() | Constant() | ViewOf():
+                if id(leaf) not in self._tensors:
+                    self._tensors[id(leaf)] = self._new(leaf)
+                return self._tensors[id(leaf)]
+        return leaf
+
+    def _new(self, leaf: Computed | Constant | ViewOf) -> Tensor:
+        if isinstance(leaf, Constant):
+            return Tensor(leaf.node)
+        if isinstance(leaf, Computed):
+            return tensor_on(self._values[leaf.output], leaf.shape)
+        source = leaf.source
+        own = (
+            tensor_of(source)
+            if isinstance(source, VersionedMemory)
+            else self._filling(source)
+        )
+        tensor = Tensor._on(rebased(leaf.view, leaf.whole, own.uop), own._device)
+        tensor._share(own)
+        return tensor
+
+
+def tensor_on(node: UOp, shape: Shape) -> Tensor:
+    """Return a tensor on a BUFFER, or on a piece of one, without a record of the user's lines."""
+    buffer = node
+    while buffer.op is not Ops.BUFFER:
+        (buffer,) = buffer.src
+    return Tensor._on(reshaped(node, shape), buffer.device)

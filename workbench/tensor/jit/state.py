@@ -6,7 +6,7 @@ all memory has new names (BUFFERs), so that no value that was computed before de
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 from weakref import ref
@@ -16,11 +16,9 @@ from workbench.backends.native.host_memory import HOST
 from workbench.execution.buffers import (
     another,
     buffer_on,
-    is_on,
     keep_apart,
     mark_overwritten,
     memory_of,
-    share,
     sharing,
 )
 from workbench.execution.capture import Capture
@@ -30,6 +28,7 @@ from workbench.ir.node.constants import is_known
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 from workbench.tensor.base import Base, tensors_alive
+from workbench.tensor.movement.movement import reshaped
 from workbench.tensor.tensor import Tensor
 from workbench.tensor.versions import VersionedMemory, replacements
 
@@ -146,12 +145,13 @@ class CapturedState:
         memories = [(reference(), value) for reference, value in self.constants_read]
         return [m for m, value in memories if m is not None and m.value is not value]
 
-    def before(self, inputs: Sequence[Buffer]) -> list[Buffer]:
-        """Return the memory to read. What others read is not overwritten: one side gets a copy."""
+    def before(self, inputs: Sequence[Buffer]) -> tuple[list[UOp], list[Buffer]]:
+        """Return the BUFFERs to read, and their memory. What others read is not overwritten: one
+        side gets a copy."""
         nodes = [buffer_of(memory) for memory in self.read]
         buffers = [memory_of(node) for node in nodes]
         if not self.overwritten:
-            return buffers
+            return nodes, buffers
         targets = [nodes[n] for n in self.overwritten]
         needed = _needed(targets, set(self.read))
         owners = [buffer.owner for buffer in (*inputs, *buffers)]
@@ -164,14 +164,11 @@ class CapturedState:
                 keep_apart(node)
             else:
                 mark_overwritten(node)
-        return buffers
+        return nodes, buffers
 
-    def after(
-        self, results: Sequence[Buffer], sources: Mapping[int, UOp]
-    ) -> dict[int, UOp]:
-        """Take the new versions from the results of a replay; return the BUFFER of all memory that
-        was read or written, by identity. Gradients of the capture are not those of the replay.
-        `sources` has the BUFFERs of inputs whose memory is a result, by the result's number."""
+    def after(self, results: Sequence[UOp]) -> None:
+        """Take the new versions from the results of a replay. Gradients of the capture are not
+        those of the replay."""
         for reference, grad in self.gradients:
             leaf = reference()
             state = None if leaf is None else leaf._grad_state
@@ -179,29 +176,22 @@ class CapturedState:
                 state.grad = None
         self.gradients = []
         for place, memory in self.written:
-            node = buffer_on(results[place], memory.value.shape)
-            source = sources.get(place)
-            if source is not None and is_on(source, results[place]):
-                share(source, node)  # neither is overwritten while the other is needed
             memory.old = None
-            memory.renew(node)
+            memory.renew(reshaped(results[place], memory.value.shape))
         for memory, value in self.constant:
             memory.old = None
             memory.renew(value)
-        memories = [*self.read, *[memory for _, memory in self.written]]
-        nodes = [n for m in memories if (n := _buffer(m.value)) is not None]
-        return {id(memory_of(node)): node for node in nodes}
 
 
 def captured_state(
     captured: Capture,
     memory: dict[UOp, VersionedMemory],
     written: Sequence[VersionedMemory],
-    place: int,
+    nodes: list[UOp],
     gradients: dict[int, Any],
 ) -> CapturedState:
     """Return the state of a capture, which began with `memory` and with `gradients`. The new
-    versions are among the results from `place` on."""
+    versions are put at the end of `nodes`, those of the results."""
     own = set(memory.values())
     constants_read = [
         m
@@ -210,7 +200,10 @@ def captured_state(
     ]
     values = {m: value_in_memory(m.value) for m in dict.fromkeys(written)}
     computed = [m for m, v in values.items() if m in own and v.op is Ops.BUFFER]
-    read = [(node, m) for node, m in memory.items() if captured.reads(node)]
+    place = len(nodes)
+    nodes += [values[m] for m in computed]
+    roots = {captured.root(node) for node in nodes}
+    read = [(n, m) for n, m in memory.items() if n in roots or captured.reads(n)]
     reads = {m for _, m in read}
     return CapturedState(
         [m for _, m in read],

@@ -26,8 +26,10 @@ from workbench.ir.schedule.schedule import base
 from workbench.tensor.base import tensors_alive
 from workbench.tensor.jit.capture import capture, compute_results
 from workbench.tensor.jit.function_replay import FunctionReplay
+from workbench.tensor.jit.holders import Path, tensors_by_path
+from workbench.tensor.jit.rebinding import compute_at, rebindings
 from workbench.tensor.jit.state import MemoryWritten, buffer_of, compute
-from workbench.tensor.nest import tensors
+from workbench.tensor.nest import tensors, without_tensors
 from workbench.tensor.versions import VersionedMemory, noting_writes
 
 P = ParamSpec("P")
@@ -42,16 +44,19 @@ class TinyJit(Unpicklable, Generic[P, R]):
     be those of the second call. Memory of tensors that are not arguments is state: it is read at
     each call, and written where the function writes it; so are arguments. The result has the
     structure of the function's result; its tensors are new at each call, with memory of their own,
-    so that earlier results are unchanged. A result that is a view of an input is a view of the new
-    input.
+    so that earlier results are unchanged. A result that is an input, or a tensor of the state, or a
+    view of one is that of this call: what is written to it, the other sees.
+
+    Where the function binds an attribute, an item or a variable, which had a tensor, to another
+    one, a replay does so, too. What else its Python code does to the outside, a replay does not do.
 
     A gradient that the function leaves in `.grad` is that of a run of its Python code, so after a
     replay it is None: the optimiser's step belongs into the function, or the gradient is returned.
 
     Random numbers are drawn anew at each call: the same ones that the function would draw.
 
-    Errors: JitError where the function runs no kernel or reads values, and where a later call does
-    not fit.
+    Errors: JitError where the function does nothing, or reads values, or where a tensor that it
+    writes or binds anew has two names, and where a later call does not fit.
     Also known as: tinygrad's TinyJit; CUDA graphs.
 
     >>> double = TinyJit(lambda x: x * 2)
@@ -122,11 +127,12 @@ class TinyJit(Unpicklable, Generic[P, R]):
             if state.rules != rules_in_force():  # the capture has other rules
                 state.calls, state.captured = 0, None
                 state.rules = rules_in_force()
-            if state.captured is not None and state.captured.has_other_state():
+            root = self._function, args, kwargs
+            if state.captured is not None and state.captured.has_other_state(root):
                 state.captured = None
             inputs = list(tensors((args, kwargs)))
             if state.captured is not None and not state.captured.is_aliased(inputs):
-                result: R = state.captured(args, kwargs)
+                result: R = state.captured(root)
                 return result
             if state.calls == 0:
                 result = _first_run(self._function, args, kwargs, state)
@@ -135,7 +141,10 @@ class TinyJit(Unpicklable, Generic[P, R]):
                 return _first_run(self._function, args, kwargs, _State())
             else:
                 compute(state.used)
-                state.captured, result = capture(self._function, args, kwargs)
+                compute_at(root, state.bound)
+                state.captured, result, state.bound = capture(
+                    self._function, args, kwargs
+                )
                 state.used = []
             state.calls += 1
             return result
@@ -154,6 +163,8 @@ class _State:
     """Memory, not computed then, that the first call read: it is state."""
     written: MemoryWritten = field(default_factory=MemoryWritten)
     """What the first call wrote."""
+    bound: list[Path] = field(default_factory=list)
+    """Where the function binds tensors anew."""
 
 
 def _first_run(
@@ -162,12 +173,16 @@ def _first_run(
     kwargs: dict[str, Any],
     state: _State,
 ) -> R:
-    """Run `function`, compute its result and what it wrote, and return the result. `state` gets
-    what it wrote, and the memory of values that it used and that were not computed before."""
-    before = tensors_alive()
+    """Run `function`, compute its result and what it wrote or bound anew, and return the result.
+    `state` gets what it wrote, where it bound tensors anew, and the memory of values that it used
+    and that were not computed before."""
+    before, root = tensors_alive(), (function, args, kwargs)
+    by_path = tensors_by_path(root)
     with noting_roots() as roots, noting_writes() as written:
         result = function(*args, **kwargs)
-        compute_results(result, written)
+        bindings = rebindings(by_path, tensors_by_path(root))
+        compute_results([result, bindings.new], written)
+    state.bound = bindings.paths
     for memory in dict.fromkeys(written):
         buffer_of(memory)  # a known value, too, will be another one at the next call
     used = set(UOp.sink(*roots).toposort())
@@ -177,6 +192,9 @@ def _first_run(
     state.used = [m for t in waiting if (m := t._memory) is not None]
     compute(state.used)
     of_inputs = {t._memory for t in tensors((args, kwargs))}
-    # Which name an argument's memory was written by is not known: at the next call it is no input.
-    state.written = MemoryWritten(set(written), any(m in of_inputs for m in written))
+    reached = tensors_by_path((function, *without_tensors((args, kwargs)))).values()
+    others = {t._memory for t in reached}
+    # Memory of an argument that has another name, too, may be written by that: it is no input then.
+    names = {m for m in written if m not in of_inputs or m in others}
+    state.written = MemoryWritten(names, any(m in of_inputs for m in written))
     return result

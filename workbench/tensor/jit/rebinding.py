@@ -1,0 +1,126 @@
+"""Tensors that a function puts in the place of others: `m.h = m.h + x` instead of an assignment.
+
+A replay runs no Python, so it does the same: it reads what is in such a place, and binds its result
+there. It is known from a look at all that the function reaches, before the capture and after it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from workbench.base.errors import JitError
+from workbench.ir.schedule.schedule import base
+from workbench.tensor.jit.holders import Path, bind_at, tensor_at, words_of
+from workbench.tensor.jit.inputs import Kind, input_node, kind_of
+from workbench.tensor.jit.state import buffer_of
+from workbench.tensor.tensor import Tensor
+from workbench.tensor.versions import VersionedMemory
+
+
+@dataclass(frozen=True, slots=True)
+class Rebindings:
+    """The paths to the places that a function binds anew, the tensors that were there, and those
+    that are there now."""
+
+    paths: list[Path]
+    old: list[Tensor]
+    new: list[Tensor]
+
+
+class Places:
+    """The places that a function binds anew: their paths, and of the tensors there at the capture
+    the kind, and which memory of the state, `read`, they were (None: it was not read)."""
+
+    def __init__(self, bindings: Rebindings, read: Sequence[VersionedMemory]):
+        self._paths = bindings.paths
+        self._kinds: list[Kind] = [kind_of(t) for t in bindings.old]
+        numbers = {memory: n for n, memory in enumerate(read)}
+        memories = [t._memory for t in bindings.old]
+        self.read = [None if m is None else numbers.get(m) for m in memories]
+
+    def tensors_at(self, root: Any) -> list[Any]:
+        """Return what is in these places now."""
+        return [tensor_at(root, path) for path in self._paths]
+
+    def fit(self, tensors: Sequence[Any]) -> bool:
+        """Whether tensors have the shapes, dtypes and devices of those at the capture."""
+        return all(
+            isinstance(t, Tensor) and kind_of(t) == kind
+            for t, kind in zip(tensors, self._kinds, strict=True)
+        )
+
+    def bind(self, root: Any, tensors: Sequence[Tensor]) -> None:
+        """Put tensors in these places."""
+        bind(root, self._paths, tensors)
+
+
+def bind(root: Any, paths: Sequence[Path], tensors: Sequence[Tensor]) -> None:
+    """Put tensors where paths from `root` lead to."""
+    for path, tensor in zip(paths, tensors, strict=True):
+        bind_at(root, path, tensor)
+
+
+def rebindings(
+    before: Mapping[Path, Tensor], after: Mapping[Path, Tensor]
+) -> Rebindings:
+    """Return the places with another tensor `after` a function than `before` it."""
+    paths = [p for p, t in before.items() if p in after and after[p] is not t]
+    old = [before[p] for p in paths]
+    return Rebindings(paths, old, [after[p] for p in paths])
+
+
+def refuse_two_names(
+    bindings: Rebindings,
+    after: Mapping[Path, Tensor],
+    written: Collection[VersionedMemory],
+    name: str,
+) -> None:
+    """Raise JitError where a tensor that the function `name` replaced is reached by another name,
+    too, or is written."""
+    bound = set(bindings.paths)
+    others = {_identity(t): words_of(p) for p, t in after.items() if p not in bound}
+    news: dict[int, Tensor] = {}
+    for path, old, new in zip(bindings.paths, bindings.old, bindings.new, strict=True):
+        other = others.get(_identity(old), "")
+        if old._memory in written:
+            other = "written"
+        elif news.setdefault(_identity(old), new) is not new:
+            other = "in another place"
+        if other:
+            raise JitError(
+                f"cannot capture {name}",
+                f"it binds {words_of(path)} to another tensor, and the one that was there is also "
+                f"{other}: a replay could not tell them apart",
+                f"{words_of(path)}.assign(value), which writes to the tensor",
+            )
+
+
+def compute_at(root: Any, paths: Sequence[Path]) -> None:
+    """Compute the tensors that paths from `root` lead to; known constants get memory."""
+    for tensor in [tensor_at(root, path) for path in paths]:
+        if isinstance(tensor, Tensor):
+            memory_at(tensor)
+
+
+def memory_at(tensor: Tensor) -> VersionedMemory:
+    """Return the memory that a tensor is all of, computed where necessary: that of its own value,
+    if it is a view of a part."""
+    if tensor._memory is None:
+        tensor._share(tensor)
+    if is_whole(tensor):
+        assert tensor._memory is not None
+        buffer_of(tensor._memory)
+        return tensor._memory
+    return VersionedMemory(input_node(tensor), tensor.device, 0)
+
+
+def is_whole(tensor: Tensor) -> bool:
+    """Whether a tensor is all of its memory, in its order."""
+    memory = tensor._memory
+    return memory is None or base(tensor.uop) is base(memory.value)
+
+
+def _identity(tensor: Tensor) -> int:
+    return id(tensor if tensor._memory is None else tensor._memory)
