@@ -323,7 +323,7 @@ def tuned(kernel: UOp, device: str) -> UOp:
     """Return `kernel` as `realize` runs it on `device`: with the default opts, with those that a
     search of the width BEAM finds, or, by the setting NOOPT and on some devices, without opts."""
     info, width = Device[device], BEAM.value
-    if info.runs_plain or NOOPT.value:
+    if info.runs_plain or NOOPT.value or kernel.code is not None:
         return kernel
     key = kernel, info, rules_in_force()
     table = _tuned.setdefault(width, {})

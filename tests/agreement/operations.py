@@ -303,6 +303,8 @@ def _positions(a: Known, places: list[int], axis: int, before: str) -> Known:
     return m.taken(a, known(np.array(places)), axis)
 
 
+COPIED = "lambda x: (lambda i: x.__setitem__(i, x[i]))(tuple(map(x.axis, range(x.ndim))))"
+"""A kernel written by hand that copies a tensor of any shape."""
 ONE, TWO = ("number",), ("any", "any")
 ELEMENTS = (
     Row("add", "{0} + {1}", TWO, m.add, scalars=True, weight=3),
@@ -400,6 +402,7 @@ MOVES = (
     Row("take", "{0}[{before}Tensor({places})]", ("any",), _positions, places_of),
     Row("one_hot", "{0}.one_hot({count})", ("int",), m.one_hot, classes_of),
     Row("contiguous", "{0}.contiguous()", ("any",), lambda a: a),
+    Row("by hand", f"{{0}}.custom_kernel(fxn={COPIED})[0]", ("any",), lambda a: a),
 )  # fmt: skip
 ROWS = (*ELEMENTS, *SUMS, *MOVES)
 TABLES = [(table, [row.weight for row in table]) for table in (ELEMENTS, SUMS, MOVES)]

@@ -90,6 +90,12 @@ def looked_up(out: Any, table: Any, index: Any) -> None:
     out[i] = table[index[i].max(0).min(table.shape[0] - 1)]
 
 
+def smoothed(out: Any, x: Any) -> None:
+    i = out.axis(0)
+    before, after = x.read(i - 1, where=i >= 1), x.read(i + 1, where=i < x.size - 1)
+    out[i] = before + x[i] + after
+
+
 def transposed(out: Any, x: Any) -> None:
     i, j = x.axis(0), x.axis(1)
     out[j, i] = x[i, j]
@@ -128,6 +134,9 @@ CASES: dict[str, Case] = {
         looked_up, [((6,), F)],
         [numbers(4), np.array([0, 3, 9, -5, 2, 1], "int32")],
         lambda t, i: t[np.clip(i, 0, 3)],
+    ),
+    "a window": Case(
+        smoothed, [((11,), F)], [numbers(11)], lambda x: np.convolve(x, np.ones(3), "same"),
     ),
     "halves": Case(
         halves, [((9,), F)], [numbers(9)], lambda x: np.concatenate([x[:4], -x[:5]])

@@ -84,6 +84,11 @@ WRONG: dict[str, tuple[Any, type[WorkbenchError], str]] = {
     ),
     "one index too many": (lambda out, x: x[0, 0], ShapeError, "has 1 axes, and not 2"),
     "a float as an index": (lambda out, x: x[0.5], DTypeError, "0.5 is not an index"),
+    "not a condition": (lambda out, x: x.read(4, where=True), DTypeError, "not a condition"),
+    "a condition that lets it out": (
+        lambda out, x: out.__setitem__(i := out.axis(0), x.read(i + 1, where=i < 4)),
+        VerifyError, "leaves its 4 elements",
+    ),
     "an axis that is not there": (lambda out, x: x.axis(1), AxisError, "no axis 1"),
     "nothing": (lambda out, x: None, DTypeError, "None is not a kernel"),
     "a number": (lambda out, x: 3, DTypeError, "3 is not a kernel"),

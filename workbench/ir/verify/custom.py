@@ -6,15 +6,15 @@ is a value, too: it writes each element of its outputs, once, and reads none of 
 
 from __future__ import annotations
 
-import math
+from collections.abc import Sequence
 from functools import lru_cache
 
 from workbench.base.errors import ParseError, VerifyError
-from workbench.ir.nest.footprint import touched
+from workbench.ir.nest.footprint import Touched, touched
 from workbench.ir.node.exact_range import exact_range
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.ranges import closed
-from workbench.ir.node.uop import UOp, split_gate
+from workbench.ir.node.uop import UOp, gated, split_gate
 from workbench.ir.text.parser import parse
 from workbench.ir.text.printer import to_text
 from workbench.ir.verify.bounds_check import bounds_checked
@@ -86,14 +86,12 @@ def not_written(kernel: UOp, slot: int) -> str:
     covers = []
     for end in ends:
         axes, index = closed(end), end.store.place.flat_index
-        plain, gate = split_gate(index)
         if any(n.op is Ops.LOAD for n in index.toposort()):
             return "it writes where an element of memory says, and that may be anywhere"
-        steps = math.prod(axis.extent for axis in axes)
-        apart = touched([plain], axes, max(length, steps))
-        if not apart.exact or apart.elements < steps:
+        steps, cover = _steps(axes, index), touched([index], axes, length)
+        if steps.exact and cover.exact and cover.elements < steps.elements:
             return "several steps write one element: a REDUCE combines steps"
-        covers.append(touched([index], axes, length))
+        covers.append(cover._replace(exact=steps.exact and cover.exact))
     count = sum(cover.elements for cover in covers)
     if not all(cover.exact for cover in covers) or count > length:
         return f"it cannot be shown that each of its {length} elements is written once"
@@ -102,6 +100,16 @@ def not_written(kernel: UOp, slot: int) -> str:
     return (
         "" if len(ends) == 1 or _are_apart(ends, length) else "some are written twice"
     )
+
+
+def _steps(axes: Sequence[UOp], index: UOp) -> Touched:
+    """Return the number of steps of loops at which a gated index is valid."""
+    number, count = UOp.index(0), 1
+    for axis in axes:
+        number, count = number + axis * count, count * axis.extent
+    gate = split_gate(index)[1]
+    step = number if gate is None else gated(number, gate)
+    return touched([step], axes, count)
 
 
 def _are_apart(ends: list[UOp], length: int) -> bool:

@@ -21,7 +21,7 @@ from workbench.ir.node.constants import identity
 from workbench.ir.node.exact_range import exact_range
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.shapes import Shape
-from workbench.ir.node.uop import KernelInfo, UOp
+from workbench.ir.node.uop import KernelInfo, UOp, gated
 from workbench.ir.schedule.access import flatten
 from workbench.ir.schedule.build import named
 from workbench.tensor.operands.arguments import short, whole
@@ -31,7 +31,7 @@ from workbench.tensor.operands.refuse import axis_error, dtype_error, shape_erro
 @dataclass(slots=True)
 class Draft:
     """A kernel that a function is writing: its axes in loop order, and its stores. `empty` are the
-    axes without elements, which stand as axes of one."""
+    axes without elements."""
 
     axes: list[UOp] = field(default_factory=list)
     stores: list[UOp] = field(default_factory=list)
@@ -39,7 +39,8 @@ class Draft:
 
     def loop(self, steps: int) -> UOp:
         """Return a new axis, inside of those before it."""
-        axis = UOp.range(max(1, steps), f"g{len(self.axes)}", AxisType.GLOBAL)
+        # of two steps instead of none: an axis of one would be simplified away
+        axis = UOp.range(steps or 2, f"g{len(self.axes)}", AxisType.GLOBAL)
         self.axes.append(axis)
         if not steps:
             self.empty.add(axis)
@@ -50,7 +51,7 @@ class Draft:
         stores = [
             s
             for s in map(self._with_identities, self.stores)
-            if not s.ranges & self.empty
+            if s.place.param.length and not s.ranges & self.empty
         ]
         if self.stores and not stores:
             return None
@@ -88,7 +89,8 @@ class KernelArgument:
 
     `axis(dim)` is a new loop over an axis, and `loop(n)` one of n steps, outermost first.
     `arg[i, j]` reads an element, of the value that the tensor has before the kernel;
-    `arg[i, j] = value` writes one. An index is an integer, an axis, or arithmetic on these.
+    `arg.read(i, j, where=condition)` one that may be outside elsewhere; `arg[i, j] = value`
+    writes one. An index is an integer, an axis, or arithmetic on these.
     """
 
     def __init__(self, draft: Draft, slot: int, shape: Shape, dtype: DType, size: int):
@@ -121,6 +123,17 @@ class KernelArgument:
     def __getitem__(self, index: Any) -> UOp:
         return construct.load(self._place(index))
 
+    def read(self, *index: Any, where: UOp) -> UOp:
+        """Return the element at an index where a condition holds, and 0 elsewhere: there the index
+        may be outside. Errors: DTypeError for a condition that is not bool."""
+        if not isinstance(where, UOp) or not where.dtype.is_bool:
+            raise dtype_error(
+                f"where = {short(where)} is not a condition",
+                "an element is read where a bool of axes and elements holds",
+                "x.read(i - 1, where=i >= 1)",
+            )
+        return construct.load(self._place(index, where))
+
     def __setitem__(self, index: Any, value: Any) -> None:
         place = self._place(index)
         if isinstance(value, bool | int | float):
@@ -134,7 +147,7 @@ class KernelArgument:
             )
         self._draft.stores.append(construct.store(place, value))
 
-    def _place(self, index: Any) -> UOp:
+    def _place(self, index: Any, where: UOp | None = None) -> UOp:
         indexes = index if isinstance(index, tuple) else (index,)
         if len(indexes) != self.ndim:
             raise shape_error(
@@ -142,7 +155,12 @@ class KernelArgument:
                 f"its shape is {self.shape}, and an element has an index for each axis",
             )
         each = [self._index(i, axis) for axis, i in enumerate(indexes)]
-        place: UOp = construct.index(self._memory, flatten(tuple(each), self.shape))
+        if where is None:
+            for axis, one in enumerate(each):
+                self._check(one, axis)
+        flat = flatten(tuple(each), self.shape)
+        flat = flat if where is None else gated(flat, where)
+        place: UOp = construct.index(self._memory, flat)
         return place
 
     def _index(self, position: Any, axis: int) -> UOp:
@@ -157,14 +175,16 @@ class KernelArgument:
                 f"i = x.axis({axis})",
             )
         index: UOp = position.cast(dtypes.index)
+        return index
+
+    def _check(self, index: UOp, axis: int) -> None:
         size = self.shape[axis]
         if self._draft.empty & index.ranges:
-            return index
+            return
         low, high = exact_range(index)
         if low < 0 or high >= size:
             raise axis_error(
                 f"an index of argument {self.slot} leaves its axis {axis}",
                 f"it is in {low}..{high}, and {shape_text(self.shape)} has {size} there",
-                f".max(0).min({max(0, size - 1)}), for an index that is read from memory",
+                f".max(0).min({max(0, size - 1)}) of it, or .read(.., where=..)",
             )
-        return index

@@ -9,7 +9,7 @@ from workbench.backends.device import Device
 from workbench.base.errors import ParseError, VerifyError
 from workbench.execution.buffers import allocated, is_absent
 from workbench.ir.node.ops import Ops
-from workbench.ir.node.uop import UOp
+from workbench.ir.node.uop import KernelInfo, UOp
 from workbench.ir.schedule.item import base
 from workbench.ir.text.printer import to_text
 from workbench.ir.verify.custom import custom_kernel, kernel_of
@@ -75,7 +75,14 @@ def _layout(
             "fxn is text, or a function that writes to its arguments or returns a SINK",
             "def add(out, x, y): i = out.axis(0); out[i] = x[i] + y[i]",
         )
-    name = str(getattr(kernel.arg, "name", name))
+    if isinstance(kernel.arg, KernelInfo):
+        name = kernel.arg.name
+    if any(n.op is Ops.CODE for n in kernel.toposort()):
+        raise ParseError(
+            "its text is not in it",
+            "the IR of a kernel in another language only names its memory",
+            "the source text itself",
+        )
     return laid_out(kernel, name, operands)
 
 

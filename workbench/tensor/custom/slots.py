@@ -81,7 +81,7 @@ def check_arguments(
         raise shape_error(
             f"the kernel {name} is called with {plural(count, 'tensor')}",
             f"it uses the slots {slots}, and a tensor's slot is its position from 0 on",
-            f"a tensor for each slot, {plural(len(params), 'tensor')} here",
+            f"a tensor for each slot that it uses, {len(params)} in all",
         )
     for slot, (dtype, length) in sorted(params.items()):
         operand = operands[slot]

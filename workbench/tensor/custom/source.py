@@ -16,12 +16,13 @@ from workbench.ir.node.views import WrittenCode
 from workbench.tensor.custom.slots import Operand, SlotLayout, check_arguments
 from workbench.tensor.operands.refuse import device_error, shape_error
 
+_ROOT = re.compile(r"^SINK\b", re.MULTILINE)
 _FUNCTION = re.compile(r"\bvoid\s+[A-Za-z_]\w*\s*\(")
 
 
 def is_source(text: str) -> bool:
-    """Whether a text is a function of a language like C, not IR."""
-    return _FUNCTION.search(text) is not None
+    """Whether a text is a function of a language like C, not IR, which ends with its SINK."""
+    return _FUNCTION.search(text) is not None and _ROOT.search(text) is None
 
 
 def source_layout(
