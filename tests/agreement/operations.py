@@ -303,7 +303,9 @@ def _positions(a: Known, places: list[int], axis: int, before: str) -> Known:
     return m.taken(a, known(np.array(places)), axis)
 
 
-COPIED = "lambda x: (lambda i: x.__setitem__(i, x[i]))(tuple(map(x.axis, range(x.ndim))))"
+COPIED = (
+    "lambda x: (lambda i: x.__setitem__(i, x[i]))(tuple(map(x.axis, range(x.ndim))))"
+)
 """A kernel written by hand that copies a tensor of any shape."""
 ONE, TWO = ("number",), ("any", "any")
 ELEMENTS = (

@@ -136,7 +136,7 @@ class DeviceInfo(ABC):
         raise NotImplementedError
 
     def framed(self, kernel: UOp) -> Source:
-        """Return the Source of a kernel (a CODE) that a user wrote, on such a device."""
+        """Return the Source of a kernel (a EXTERN) that a user wrote, on such a device."""
         raise NotImplementedError
 
     def synchronize(self) -> None:  # noqa: B027  most devices do not queue

@@ -32,7 +32,7 @@ atexit.register(_worker.close)
 
 
 def sandboxed(kernel: UOp, device: DeviceInfo, source: Source) -> SandboxedProgram:
-    """Return the Program of a kernel (a CODE) on a device."""
+    """Return the Program of a kernel (a EXTERN) on a device."""
     return SandboxedProgram(kernel, device, source)
 
 

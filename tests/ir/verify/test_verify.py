@@ -209,11 +209,11 @@ KERNEL: dict[str, list[Callable[[], UOp]]] = {
         lambda: sink(bad(Ops.REDUCE, F, x, r0 + 1, arg=Ops.ADD), order="g0 r0"),
     ],
     "code": [
-        lambda: sink(UOp(Ops.CODE, F, (param(1, 4),), ("C", "f"))),
-        lambda: sink(UOp(Ops.CODE, F, (x,), WrittenCode("C", "f"))),
-        lambda: sink(UOp(Ops.CODE, F, (param(1, 4),), WrittenCode("C", "f", (1,)))),
+        lambda: sink(UOp(Ops.EXTERN, F, (param(1, 4),), ("C", "f"))),
+        lambda: sink(UOp(Ops.EXTERN, F, (x,), WrittenCode("C", "f"))),
+        lambda: sink(UOp(Ops.EXTERN, F, (param(1, 4),), WrittenCode("C", "f", (1,)))),
         lambda: sink(
-            UOp(Ops.CODE, F, (param(1, 4), param(2, 5)), WrittenCode("C", "f", (0,)))
+            UOp(Ops.EXTERN, F, (param(1, 4), param(2, 5)), WrittenCode("C", "f", (0,)))
         ),
     ],
     "stage": [

@@ -1,4 +1,4 @@
-"""Source text that a user wrote: what its function takes, and its kernel (a CODE) as a Source."""
+"""Source text that a user wrote: what its function takes, and its kernel (a EXTERN) as a Source."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class CopiedArgument(NamedTuple):
 def slots_of(kernel: UOp) -> tuple[list[int], list[CopiedArgument]]:
     """Return the slots that the function of a kernel takes, in order, and those that begin with the
     contents of others."""
-    (code, *_) = leaves([kernel], Ops.CODE)
+    (code, *_) = leaves([kernel], Ops.EXTERN)
     starts = code.arg.starts
     count = len(code.src) - len(starts)
     arguments, others = code.src[:count], code.src[count:]

@@ -62,7 +62,7 @@ class Expander:
             return self._combine(node, vector, lanes)
         if node.op is Ops.RANGE or node.dtype.kind == "index" and node.op in _SUMS:
             return self._index(node, vector, lanes)
-        if not node.src or node.op is Ops.CODE:
+        if not node.src or node.op is Ops.EXTERN:
             return node
         parts = [self.memo[_key(s, vector, lanes)] for s in node.src]
         if node.op is Ops.CAST and node.dtype is dtypes.index:

@@ -104,7 +104,7 @@ class Ops(Enum):
     STORE = "STORE"
     REDUCE = "REDUCE"
     STAGE = "STAGE"
-    CODE = "CODE"
+    EXTERN = "EXTERN"
     END = "END"
     AFTER = "AFTER"
     SINK = "SINK"
@@ -370,7 +370,7 @@ OPS: dict[Ops, OpInfo] = {
     Ops.STORE: Op(None, "kln", "void", None, "writes a value to an INDEX, where its gate is open"),
     Ops.REDUCE: Op(None, "kl", "first", None, "value combined over its ranges; arg is the op"),
     Ops.STAGE: Op(None, "k", "first", None, "value kept in scratch; arg is (name, shape)"),
-    Ops.CODE: Op(None, "kln", _LEAF, None, "what source text writes; arg: language, text, .."),
+    Ops.EXTERN: Op(None, "kln", _LEAF, None, "what source text writes; arg: language, text, .."),
     Ops.END: Op(None, "k", "void", None, "a STORE and the ranges it closes"),
     Ops.AFTER: Op(None, "kln", "first", None, "the first source, ordered after the others"),
     Ops.SINK: Op(None, "tk", "void", None, "the outputs; a kernel's arg is KernelInfo"),

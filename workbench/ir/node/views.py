@@ -15,7 +15,7 @@ LoopRole = Literal["chunked", "thread", "grid", "item"]
 
 
 class WrittenCode(NamedTuple):
-    """The arg of a CODE: source text in a language, whose function takes the sources in order.
+    """The arg of a EXTERN: source text in a language, whose function takes the sources in order.
     `starts` are the positions of those that begin with the contents of others, which come after
     them. `is_foreign` text came from a file, and is never run."""
 
@@ -55,7 +55,7 @@ class Views:
     def code(self) -> WrittenCode | None:
         """The source text that a kernel (a SINK) is; None where it is IR."""
         values = [store.value for store in self.stores]
-        return next((v.arg for v in values if v.op is Ops.CODE), None)
+        return next((v.arg for v in values if v.op is Ops.EXTERN), None)
 
     # memory, and the nodes that read and write it
 

@@ -320,7 +320,7 @@ _SPECIAL: dict[Ops, Callable[[UOp], Phrase]] = {
     Ops.WHERE: _where,
     Ops.REDUCE: _reduced,
     Ops.CUSTOM: _custom,
-    Ops.CODE: _code,
+    Ops.EXTERN: _code,
     Ops.STAGE: _staged,
     Ops.REDUCE_AXIS: _reduced_axes,
     Ops.END: _end,

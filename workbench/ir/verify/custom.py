@@ -69,7 +69,7 @@ def with_foreign_code(root: UOp) -> UOp:
             codes = {
                 n: n.replace(arg=n.arg._replace(is_foreign=True))
                 for n in kernel.toposort()
-                if n.op is Ops.CODE
+                if n.op is Ops.EXTERN
             }
             if codes:
                 text = to_text(kernel.substitute(codes))

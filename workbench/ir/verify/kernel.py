@@ -336,7 +336,7 @@ _SHARED = (
     Spec("load",      (Ops.LOAD,),            load,      "a LOAD reads an INDEX"),
     Spec("guarded",   None,                   guarded,   "INVALID is only ever an index"),
     Spec("reduce",    (Ops.REDUCE,),          reduce,    "a REDUCE combines over ranges"),
-    Spec("code",      (Ops.CODE,),            code,      "CODE takes parameters"),
+    Spec("code",      (Ops.EXTERN,),            code,      "EXTERN takes parameters"),
 )
 KERNEL = by_op((
     *common("k"),

@@ -77,7 +77,7 @@ def _layout(
         )
     if isinstance(kernel.arg, KernelInfo):
         name = kernel.arg.name
-    if any(n.op is Ops.CODE for n in kernel.toposort()):
+    if any(n.op is Ops.EXTERN for n in kernel.toposort()):
         raise ParseError(
             "its text is not in it",
             "the IR of a kernel in another language only names its memory",

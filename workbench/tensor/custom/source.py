@@ -85,6 +85,6 @@ def _written(declared: Declaration, operands: Sequence[Operand]) -> tuple[int, .
 
 def _end(param: UOp, memory: Sequence[UOp], code: WrittenCode) -> UOp:
     """Return the statement that source text writes the memory of `param`."""
-    value = UOp(Ops.CODE, param.dtype, tuple(memory), code)
+    value = UOp(Ops.EXTERN, param.dtype, tuple(memory), code)
     place = construct.index(param, UOp.index(0))
     return construct.end(construct.store(place, value), ())
