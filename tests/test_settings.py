@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 
-from workbench.base.context import Context
+from workbench import debug
+from workbench.base.context import SETTINGS, Context
 from workbench.execution.realize import schedule
 from workbench.pipeline import tuned
 from workbench.search import realization
@@ -13,7 +18,9 @@ from workbench.tensor import Tensor
 from workbench.tensor.jit import TinyJit
 
 PRINTED = [
-    (1, "schedule: 1 kernels, 1 copies"),
+    (1, "device LLVM: "),
+    (1, "schedule: 4 kernels, 1 copies"),
+    (1, "memory: 4 values on the way need "),
     (2, "GFLOP/s"),
     (3, "for "),
     (4, "opts: "),
@@ -27,12 +34,70 @@ PRINTED = [
 
 @pytest.mark.parametrize("level", range(8))
 def test_each_level_prints_more(level: int, capsys: pytest.CaptureFixture[str]) -> None:
+    debug._say_device.cache_clear()
     with Context(DEV="LLVM", DEBUG=level):
         # a size for each level: what is compiled already is not printed again
-        Tensor(np.ones(300 + level, np.float32)).exp().realize()
+        data = Tensor(np.ones(300 + level, np.float32))
+        for step in (Tensor.exp, Tensor.log, Tensor.sqrt, Tensor.square):
+            data = step(data.contiguous())
+        data.realize()
     text = capsys.readouterr().err
     for first, words in PRINTED:
         assert (words in text) == (level >= first), (words, text)
+
+
+def uses_of_jit() -> str:
+    calls: list[int] = []
+    double = TinyJit(lambda x: calls.append(1) or x * 2)  # type: ignore[func-returns-value]
+    for n in range(4):
+        double(Tensor([n]).realize())
+    return f"{len(calls)} calls"
+
+
+def printed(work: Callable[[], object]) -> str:
+    stream = io.StringIO()
+    with contextlib.redirect_stderr(stream):
+        work()
+    return stream.getvalue()
+
+
+def shared_values() -> str:
+    with Context(DEBUG=1):
+        text = printed(((Tensor([1.0, 2.0]) + 1).contiguous() * 2).flip(0).realize)
+    return "shared" if "memory: " in text else "apart"
+
+
+def opts_of_a_product() -> str:
+    a = Tensor.empty(64, 64)
+    (kernel,) = [i.kernel for i in (a @ a).schedule() if i.kernel is not None]
+    return "as it is" if tuned(kernel, "LLVM") is kernel else "with opts"
+
+
+# Setting -> a value, what shows it, and what that says without and with it.
+EFFECTS: dict[str, tuple[object, Callable[[], object], object, object]] = {
+    "DEV": ("PYTHON", lambda: Tensor([1]).device, "LLVM", "PYTHON"),
+    "DEBUG": (1, lambda: bool(printed((Tensor([3.0]) * 2).realize)), False, True),
+    "NOOPT": (1, opts_of_a_product, "with opts", "as it is"),
+    "JIT": (0, uses_of_jit, "2 calls", "4 calls"),
+    "DEFAULT_FLOAT": ("float64", lambda: str(Tensor([0.5]).dtype), "float32", "float64"),
+    "DEFAULT_INT": ("int64", lambda: str(Tensor([1]).dtype), "int32", "int64"),
+    "TRAINING": (1, lambda: Tensor.ones(64).dropout(1.0).sum().item(), 64, 0),
+    "NO_MEMORY_PLANNER": (1, shared_values, "shared", "apart"),
+}  # fmt: skip
+ELSEWHERE = {"BEAM": "below", "LIVE": "tests/viz/session/test_notebook.py"}
+
+
+def test_every_setting_is_tested() -> None:
+    assert EFFECTS.keys() | ELSEWHERE == SETTINGS.keys()
+
+
+@pytest.mark.parametrize("name", EFFECTS)
+def test_a_setting_does_what_its_row_says(name: str) -> None:
+    value, show, without, within = EFFECTS[name]
+    assert show() == without
+    with Context(**{name: value}):
+        assert show() == within
+    assert show() == without
 
 
 def test_noopt_runs_kernels_as_they_are() -> None:

@@ -43,6 +43,12 @@ def say_scheduled(items: Sequence[ScheduleItem], seconds: float) -> None:
     say(1, f"schedule: {kernels} kernels, {copies} copies, {seconds * 1e3:.2f} ms")
 
 
+def say_planned(plan: Any) -> None:
+    """Print how much memory the values on the way share, if a memory plan lets some share it."""
+    if DEBUG.value >= 1 and plan is not None and plan.pieces:
+        say(1, f"memory: {plan}")
+
+
 def say_compiled(
     info: DeviceInfo, kernel: UOp, stages: Any, records: Sequence[PassRecord] = ()
 ) -> None:

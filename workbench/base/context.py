@@ -82,7 +82,7 @@ DEV = Setting(
     'the device of tensors without a device argument; "" is the best one here',
 )
 DEBUG = Setting("DEBUG", 0, """what is printed on stderr, each level with those below it
-1 devices as they open, schedules, captures of TinyJit, searches of BEAM
+1 devices as they open, schedules, memory that values share, captures of TinyJit, searches of BEAM
 2 a line for every kernel that runs
 3 the loops of each kernel that is compiled
 4 its opts and its source

@@ -12,7 +12,7 @@ from workbench.backends.native.host_memory import HOST
 from workbench.base.context import NO_MEMORY_PLANNER
 from workbench.base.errors import JitError
 from workbench.counters import ran
-from workbench.debug import say_scheduled
+from workbench.debug import say_planned, say_scheduled
 from workbench.execution.buffers import (
     allocated,
     buffer_on,
@@ -147,6 +147,7 @@ def _run(
     plan = (
         plan_memory(items, shared, owner=lambda b: over.get(b, b)) if shared else None
     )
+    say_planned(plan)
     blocks = MemoryBlocks(plan or NO_PLAN)
     last_use = {b: n for n, item in enumerate(items) for b in item.buffers}
     for number, item in enumerate(items):
