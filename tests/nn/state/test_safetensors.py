@@ -143,61 +143,66 @@ def test_elements_that_are_not_aligned_are_copied(path: Path) -> None:
     assert safe_load(path)["a"].tolist() == [1.5, 2.5]
 
 
-def row(start: int, stop: int, shape: Any = (1,), dtype: str = "F32") -> dict[str, Any]:
+def row(start: Any, stop: Any, shape: Any = (1,), dtype: str = "F32") -> dict[str, Any]:
     return {"dtype": dtype, "shape": shape, "data_offsets": [start, stop]}
 
 
-HOSTILE: list[tuple[str, Any, bytes]] = [
-    ("an empty object, and bytes that nobody needs", {}, b"1234"),
-    ("cut off", {"a": row(0, 4)}, b"123"),
-    ("overlapping", {"a": row(0, 4), "b": row(2, 6)}, b"123456"),
-    ("a gap", {"a": row(0, 4), "b": row(8, 12)}, b"1" * 12),
-    ("beyond the end", {"a": row(4, 8)}, b"12345678"),
-    ("backwards", {"a": row(4, 0)}, b"1234"),
-    ("larger than its bytes", {"a": row(0, 4, (2,))}, b"1234"),
-    ("a negative size", {"a": row(0, 4, (-1,))}, b"1234"),
-    ("a size that overflows", {"a": row(0, 4, (2**62, 4))}, b"1234"),
-    ("empty, and too large", {"a": row(0, 0, (0, 2**60, 2**60))}, b""),
-    ("too many axes", {"a": row(0, 4, (1,) * 65)}, b"1234"),
-    ("an unknown type", {"a": row(0, 4, dtype="F33")}, b"1234"),
-    ("a type that we lack", {"a": row(0, 8, dtype="C64")}, b"12345678"),
-    ("not a table", [1], b""),
-    ("a row that is none", {"a": 3}, b""),
-    ("metadata that is none", {"__metadata__": {"a": 3}}, b""),
-]
+NO_FILE = "it is not a whole .safetensors file: "
+HOSTILE: list[tuple[str, Any, bytes, str]] = [
+    ("an empty object, and bytes that nobody needs", {}, b"1234", NO_FILE),
+    ("cut off", {"a": row(0, 4)}, b"123", "tensors have 4 bytes, and the file has 3 for them"),
+    ("overlapping", {"a": row(0, 4), "b": row(2, 6)}, b"123456", "'b' begins inside of another"),
+    ("a gap", {"a": row(0, 4), "b": row(8, 12)}, b"1" * 12, NO_FILE),
+    ("beyond the end", {"a": row(4, 8)}, b"1234567", "tensors have 8 bytes, and the file has 7"),
+    ("backwards", {"a": row(4, 0)}, b"1234", NO_FILE),
+    ("larger than its bytes", {"a": row(0, 4, (2,))}, b"1234", NO_FILE),
+    ("a negative size", {"a": row(0, 4, (-1,))}, b"1234", NO_FILE),
+    ("a size that overflows", {"a": row(0, 4, (2**62, 4))}, b"1234", NO_FILE),
+    ("empty, and too large", {"a": row(0, 0, (0, 2**60, 2**60))}, b"", "bytes 0 to 0 of 0"),
+    ("too many axes", {"a": row(0, 4, (1,) * 65)}, b"1234", "it is of shape (1, 1, 1"),
+    ("an unknown type", {"a": row(0, 4, dtype="F33")}, b"1234", NO_FILE),
+    ("a type that we lack", {"a": row(0, 8, dtype="C64")}, b"12345678", "the element type C64"),
+    ("not a table", [1], b"", NO_FILE),
+    ("a row that is none", {"a": 3}, b"", NO_FILE),
+    ("places that are none", {"a": row("x", [], (1,))}, b"1234", NO_FILE),
+    ("metadata that is none", {"__metadata__": {"a": 3}}, b"", NO_FILE),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(
-    ("name", "header", "data"), HOSTILE, ids=[r[0] for r in HOSTILE]
+    ("name", "header", "data", "words"), HOSTILE, ids=[r[0] for r in HOSTILE]
 )
 def test_a_header_that_lies_is_refused(
-    path: Path, name: str, header: Any, data: bytes
+    path: Path, name: str, header: Any, data: bytes, words: str
 ) -> None:
     text = json.dumps(header).encode()
     path.write_bytes(struct.pack("<Q", len(text)) + text + data)
     for source in (path, Tensor(np.fromfile(path, np.uint8))):
-        with pytest.raises(FileError, match="cannot load"):
+        with pytest.raises(FileError, match="cannot load") as error:
             safe_load(source)
+        assert words in str(error.value)
 
 
 @pytest.mark.parametrize(
-    "content",
+    ("content", "words"),
     [
-        b"",
-        b"1234567",
-        struct.pack("<Q", 2**63) + b"{}",
-        struct.pack("<Q", 3) + b"{}",
-        struct.pack("<Q", 100_000_001) + b"{}",
-        struct.pack("<Q", 2) + b"{\xff",
-        struct.pack("<Q", 4) + b"nope",
+        (b"", "it has 0 bytes, and begins with 8"),
+        (b"1234567", "it has 7 bytes"),
+        (struct.pack("<Q", 2**63) + b"{}", "its header has 9,223,372,036,854,775,808 bytes"),
+        (struct.pack("<Q", 3) + b"{}", "its header has 3 bytes, and the file has 2 for it"),
+        (struct.pack("<Q", 100_000_001) + b"{}", "its header has 100,000,001 bytes, and the"),
+        (struct.pack("<Q", 2) + b"{\xff", NO_FILE),
+        (struct.pack("<Q", 4) + b"nope", NO_FILE),
+        (struct.pack("<Q", 100_000) + b"[" * 100_000, NO_FILE),
     ],
-)
+)  # fmt: skip
 def test_a_file_that_is_cut_off_or_of_another_kind_is_refused(
-    path: Path, content: bytes
+    path: Path, content: bytes, words: str
 ) -> None:
     path.write_bytes(content)
-    with pytest.raises(FileError, match="cannot load"):
+    with pytest.raises(FileError, match="cannot load") as error:
         safe_load(path)
+    assert words in str(error.value)
 
 
 def test_what_is_not_a_file_is_said(path: Path) -> None:

@@ -99,11 +99,35 @@ def _verified(fn: Source) -> tuple[Bytes, int, dict[str, Any]]:
     except (package.SafetensorError, struct.error, ValueError, OSError) as error:
         raise FileError(
             f"cannot load {short(fn) if isinstance(fn, Tensor) else fn}",
-            f"it is not a whole .safetensors file: {error}"[:300],
-            "",
+            _fault(data) or f"it is not a whole .safetensors file: {error}"[:300],
+            "the file from where it came, or who wrote it",
             where(),
         ) from error
     return data, first, header
+
+
+def _fault(data: Bytes) -> str:
+    """Return what is wrong with the lengths and places in a file, in words; "" for other faults."""
+    if data.size < _LENGTH.size:
+        return f"it has {data.size} bytes, and begins with {_LENGTH.size} for a length"
+    (length,) = _LENGTH.unpack(bytes(data[: _LENGTH.size]))
+    size = data.size - _LENGTH.size - length
+    if size < 0:
+        have = data.size - _LENGTH.size
+        return f"its header has {length:,} bytes, and the file has {have:,} for it"
+    try:
+        header = json.loads(bytes(data[_LENGTH.size : _LENGTH.size + length]))
+        rows = sorted((*row["data_offsets"], name) for name, row in header.items())
+        end = 0
+        for start, stop, name in rows:
+            if start < end:
+                return f"tensor {short(name)} begins inside of another one"
+            end = max(start, stop)
+        if end > size:
+            return f"its tensors have {end:,} bytes, and the file has {size:,} for them"
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        pass
+    return ""
 
 
 def _tensor(name: str, row: Any, data: Bytes) -> Tensor:

@@ -30,7 +30,11 @@ def zip_members(data: Bytes) -> dict[str, Bytes]:
         struct.error,
         EOFError,
     ) as error:
-        raise FileError("cannot read the archive", str(error)[:200]) from error
+        raise FileError(
+            "cannot read the archive",
+            f"it is damaged, or its end is missing: {error}"[:200],
+            "the file from where it came",
+        ) from error
     return {entry.filename: _member(data, entry) for entry in entries}
 
 
