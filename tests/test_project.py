@@ -237,3 +237,21 @@ def test_ci_runs_make_test() -> None:
     assert os.access(script, os.X_OK)
     assert script.read_text().rstrip().endswith("exec make test")
     run(["bash", "-n", script])
+
+
+CLIENT = re.compile(
+    r"^ *(?:import|from) (?:urllib|http|socket|ftplib|requests|httpx|aiohttp)\b", re.M
+)
+TALK_TO_JUPYTER = {"workbench/cli/tour.py", "tests/viz/browser/lab.py"}
+"""They talk to a server that they start on this machine."""
+
+
+def test_no_module_needs_a_network() -> None:
+    """Neither the package, nor its data sets, notebooks and tests."""
+    importers = {
+        str(path.relative_to(ROOT))
+        for folder in ("workbench", "tests", "notebooks", "bench", "scripts")
+        for path in (ROOT / folder).rglob("*.py")
+        if CLIENT.search(path.read_text(encoding="utf-8"))
+    }
+    assert importers == TALK_TO_JUPYTER

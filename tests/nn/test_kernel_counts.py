@@ -1,4 +1,5 @@
-"""How many kernels layers and steps of optimisers need: at most what tinygrad 0.8.2 needed."""
+"""How many kernels layers and steps of optimisers need: at most what tinygrad 0.8.2 needed. Whole
+networks: at most what they needed when they were counted first."""
 
 from __future__ import annotations
 
@@ -7,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests.nn.test_models import Gpt, ResNet
 from workbench import Tensor, nn
 from workbench.nn import optim
 from workbench.nn.state import get_parameters
@@ -56,6 +58,29 @@ def adam(*layers: Callable[[], Any]) -> Callable[[], list[Tensor]]:
     return tensors
 
 
+def network(
+    make: Callable[[], Any], x: Tensor, optimizer: Callable[[Any], Any] | None = None
+) -> Callable[[], list[Tensor]]:
+    """Return what a network needs for `x`, or a whole step of its training, with the loss."""
+
+    def tensors() -> list[Tensor]:
+        model = make()
+        parameters = get_parameters(model)
+        Tensor.realize(*parameters)
+        if optimizer is None:
+            return [model(x)]
+        own = optimizer(parameters)
+        Tensor.realize(*own.params, *own.buffers)
+        loss = model(x).cross_entropy(Tensor.empty(x.shape[0], dtype="int32"))
+        loss.backward()
+        return [loss, *own.schedule_step()]
+
+    return tensors
+
+
+IMAGES, TEXTS = Tensor.empty(6, 1, 8, 8), Tensor.empty(4, 8, dtype="int32")
+
+
 def conv() -> nn.Conv2d:
     return nn.Conv2d(3, 4, 3)
 
@@ -69,6 +94,15 @@ ROWS: list[tuple[str, bool, int, Callable[[], list[Tensor]]]] = [
     ("Adam on a linear layer", True, 11, adam(lambda: nn.Linear(24, 48))),
     ("Adam on a convolution", True, 11, adam(conv)),
     ("Adam on two convolutions", True, 13, adam(conv, conv)),
+    ("residual network", False, 6, network(ResNet, IMAGES)),
+    ("language model", False, 11, network(Gpt, TEXTS)),
+    (
+        "residual network, SGD",
+        True,
+        31,
+        network(ResNet, IMAGES, lambda p: optim.SGD(p, 0.1, 0.9)),
+    ),
+    ("language model, AdamW", True, 43, network(Gpt, TEXTS, optim.AdamW)),
 ]
 """What, whether in training, the most kernels, the tensors."""
 
@@ -79,3 +113,9 @@ ROWS: list[tuple[str, bool, int, Callable[[], list[Tensor]]]] = [
 def test_kernels_are_few(name: str, training: bool, most: int, make: Any) -> None:
     with Tensor.train(training):
         assert kernels(*make()) <= most
+
+
+if __name__ == "__main__":
+    for name, training, most, make in ROWS:
+        with Tensor.train(training):
+            print(f"| {name} | {most} | {kernels(*make())} |")
