@@ -89,6 +89,12 @@ WRONG: dict[str, tuple[Any, type[WorkbenchError], str]] = {
         lambda out, x: out.__setitem__(i := out.axis(0), x.read(i + 1, where=i < 4)),
         VerifyError, "leaves its 4 elements",
     ),
+    "days of steps": (
+        lambda out, x: out.__setitem__(
+            i := out.axis(0), (x[i] + 1).reduce(out.loop(1 << 40), out.loop(1 << 20))
+        ),
+        VerifyError, "would not end",
+    ),
     "an axis that is not there": (lambda out, x: x.axis(1), AxisError, "no axis 1"),
     "nothing": (lambda out, x: None, DTypeError, "None is not a kernel"),
     "a number": (lambda out, x: 3, DTypeError, "3 is not a kernel"),
@@ -110,6 +116,10 @@ WRONG: dict[str, tuple[Any, type[WorkbenchError], str]] = {
     "text: another slot": (edited(("{1, 4}", "{2, 4}")), ShapeError, "the slots 0, 2"),
     "text: dtypes that do not meet": (
         edited(("LOAD.float32", "LOAD.int32")), VerifyError, "the first source is float32",
+    ),
+    "text: a variable": (
+        edited(("g0 = RANGE.index 4", 'n = VAR.index {"n", 1, 4}\ng0 = RANGE.index n')),
+        VerifyError, "has the variable n",
     ),
     "text: a loop that stays open": (
         edited(("END done, g0", "END done")), VerifyError, "g0 stays open",

@@ -6,21 +6,25 @@ is a value, too: it writes each element of its outputs, once, and reads none of 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from functools import lru_cache
 
 from workbench.base.errors import ParseError, VerifyError
 from workbench.ir.nest.footprint import Touched, touched
+from workbench.ir.nest.loops import statements
 from workbench.ir.node.exact_range import exact_range
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.ranges import closed
-from workbench.ir.node.uop import UOp, gated, split_gate
+from workbench.ir.node.uop import UOp, gated, leaves, split_gate
 from workbench.ir.text.parser import parse
 from workbench.ir.text.printer import to_text
 from workbench.ir.verify.bounds_check import bounds_checked
 from workbench.ir.verify.kernel import KERNEL
 from workbench.ir.verify.rows import require
 
+MOST_STEPS = 1 << 46
+"""Steps of a statement: at 10**9 in a second, they take most of a day."""
 KEPT_KERNELS = 256
 """Kernels of texts that are memoised."""
 
@@ -53,11 +57,25 @@ def custom_kernel(text: str) -> UOp:
     kernel = verified(kernel_of(text))
     if kernel.code is not None:  # nobody can show what its text writes
         return kernel
+    _refuse_endless(kernel)
     for slot in kernel.outputs:
         why = not_written(kernel, slot)
         if why:
             raise VerifyError(f"the kernel does not write slot {slot} whole", why)
     return kernel
+
+
+def _refuse_endless(kernel: UOp) -> None:
+    """Errors: VerifyError for a kernel whose loops are of no known length, or take days."""
+    variable = next(leaves([kernel], Ops.VAR), None)
+    if variable is not None:
+        because = "a kernel of an expression is called without variables"
+        raise VerifyError(f"the kernel has the variable {variable.name}", because)
+    for statement in statements(kernel).values():
+        steps = math.prod(axis.extent for axis in statement.nest)
+        if steps > MOST_STEPS:
+            because = f"it takes {steps:,} steps, and a run could not be stopped"
+            raise VerifyError("a statement of the kernel would not end", because)
 
 
 def with_foreign_code(root: UOp) -> UOp:
@@ -66,16 +84,20 @@ def with_foreign_code(root: UOp) -> UOp:
     for node in root.toposort():
         if node.op is Ops.CUSTOM:
             kernel = custom_kernel(node.kernel_text)
-            codes = {
-                n: n.replace(arg=n.arg._replace(is_foreign=True))
-                for n in kernel.toposort()
-                if n.op is Ops.EXTERN
-            }
-            if codes:
-                text = to_text(kernel.substitute(codes))
+            foreign = marked(kernel, is_foreign=True)
+            if foreign is not kernel:
                 sources = tuple([s.substitute(changes) for s in node.src])
-                changes[node] = node.replace(src=sources, arg=(*node.arg[:3], text))
+                arg = (*node.arg[:3], to_text(foreign))
+                changes[node] = node.replace(src=sources, arg=arg)
     return root.substitute(changes)
+
+
+def marked(kernel: UOp, is_foreign: bool) -> UOp:
+    """Return a kernel whose source text, if it has any, `is_foreign`."""
+    texts = [n for n in kernel.toposort() if n.op is Ops.EXTERN]
+    return kernel.substitute(
+        {n: n.replace(arg=n.arg._replace(is_foreign=is_foreign)) for n in texts}
+    )
 
 
 def not_written(kernel: UOp, slot: int) -> str:

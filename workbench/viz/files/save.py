@@ -20,6 +20,7 @@ from workbench.base.typed import to_json
 from workbench.ir.node.uop import UOp
 from workbench.ir.schedule.schedule import SIMPLIFY_TENSOR
 from workbench.ir.text.printer import to_text
+from workbench.ir.verify.custom import marked
 from workbench.kernel.kernel import Kernel
 from workbench.viz.exploration.exploration import Exploration
 from workbench.viz.files.gradients import (
@@ -107,7 +108,7 @@ def _node_columns(ex: Exploration, root: UOp) -> _NodeColumns:
 
 def plan_hash(kernels: Sequence[Kernel]) -> str:
     """Return a hash of the un-optimised kernels of a plan, in their order."""
-    texts = [to_text(kernel.original) for kernel in kernels]
+    texts = [to_text(marked(kernel.original, is_foreign=False)) for kernel in kernels]
     return hashlib.sha256("\n\n".join(texts).encode()).hexdigest()[:32]
 
 
