@@ -116,12 +116,14 @@ def along(value: UOp, axis: int, window: Window) -> UOp:
 
     Rewrite: copies of the axis, end to end, are cut into rows longer than it by `dilation`, so
     that each row begins `dilation` later than the one above: row j, column i is element
-    i + j * dilation.
+    i + j * dilation. Windows side by side are pieces of the axis.
     """
     shape = value.shape
     before, length, after = shape[:axis], shape[axis], shape[axis + 1 :]
     size, shift = window.size, window.dilation
     count = window._replace(before=0, after=0, ceil=False).count(length)
+    if size > 1 and shift == 1 and window.stride == size:
+        return _side_by_side(value, axis, size, count)
     if size > 1:
         copies = -(-size * (length + shift) // length)
         value = reshaped(value, (*before, 1, length, *after))
@@ -138,6 +140,17 @@ def along(value: UOp, axis: int, window: Window) -> UOp:
     value = sliced(value, axis + 1, 0, count, window.stride)
     order = [i for i in range(len(value.shape)) if i != axis]
     return UOp(Ops.PERMUTE, value.dtype, (value,), (*order, axis))
+
+
+def _side_by_side(value: UOp, axis: int, size: int, count: int) -> UOp:
+    """Return windows of which each begins where the one before ends: pieces of the axis."""
+    shape = value.shape
+    before, after = shape[:axis], shape[axis + 1 :]
+    box = [(0, n) for n in shape]
+    box[axis] = (0, count * size)
+    value = reshaped(shrunk(value, tuple(box)), (*before, count, size, *after))
+    order = [i for i in range(len(value.shape)) if i != axis + 1]
+    return UOp(Ops.PERMUTE, value.dtype, (value,), (*order, axis + 1))
 
 
 def padded_for(value: UOp, each: Sequence[Window], fill: Const) -> UOp:

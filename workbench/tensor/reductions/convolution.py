@@ -1,4 +1,8 @@
-"""Convolution: windows of the input times the kernel, summed, which scheduling fuses."""
+"""Convolution: windows of the input times the kernel, summed, which scheduling fuses.
+
+Its gradients are told directly. That of the input is a transposed convolution: one sum for each
+element, where the rules of the ops would sum over channels for each window, and then over windows.
+"""
 
 from __future__ import annotations
 
@@ -6,20 +10,24 @@ from collections.abc import Sequence
 from typing import Self, TypeVar
 
 from workbench.base.dtypes import DType, promote
+from workbench.ir.gradient.custom import with_gradient
 from workbench.ir.node.shapes import Shape
+from workbench.ir.node.uop import UOp
 from workbench.tensor.base import Base
 from workbench.tensor.movement.windows import (
+    Window,
     check_fits,
     padded_for,
     windows,
     windows_of,
 )
 from workbench.tensor.operands.arguments import whole
-from workbench.tensor.operands.broadcast import wide_dtype
+from workbench.tensor.operands.broadcast import cast_to, wide_dtype
 from workbench.tensor.operands.literal import as_dtype
 from workbench.tensor.operands.refuse import shape_error
 
 T = TypeVar("T", bound=Base)
+C = TypeVar("C", bound="Convolution")
 
 
 class Convolution(Base):
@@ -47,25 +55,81 @@ class Convolution(Base):
         """
         weight, groups = self._lift(weight, "convolve"), whole(groups, "conv2d: groups")
         _check(self.shape, weight.shape, groups)
-        channels, depth, *kernel = weight.shape
+        channels, _, *kernel = weight.shape
         each = windows_of("conv2d", kernel, stride, dilation, padding)
         check_fits("conv2d", self.shape, each)
-        axes, batch, per_group = len(kernel), self.shape[0], channels // groups
-        image, taps = (t.cast(wide_dtype(t.dtype)) for t in (self, weight))
-        patches = image._with(windows(padded_for(image.uop, each, 0), each))
-        outs = patches.shape[2 : 2 + axes]
-        # (batch, group, channel, y, x, depth, ky, kx): the last 1 + axes are summed
-        spread = patches.reshape(batch, groups, 1, depth, *outs, *kernel)
-        order = (0, 1, 2, *range(4, 4 + axes), 3, *range(4 + axes, 4 + 2 * axes))
-        shape = (1, groups, per_group, *(1,) * axes, depth, *kernel)
         kind = promote(self.dtype, weight.dtype) if dtype is None else as_dtype(dtype)
-        products = spread.permute(order) * taps.reshape(shape)
-        summed = products.sum(tuple(range(-1 - axes, 0)), dtype=dtype).cast(kind)
-        output = summed.reshape(batch, channels, *outs)
+        spread, taps = self._factors(weight, groups, each)
+        axes = len(kernel)
+        summed = (spread * taps).sum(tuple(range(-1 - axes, 0)), dtype=dtype).cast(kind)
+        output = summed.reshape(self.shape[0], channels, *summed.shape[3 : 3 + axes])
+        output = output._with(_with_gradients(output, self, weight, groups, each))
         if bias is None:
             return output
         column = checked_bias(self._lift(bias, "convolve"), channels)
         return output + column.reshape(1, channels, *(1,) * axes)
+
+    def _factors(
+        self, weight: Self, groups: int, each: Sequence[Window]
+    ) -> tuple[Self, Self]:
+        """Return the windows of self and the taps of `weight`, whose products are summed along the
+        last 1 + len(each) axes.
+
+        Shapes: (batch, group, channel, y, x, depth, ky, kx), with 1 where one of them is the same.
+        """
+        channels, depth, *kernel = weight.shape
+        axes, batch = len(kernel), self.shape[0]
+        image, taps = (t.cast(wide_dtype(t.dtype)) for t in (self, weight))
+        patches = image._with(windows(padded_for(image.uop, each, 0), each))
+        outs = patches.shape[2 : 2 + axes]
+        spread = patches.reshape(batch, groups, 1, depth, *outs, *kernel)
+        order = (0, 1, 2, *range(4, 4 + axes), 3, *range(4 + axes, 4 + 2 * axes))
+        shape = (1, groups, channels // groups, *(1,) * axes, depth, *kernel)
+        return spread.permute(order), taps.reshape(shape)
+
+
+def _with_gradients(
+    output: C, image: C, weight: C, groups: int, each: Sequence[Window]
+) -> UOp:
+    """Return the node of `output`, the convolution of `image` with `weight`, whose gradients are
+    those of a convolution. They hold nodes, and no tensors: a tensor may be written to."""
+    sources = image.uop, weight.uop
+    if not (output.dtype.is_float and output.uop.size and image.uop.size):
+        return output.uop
+    kind, device = type(output), output._device
+
+    def rule(g: UOp) -> list[UOp | None]:
+        of_output, *inputs = [kind._on(node, device) for node in (g, *sources)]
+        shares = _gradients(of_output, inputs[0], inputs[1], groups, each)
+        return [
+            cast_to(share.uop, source.dtype) if source.dtype.is_float else None
+            for share, source in zip(shares, sources, strict=True)
+        ]
+
+    return with_gradient(output.uop, sources, "conv2d", rule)
+
+
+def _gradients(
+    g: C, image: C, weight: C, groups: int, each: Sequence[Window]
+) -> tuple[C, C]:
+    """Return the gradients of `image` and `weight`, where the output's is `g`."""
+    axes = len(each)
+    strides, dilations = [w.stride for w in each], [w.dilation for w in each]
+    sides = [n for w in reversed(each) for n in (w.before, w.after)]
+    lengths = zip(image.shape[2:], g.shape[2:], each, strict=True)
+    # what no window reaches at the end of an axis
+    rest = [
+        n + w.before + w.after - (outs - 1) * w.stride - w.extent
+        for n, outs, w in lengths
+    ]
+    towards_image = g.conv_transpose2d(
+        weight, None, groups, strides, dilations, sides, rest
+    )
+    spread, _ = image._factors(weight, groups, each)
+    shape = (g.shape[0], groups, -1, *g.shape[2:], *(1,) * (1 + axes))
+    wide = g.cast(wide_dtype(g.dtype)).reshape(shape)
+    products = (spread * wide).sum((0, *range(3, 3 + axes)))
+    return towards_image, products.reshape(weight.shape)
 
 
 def _check(image: Shape, weight: Shape, groups: int) -> None:

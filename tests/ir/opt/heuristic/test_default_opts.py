@@ -10,7 +10,7 @@ import pytest
 
 from workbench import Context, Tensor
 from workbench.base.target import Target
-from workbench.bench.suite import ENTRIES, Entry
+from workbench.bench.suite import ENTRIES, Array, Entry
 from workbench.ir.node.axis import AxisType
 from workbench.ir.node.uop import UOp
 from workbench.ir.opt.apply import apply_opt, why_not
@@ -225,6 +225,35 @@ def test_rows_of_dot_products_share_what_they_load() -> None:
     fired = steps(kernels(zeros(4, 1024) @ zeros(1000, 1024).transpose(0, 1))[-1], AVX2)
     assert Opt(OptOps.UPCAST, "g0", 4) in fired["reduction-lanes"].opts
     assert fired["reduction-lanes"].counts == {"r0": 8, "g0": 4}
+
+
+def weight_gradient(side: int) -> tuple[Tensor, Array]:
+    """Return the gradient of 3 x 3 weights, 8 channels to 4, and numpy's answer."""
+    random = np.random.default_rng(side)
+    image = random.standard_normal((2, 8, side, side)).astype(np.float32)
+    g = random.standard_normal((2, 4, side - 2, side - 2)).astype(np.float32)
+    weight = Tensor.zeros(4, 8, 3, 3).contiguous().realize()
+    y = Tensor(image).realize().conv2d(weight)
+    taps = np.lib.stride_tricks.sliding_window_view(image, g.shape[2:], (2, 3))
+    want = np.einsum("bcijyx,boyx->ocij", taps, g)
+    return (y * Tensor(g).realize()).sum().gradient(weight)[0], want
+
+
+@pytest.mark.parametrize("side", [10, 18, 34, 31])
+def test_few_neighbours_of_results_get_a_dot_tile(side: int) -> None:
+    """Three taps are no lanes; the images that are summed over have neighbours enough."""
+    gradient, want = weight_gradient(side)
+    (kernel,) = kernels(gradient)
+    fired = steps(kernel, AVX2)
+    assert "register-tile" not in fired and "vector-lanes" not in fired
+    kinds = [opt.op for opt in fired["dot-tile"].opts]
+    assert kinds.count(OptOps.UNROLL) == 1 and OptOps.UPCAST in kinds
+    np.testing.assert_allclose(gradient.numpy(), want, rtol=1e-4, atol=1e-4)
+
+
+def test_too_few_neighbours_to_sum_get_none() -> None:
+    (kernel,) = kernels(weight_gradient(6)[0])
+    assert "dot-tile" not in steps(kernel, AVX2)
 
 
 STRIDED = {

@@ -5,6 +5,8 @@
     in-register-transpose
                      the axes along which the result's and an operand's elements are neighbours,
                      as square blocks that are transposed in registers
+    dot-tile         the reduce axis along which both operands' elements are neighbours as lanes,
+                     and output axes as rows, where the result has too few neighbours
     register-tile    the axis along which the result's elements are neighbours as vector lanes, and
                      other output axes as rows, so that each load serves several results
     vector-lanes     that axis alone, where no two results share a load
@@ -38,6 +40,7 @@ from workbench.ir.node.axis import AxisType
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp, split_gate
 from workbench.ir.opt.apply import apply_if_legal
+from workbench.ir.opt.heuristic.dot_tile import dot_tile
 from workbench.ir.opt.heuristic.pieces import pieces
 from workbench.ir.opt.heuristic.reductions import (
     reduce_outside,
@@ -326,6 +329,7 @@ def _lane_steps(statement: Statement) -> int:
 STEPS: tuple[Callable[[UOp, Target], HeuristicStep | None], ...] = (
     pieces,
     in_register_transpose,
+    dot_tile,
     register_tile,
     vector_lanes,
     row_lanes,

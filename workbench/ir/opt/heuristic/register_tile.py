@@ -60,6 +60,24 @@ class Tile:
 def register_tile(kernel: UOp, target: Target) -> HeuristicStep | None:
     """An output axis as vector lanes, and others as rows: those that some operand of the reduction
     does not depend on, so that its loads are reused."""
+    best, wide = best_tile(kernel, target), target.vector_width(itemsize(kernel))
+    if best is None:
+        return None
+    opts = [opt for r, n in best.amounts.items() for opt in split(r, OptOps.UPCAST, n)]
+    shape = " x ".join(f"{n} of {r.axis_name}" for r, n in best.amounts.items())
+    why = (
+        f"{shape}: of the tiles that fit the registers, this one's elements share most"
+    )
+    counts = {
+        "loads": best.loads,
+        "registers": best.registers,
+        "slots_per_multiply_add": round(best.cost * wide, 3),
+    }
+    return HeuristicStep("register-tile", tuple(opts), why, counts)
+
+
+def best_tile(kernel: UOp, target: Target) -> Tile | None:
+    """Return the tile of the lowest cost; None where none fits the registers."""
     axis, reductions = vector_axis(kernel), reduces(kernel)
     if axis is None or len(reductions) != 1:
         return None
@@ -86,18 +104,7 @@ def register_tile(kernel: UOp, target: Target) -> HeuristicStep | None:
         and tile.registers <= target.vector_registers
         and math.prod(amounts.values()) <= target.max_lanes
     ]
-    if not tiles:
-        return None
-    best = min(tiles, key=lambda tile: tile.cost)
-    opts = [opt for r, n in best.amounts.items() for opt in split(r, OptOps.UPCAST, n)]
-    shape = " x ".join(f"{n} of {r.axis_name}" for r, n in best.amounts.items())
-    why = f"{shape}: of {len(tiles)} tiles that fit the registers, this one's elements share most"
-    counts = {
-        "loads": best.loads,
-        "registers": best.registers,
-        "slots_per_multiply_add": round(best.cost * wide, 3),
-    }
-    return HeuristicStep("register-tile", tuple(opts), why, counts)
+    return min(tiles, key=lambda tile: tile.cost, default=None)
 
 
 def _stays_in_a_loop(operands: list[UOp], axis: UOp) -> bool:

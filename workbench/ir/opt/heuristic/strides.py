@@ -51,15 +51,20 @@ def dot_axis(reduce: UOp) -> tuple[UOp | None, int]:
 
 def vector_axis(kernel: UOp) -> UOp | None:
     """Return the unit-stride axis of the result, if it should become lanes: not where they would
-    gather elements that lie nearer together along a reduction that is long enough for lanes."""
+    gather elements that lie nearer together along a reduction that is long enough for lanes, and
+    not where a reduction has lanes already."""
     axis = unit_axis(kernel)
-    if axis is None:
+    if axis is None or any(_has_lanes(n) for n in reduces(kernel)):
         return None
     across = max((step(n, axis) for n in loads(kernel) if axis in n.ranges), default=0)
     along = [dot_axis(n)[1] for n in reduces(kernel)]
     if across > 1 and min(along, default=FAR) < across and not packs(kernel, axis):
         return None
     return axis
+
+
+def _has_lanes(reduce: UOp) -> bool:
+    return any(r.axis_kind.is_lane for r in reduce.src[1:])
 
 
 def step(load: UOp, axis: UOp) -> int:
