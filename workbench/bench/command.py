@@ -7,20 +7,26 @@ import json
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from workbench.base.errors import WorkbenchError
 
 if TYPE_CHECKING:
     from workbench.bench.peers import Peer
     from workbench.bench.report import ReportRow
-    from workbench.bench.suite import Entry
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of `workbench bench`."""
     add = parser.add_argument
     add("--quick", action="store_true", help="latencies against their budgets")
+    add(
+        "--models",
+        nargs="?",
+        const="goals",
+        choices=("goals", "wide"),
+        help="steps of training: of the models with goals, or of more shapes (wide)",
+    )
     add(
         "--only", nargs="+", default=[], metavar="NAME", help="rows whose name has NAME"
     )
@@ -42,6 +48,8 @@ def bench(options: argparse.Namespace) -> int:
     """Measure and print; return 1 if an answer was wrong or one of ours is missing."""
     for path in filter(None, (options.json, options.plot)):
         _writable(path)
+    if options.models:
+        return models(options)
     return quick(options) if options.quick else full(options)
 
 
@@ -67,11 +75,41 @@ def quick(options: argparse.Namespace) -> int:
     return 0
 
 
+def models(options: argparse.Namespace) -> int:
+    """Print what steps of training take beside other libraries; return 1 if one of ours fails."""
+    from workbench.bench.peers import OURS
+    from workbench.bench.report import SCHEMA, machine
+    from workbench.bench.training import text
+    from workbench.bench.training.compare import compare, peers_named
+    from workbench.bench.training.models import MODELS, WIDE_MODELS
+
+    if options.quick or options.plot or options.smoke:
+        raise WorkbenchError("--models has neither --quick, --plot nor --smoke")
+    table = MODELS if options.models == "goals" else WIDE_MODELS
+    chosen = _named(list(table.values()), options.only)
+    where = machine()
+    _introduce(where)
+    print(f"{text.NOTE}\n{text.HEADER}", flush=True)
+    rows = []
+    for row in compare(
+        chosen, peers_named(options.peers), options.threads, options.seconds
+    ):
+        print("\n".join(text.lines(row)), flush=True)
+        rows.append(row)
+    print("\n".join(text.summary(rows)))
+    if options.json:
+        models = [asdict(row) for row in rows]
+        document = {"schema": SCHEMA, "machine": where, "models": models}
+        options.json.write_text(json.dumps(document, indent=1), encoding="utf-8")
+    return 0 if all(OURS.name in row.figures for row in rows) else 1
+
+
 def full(options: argparse.Namespace) -> int:
     """Print the run times of the benchmark set beside those of other libraries."""
     from workbench.bench import full, text
     from workbench.bench.plot import svg
     from workbench.bench.report import machine
+    from workbench.bench.suite import ENTRIES
 
     _introduce(machine())
     print("each cell: its time, and ours over it (below 1: we are faster)")
@@ -85,7 +123,7 @@ def full(options: argparse.Namespace) -> int:
         printed += 1
 
     report = full.run(
-        _entries(options.only), _peers(options.peers), options.threads,
+        _named(ENTRIES, options.only), _peers(options.peers), options.threads,
         options.seconds, options.smoke, print_row,
     )  # fmt: skip
     print("\n".join([*([] if options.smoke else text.summary(report)), *report.absent]))
@@ -106,17 +144,23 @@ def _introduce(machine: dict[str, str]) -> None:
         )
 
 
-def _entries(only: Sequence[str]) -> list[Entry]:
-    """Return the entries whose name contains one of `only`, all if there is none."""
-    from workbench.bench.suite import ENTRIES
+class _Named(Protocol):
+    @property
+    def name(self) -> str: ...
 
-    entries = [e for e in ENTRIES if not only or any(word in e.name for word in only)]
-    if not entries:
+
+N = TypeVar("N", bound=_Named)
+
+
+def _named(rows: Sequence[N], only: Sequence[str]) -> list[N]:
+    """Return the rows whose name contains one of `only`, all if there is none."""
+    chosen = [e for e in rows if not only or any(word in e.name for word in only)]
+    if not chosen:
         raise WorkbenchError(
             f"no row is named {' or '.join(only)}",
-            "the rows are " + ", ".join(e.name for e in ENTRIES),
+            "the rows are " + ", ".join(e.name for e in rows),
         )
-    return entries
+    return chosen
 
 
 def _peers(names: Sequence[str] | None) -> list[Peer]:

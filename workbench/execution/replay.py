@@ -20,6 +20,7 @@ from workbench.execution.buffers import memory_under
 from workbench.execution.capture import Capture
 from workbench.execution.memory_plan import MemoryBlocks, plan_memory
 from workbench.execution.readers import read_by
+from workbench.ir.node.shapes import Shape
 from workbench.ir.node.uop import UOp
 from workbench.ir.schedule.item import ScheduleItem
 from workbench.pipeline import build, tuned
@@ -58,12 +59,14 @@ class _Step:
 
 @dataclass(frozen=True, slots=True)
 class OutputSource:
-    """Where the memory of an output is: in that of input `place`, or new (`NEW`), or the same in
-    each run (`CONSTANT`), that of the BUFFER `node`; and which piece of it (None: all)."""
+    """Where the memory of an output of `shape` is: in that of input `place`, or new (`NEW`), or the
+    same in each run, that of the BUFFER `constant`; and which piece of it (None: all). No other
+    memory of the capture is named, so that it is free."""
 
     place: int
     piece: tuple[int, int] | None
-    node: UOp
+    shape: Shape
+    constant: UOp | None = None
 
 
 NEW = -1
@@ -137,7 +140,8 @@ class Replay:
         for device in self._queues:
             device.synchronize()
         return [
-            _window(buffers[p], piece) if p >= 0 else c for p, piece, c in self._results
+            _window(buffers[place], piece) if constant is None else constant
+            for place, piece, constant in self._results
         ]
 
     def buffers_read(self) -> list[UOp]:
@@ -226,18 +230,21 @@ class Replay:
 
     def _result(
         self, node: UOp, places: dict[UOp, int]
-    ) -> tuple[int, tuple[int, int] | None, Buffer]:
-        """Return the memory of a result: its position among inputs and new memory (-1: it is always
-        the same), and which piece of it."""
-        buffer = memory_under(node)
-        return places.get(self._root(node)[0], -1), self._piece(node), buffer
+    ) -> tuple[int, tuple[int, int] | None, Buffer | None]:
+        """Return the memory of a result: its position among inputs and new memory, and which piece
+        of it; -1, None and its memory where that is always the same."""
+        place = places.get(self._root(node)[0], -1)
+        if place < 0:
+            return place, None, memory_under(node)
+        return place, self._piece(node), None
 
     def _source(self, node: UOp, place: int, inputs: int) -> OutputSource:
         root, _ = self._root(node)
         if place < 0:
             self._constants[root] = None
-            return OutputSource(CONSTANT, self._piece(node), root)
-        return OutputSource(place if place < inputs else NEW, self._piece(node), node)
+            return OutputSource(CONSTANT, self._piece(node), node.shape, root)
+        place = place if place < inputs else NEW
+        return OutputSource(place, self._piece(node), node.shape)
 
 
 def _move(uses: Sequence[_Use], memory: Buffer) -> None:

@@ -86,11 +86,15 @@ def _is_closed(nodes: dict[UOp, None], loads: list[UOp], written: UOp) -> bool:
 
 def _is_earlier(kernel: UOp, other: UOp, end: UOp, loads: list[UOp]) -> bool:
     """Whether the output `other` is `end`, does not read the memory that `end` overwrites, or reads
-    it before: stores in the same loops, with nothing else in these, are in the kernel's order."""
-    if other is end or set(loads).isdisjoint(other.toposort()):
+    it before: stores in the same loops that wait for the same reductions, with nothing else in
+    these loops, are in the kernel's order."""
+    below = other.toposort()
+    if other is end or set(loads).isdisjoint(below):
         return True
+    first = {n for n in kernel.toposort() if n.op in _CLOSERS}
     return (
         kernel.src.index(other) < kernel.src.index(end)
         and closed(other) == closed(end)
-        and not any(n.op in _CLOSERS for n in kernel.toposort())
+        and all(n.op is Ops.REDUCE for n in first)
+        and first <= below.keys() & end.toposort().keys()
     )

@@ -11,7 +11,7 @@ from workbench.backends.memory import Lease
 from workbench.base.errors import JitError
 from workbench.execution.buffers import buffer_on, memory_of, share
 from workbench.execution.pieces import piece_of
-from workbench.execution.replay import CONSTANT, NEW, Replay
+from workbench.execution.replay import NEW, Replay
 from workbench.ir.node.uop import UOp
 from workbench.tensor.creation.random import Keys
 from workbench.tensor.jit.holders import HeldTensors
@@ -111,14 +111,12 @@ class FunctionReplay:
         overwritten = {len(self._nodes) + n for n in self._state.overwritten}
         for memory, source in zip(outputs, self.replay.sources, strict=True):
             if source.place == NEW or source.place in overwritten:
-                node = buffer_on(memory, source.node.shape)
+                node = buffer_on(memory, source.shape)
                 first = owners.setdefault(memory.owner, node)
                 if first is not node:
                     share(first, node)
             else:
-                whole = (
-                    source.node if source.place == CONSTANT else inputs[source.place]
-                )
+                whole = source.constant or inputs[source.place]
                 node = piece_of(whole, source.piece)
             values.append(node)
         return values

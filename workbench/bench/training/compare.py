@@ -1,0 +1,167 @@
+"""Steps of training in all libraries, in turn, in one run."""
+
+from __future__ import annotations
+
+import statistics
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+
+from workbench.base.errors import WorkbenchError
+from workbench.bench.peers import OURS, PEERS, Peer
+from workbench.bench.training.models import Model
+from workbench.bench.training.worker import LibraryProcess
+from workbench.measure.timing import in_turn
+
+TRAINERS = ("torch", "torch.compile", "tinygrad")
+"""The libraries beside ours, by their names in `PEERS`."""
+DEVICES = {"tinygrad": ("CPU:LLVM", "CPU")}
+"""The values of DEV to try, the first that works: that by libLLVM compiles faster than by clang."""
+SAMPLES = (7, 60)
+"""Least and most samples."""
+
+
+@dataclass(frozen=True, slots=True)
+class TrainingFigure:
+    """A library on a model. The loss is that of the third step; memory in bytes."""
+
+    first_s: float
+    loss: float
+    kernels: int | None
+    samples_s: tuple[float, ...]
+    memory: Mapping[str, int]
+
+    @property
+    def median_s(self) -> float:
+        """Return the median of a step, in seconds."""
+        return statistics.median(self.samples_s)
+
+    @property
+    def least_s(self) -> float:
+        """Return the least of a step, in seconds."""
+        return min(self.samples_s)
+
+
+@dataclass(frozen=True, slots=True)
+class TrainingRow:
+    """A model: figures by library, ours first, and a sentence for each library that has none."""
+
+    model: str
+    figures: Mapping[str, TrainingFigure]
+    absent: Sequence[str] = field(default_factory=tuple)
+
+    def ratio(self, peer: str, other: str = OURS.name) -> float | None:
+        """Return a step of `other` over that of a peer, the median over the rounds: samples of one
+        round were taken one after the other. None where a library has no figure."""
+        if peer not in self.figures or other not in self.figures:
+            return None
+        pairs = zip(
+            self.figures[other].samples_s, self.figures[peer].samples_s, strict=True
+        )
+        return statistics.median(a / b for a, b in pairs)
+
+    def ratio_of_least(self, peer: str) -> float | None:
+        """Return our least time over a peer's."""
+        if peer not in self.figures or OURS.name not in self.figures:
+            return None
+        return self.figures[OURS.name].least_s / self.figures[peer].least_s
+
+
+def peers_named(names: Iterable[str] | None) -> list[Peer]:
+    """Return the libraries to compare with: those of TRAINERS among `names`, or all.
+
+    Errors: WorkbenchError for another name.
+    """
+    unknown = sorted(set(names or ()) - set(TRAINERS))
+    if unknown:
+        raise WorkbenchError(
+            f"{', '.join(unknown)} trains no models here",
+            "the libraries that do are " + ", ".join(TRAINERS),
+        )
+    return [PEERS[n] for n in TRAINERS if names is None or n in names]
+
+
+def compare(
+    models: Iterable[Model], peers: Sequence[Peer], threads: int, budget_s: float
+) -> Iterator[TrainingRow]:
+    """Yield a row for each model.
+
+    Units: `budget_s` seconds of sampling for each library; compiling comes on top.
+    """
+    for model in models:
+        with tempfile.TemporaryDirectory(
+            prefix="workbench-bench-", ignore_cleanup_errors=True
+        ) as cache:
+            yield _row(model, [OURS, *peers], threads, cache, budget_s)
+
+
+def _row(
+    model: Model, libraries: Sequence[Peer], threads: int, cache: str, budget_s: float
+) -> TrainingRow:
+    absent: list[str] = []
+    with ExitStack() as stack:
+        workers: dict[str, LibraryProcess] = {}
+        firsts: dict[str, dict[str, float]] = {}
+        memory: dict[str, dict[str, int]] = {}
+        for peer in libraries:
+            try:
+                worker, first = _started(peer, model, threads, cache)
+            except WorkbenchError as error:
+                absent.append(_absence(peer, error))
+                continue
+            stack.callback(worker.close)
+            workers[peer.name], firsts[peer.name] = worker, first
+            memory[peer.name] = _memory(peer, model, threads, cache)
+        samplers: dict[str, Callable[[], float]] = {
+            name: worker.seconds for name, worker in workers.items()
+        }
+        samples = in_turn(samplers, budget_s * len(workers), *SAMPLES)
+    figures = {
+        name: TrainingFigure(
+            samples_s=samples[name],
+            memory=memory[name],
+            **firsts[name],  # type: ignore[arg-type]  # the worker's JSON has these names
+        )
+        for name in workers
+    }
+    return TrainingRow(model.name, figures, absent)
+
+
+def _started(
+    peer: Peer, model: Model, threads: int, cache: str
+) -> tuple[LibraryProcess, dict[str, float]]:
+    """Return a process that has taken its first steps, and its answer.
+
+    Errors: WorkbenchError where it cannot on any device.
+    """
+    if not peer.is_installed:
+        raise WorkbenchError(f"{peer.name} is not installed")
+    *others, last = DEVICES.get(peer.name, ("",))
+    for device in (*others, last):
+        worker = LibraryProcess(peer, model.name, "time", threads, cache, device)
+        try:
+            return worker, worker.ask()
+        except WorkbenchError:
+            worker.close()
+            if device == last:
+                raise
+    raise AssertionError("there is a last device")
+
+
+def _absence(peer: Peer, error: WorkbenchError) -> str:
+    if not peer.is_installed:
+        return peer.absence
+    return f"{peer.name} cannot run here: {error.because} ({peer.how_to_get})"
+
+
+def _memory(peer: Peer, model: Model, threads: int, cache: str) -> dict[str, int]:
+    """Return what `memory_of` says, asked of a process of its own; nothing where it fails."""
+    worker = LibraryProcess(peer, model.name, "memory", threads, cache, "")
+    try:
+        answer: dict[str, int] = worker.ask()
+        return answer
+    except WorkbenchError:
+        return {}
+    finally:
+        worker.close()
