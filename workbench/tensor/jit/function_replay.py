@@ -116,7 +116,8 @@ class FunctionReplay:
                 if first is not node:
                     share(first, node)
             else:
-                whole = source.constant or inputs[source.place]
+                constant = source.constant
+                whole = inputs[source.place] if constant is None else constant
                 node = piece_of(whole, source.piece)
             values.append(node)
         return values
