@@ -8,7 +8,7 @@ from tests.peers import torch
 from workbench.base.errors import WorkbenchError
 from workbench.bench.training import text
 from workbench.bench.training.compare import (
-    TrainingFigure,
+    TrainingMeasurement,
     TrainingRow,
     peers_named,
 )
@@ -43,10 +43,10 @@ def test_the_models_are_those_of_torch(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_what_is_printed() -> None:
-    ours = TrainingFigure(0.5, 1.0, 7, (0.1, 0.2), {"held": 10, "peak": 20})
-    theirs = TrainingFigure(5.0, 1.0, None, (0.2, 0.8), {"held": 10, "peak": 40})
-    figures = {"workbench": ours, "torch": theirs, "tinygrad": theirs}
-    row = TrainingRow("mlp", figures, ["jax is not installed"])
+    ours = TrainingMeasurement(0.5, 1.0, 7, (0.1, 0.2), {"held": 10, "peak": 20})
+    theirs = TrainingMeasurement(5.0, 1.0, None, (0.2, 0.8), {"held": 10, "peak": 40})
+    measurements = {"workbench": ours, "torch": theirs, "tinygrad": theirs}
+    row = TrainingRow("mlp", measurements, ["jax is not installed"])
     lines = "\n".join(text.lines(row))
     assert "workbench" in lines and "0.38   0.50" in lines
     summary = "\n".join(text.summary([row]))

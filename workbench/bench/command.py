@@ -101,7 +101,7 @@ def models(options: argparse.Namespace) -> int:
         models = [asdict(row) for row in rows]
         document = {"schema": SCHEMA, "machine": where, "models": models}
         options.json.write_text(json.dumps(document, indent=1), encoding="utf-8")
-    return 0 if all(OURS.name in row.figures for row in rows) else 1
+    return 0 if all(OURS.name in row.measurements for row in rows) else 1
 
 
 def full(options: argparse.Namespace) -> int:

@@ -23,7 +23,7 @@ SAMPLES = (7, 60)
 
 
 @dataclass(frozen=True, slots=True)
-class TrainingFigure:
+class TrainingMeasurement:
     """A library on a model. The loss is that of the third step; memory in bytes."""
 
     first_s: float
@@ -45,27 +45,29 @@ class TrainingFigure:
 
 @dataclass(frozen=True, slots=True)
 class TrainingRow:
-    """A model: figures by library, ours first, and a sentence for each library that has none."""
+    """A model: measurements by library, ours first, and a sentence for each library that has none."""
 
     model: str
-    figures: Mapping[str, TrainingFigure]
+    measurements: Mapping[str, TrainingMeasurement]
     absent: Sequence[str] = field(default_factory=tuple)
 
     def ratio(self, peer: str, other: str = OURS.name) -> float | None:
         """Return a step of `other` over that of a peer, the median over the rounds: samples of one
-        round were taken one after the other. None where a library has no figure."""
-        if peer not in self.figures or other not in self.figures:
+        round were taken one after the other. None where a library has no measurement."""
+        if peer not in self.measurements or other not in self.measurements:
             return None
         pairs = zip(
-            self.figures[other].samples_s, self.figures[peer].samples_s, strict=True
+            self.measurements[other].samples_s,
+            self.measurements[peer].samples_s,
+            strict=True,
         )
         return statistics.median(a / b for a, b in pairs)
 
     def ratio_of_least(self, peer: str) -> float | None:
         """Return our least time over a peer's."""
-        if peer not in self.figures or OURS.name not in self.figures:
+        if peer not in self.measurements or OURS.name not in self.measurements:
             return None
-        return self.figures[OURS.name].least_s / self.figures[peer].least_s
+        return self.measurements[OURS.name].least_s / self.measurements[peer].least_s
 
 
 def peers_named(names: Iterable[str] | None) -> list[Peer]:
@@ -117,15 +119,15 @@ def _row(
             name: worker.seconds for name, worker in workers.items()
         }
         samples = in_turn(samplers, budget_s * len(workers), *SAMPLES)
-    figures = {
-        name: TrainingFigure(
+    measurements = {
+        name: TrainingMeasurement(
             samples_s=samples[name],
             memory=memory[name],
             **firsts[name],  # type: ignore[arg-type]  # the worker's JSON has these names
         )
         for name in workers
     }
-    return TrainingRow(model.name, figures, absent)
+    return TrainingRow(model.name, measurements, absent)
 
 
 def _started(

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from workbench.bench.peers import OURS
 from workbench.bench.report import geometric_mean
-from workbench.bench.training.compare import TrainingFigure, TrainingRow
+from workbench.bench.training.compare import TrainingMeasurement, TrainingRow
 from workbench.bench.training.models import MODELS
 
 TORCH, TINYGRAD = "torch", "tinygrad"
@@ -28,23 +28,23 @@ NOTE = (
 
 def lines(row: TrainingRow) -> Iterator[str]:
     """Yield a line for each library."""
-    for name, figure in row.figures.items():
+    for name, measurement in row.measurements.items():
         memory = "".join(
-            _megabytes(figure, key, width)
+            _megabytes(measurement, key, width)
             for key, width in (("held", 8), ("peak", 8), ("planned", 9))
         )
-        kernels = "" if figure.kernels is None else str(figure.kernels)
+        kernels = "" if measurement.kernels is None else str(measurement.kernels)
         yield (
-            f"{row.model:12}{name:15}{figure.first_s:7.2f} s{figure.median_s * 1e3:8.2f} ms"
-            f"{figure.least_s * 1e3:8.2f} ms{_ratio(row.ratio(name)):>9}"
-            f"{_ratio(row.ratio_of_least(name)):>7}{kernels:>9}{memory}{figure.loss:9.4f}"
+            f"{row.model:12}{name:15}{measurement.first_s:7.2f} s{measurement.median_s * 1e3:8.2f} ms"
+            f"{measurement.least_s * 1e3:8.2f} ms{_ratio(row.ratio(name)):>9}"
+            f"{_ratio(row.ratio_of_least(name)):>7}{kernels:>9}{memory}{measurement.loss:9.4f}"
         )
 
 
 def summary(rows: Sequence[TrainingRow]) -> Iterator[str]:
     """Yield the geometric means, the goals where the rows are those with goals, and who is
     missing."""
-    peers = dict.fromkeys(n for row in rows for n in row.figures if n != OURS.name)
+    peers = dict.fromkeys(n for row in rows for n in row.measurements if n != OURS.name)
     for peer in peers:
         pairs = [(row.ratio(peer), row.ratio_of_least(peer)) for row in rows]
         ratios = [r for r, _ in pairs if r is not None]
@@ -68,15 +68,16 @@ def _goals(rows: Sequence[TrainingRow]) -> Iterator[str]:
     if steps:
         yield _goal("step over tinygrad's, the worst", max(steps), TO_TINYGRAD)
         firsts = [
-            row.figures[OURS.name].first_s / row.figures[TINYGRAD].first_s
+            row.measurements[OURS.name].first_s / row.measurements[TINYGRAD].first_s
             for row in rows
-            if TINYGRAD in row.figures
+            if TINYGRAD in row.measurements
         ]
         yield _goal("first step over tinygrad's, the worst", max(firsts), TO_TINYGRAD)
     peaks = [
-        row.figures[OURS.name].memory["peak"] / row.figures[TORCH].memory["peak"]
+        row.measurements[OURS.name].memory["peak"]
+        / row.measurements[TORCH].memory["peak"]
         for row in rows
-        if TORCH in row.figures and row.figures[TORCH].memory
+        if TORCH in row.measurements and row.measurements[TORCH].memory
     ]
     if peaks:
         yield _goal("peak memory over torch's, the worst", max(peaks), 1.0)
@@ -86,8 +87,8 @@ def _goal(what: str, value: float, most: float) -> str:
     return f"{what}: {value:.2f}, <= {most:g}: {'within' if value <= most else 'OVER'}"
 
 
-def _megabytes(figure: TrainingFigure, key: str, width: int) -> str:
-    size = figure.memory.get(key)
+def _megabytes(measurement: TrainingMeasurement, key: str, width: int) -> str:
+    size = measurement.memory.get(key)
     return f"{'' if size is None else f'{size / 1e6:.1f}':>{width}}"
 
 
