@@ -86,13 +86,13 @@ def models(options: argparse.Namespace) -> int:
     if options.quick or options.plot or options.smoke:
         raise WorkbenchError("--models has neither --quick, --plot nor --smoke")
     table = MODELS if options.models == "goals" else WIDE_MODELS
-    chosen = _named(list(table.values()), options.only)
+    selection = _named(list(table.values()), options.only)
     where = machine()
     _introduce(where)
     print(f"{text.NOTE}\n{text.HEADER}", flush=True)
     rows = []
     for row in compare(
-        chosen, peers_named(options.peers), options.threads, options.seconds
+        selection, peers_named(options.peers), options.threads, options.seconds
     ):
         print("\n".join(text.lines(row)), flush=True)
         rows.append(row)
@@ -154,13 +154,13 @@ N = TypeVar("N", bound=_Named)
 
 def _named(rows: Sequence[N], only: Sequence[str]) -> list[N]:
     """Return the rows whose name contains one of `only`, all if there is none."""
-    chosen = [e for e in rows if not only or any(word in e.name for word in only)]
-    if not chosen:
+    selection = [e for e in rows if not only or any(word in e.name for word in only)]
+    if not selection:
         raise WorkbenchError(
             f"no row is named {' or '.join(only)}",
             "the rows are " + ", ".join(e.name for e in rows),
         )
-    return chosen
+    return selection
 
 
 def _peers(names: Sequence[str] | None) -> list[Peer]:

@@ -45,7 +45,7 @@ class TrainingMeasurement:
 
 @dataclass(frozen=True, slots=True)
 class TrainingRow:
-    """A model: measurements by library, ours first, and a sentence for each library that has none."""
+    """A model: measurements by library, ours first; a sentence for each library without any."""
 
     model: str
     measurements: Mapping[str, TrainingMeasurement]

@@ -44,11 +44,11 @@ def _of_torch(model: Model) -> dict[str, int]:
     events: list[Any] = [
         e for e in profile.profiler.kineto_results.events() if e.name() == "[memory]"
     ]
-    held = peak = 0
+    size = peak = 0
     for event in sorted(events, key=lambda e: e.start_ns()):
-        held += event.nbytes()
-        peak = max(peak, held)
-    return {"held": held, "peak": peak}
+        size += event.nbytes()
+        peak = max(peak, size)
+    return {"held": size, "peak": peak}
 
 
 def _of_workbench(model: Model) -> dict[str, int]:

@@ -9,7 +9,8 @@ from workbench.bench.report import geometric_mean
 from workbench.bench.training.compare import TrainingMeasurement, TrainingRow
 from workbench.bench.training.models import MODELS
 
-TORCH, TINYGRAD = "torch", "tinygrad"
+TORCH = "torch"
+TINYGRAD = "tinygrad"
 MEAN_TO_TORCH = 1.0
 WORST_TO_TORCH = 1.5
 TO_TINYGRAD = 0.2
@@ -34,9 +35,10 @@ def lines(row: TrainingRow) -> Iterator[str]:
             for key, width in (("held", 8), ("peak", 8), ("planned", 9))
         )
         kernels = "" if measurement.kernels is None else str(measurement.kernels)
+        median, least = measurement.median_s * 1e3, measurement.least_s * 1e3
         yield (
-            f"{row.model:12}{name:15}{measurement.first_s:7.2f} s{measurement.median_s * 1e3:8.2f} ms"
-            f"{measurement.least_s * 1e3:8.2f} ms{_ratio(row.ratio(name)):>9}"
+            f"{row.model:12}{name:15}{measurement.first_s:7.2f} s{median:8.2f} ms"
+            f"{least:8.2f} ms{_ratio(row.ratio(name)):>9}"
             f"{_ratio(row.ratio_of_least(name)):>7}{kernels:>9}{memory}{measurement.loss:9.4f}"
         )
 

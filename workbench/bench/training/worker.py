@@ -32,13 +32,13 @@ class LibraryProcess:
     def __init__(
         self, peer: Peer, model: str, what: str, threads: int, cache: str, device: str
     ):
-        self._peer, self._said = peer, tempfile.TemporaryFile()
+        self._peer, self._errors = peer, tempfile.TemporaryFile()
         environment = peer.environment(threads, cache)
         if device:
             environment["DEV"] = device
         self._process = subprocess.Popen(
             [sys.executable, "-m", __name__, peer.name, model, what],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._said,
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._errors,
             text=True, env=environment,
         )  # fmt: skip
 
@@ -63,14 +63,14 @@ class LibraryProcess:
         """End the process."""
         self._process.kill()
         self._process.wait()
-        for stream in (self._process.stdin, self._process.stdout, self._said):
+        for stream in (self._process.stdin, self._process.stdout, self._errors):
             if stream is not None:
                 stream.close()
 
     def _ended(self) -> WorkbenchError:
         self._process.wait()
-        self._said.seek(0)
-        lines = self._said.read().decode(errors="replace").split("\n")
+        self._errors.seek(0)
+        lines = self._errors.read().decode(errors="replace").split("\n")
         words = [line.strip() for line in lines if line.strip()]
         return WorkbenchError(
             f"{self._peer.name} failed", words[-1] if words else "its process ended"
