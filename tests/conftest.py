@@ -49,15 +49,31 @@ SHARED = (
     "tests/viz/browser/test_lab_", "tests/viz/browser/", "tests/test_project.py",
     "tests/test_words.py",
 )  # fmt: skip
+"""Tests that share what is dear to start, by how their names begin: JupyterLab, another browser,
+the installed wheel, the package's syntax trees."""
+
+SINGLE = "tests/notebooks/", "tests/agreement/", "tests/bench/", "tests/nn/"
+"""Long tests, which share nothing."""
 
 
 class SharedStarts(LoadScopeScheduling):
-    """Tests that share what is dear to start go to one process, at the beginning: JupyterLab,
-    another browser, the installed wheel, the package's syntax trees. All others go out one by
-    one."""
+    """What SHARED names goes to one process each, at the beginning; then SINGLE goes out one by
+    one, and at last all others file by file, which share what their modules make and compile."""
 
     def _split_scope(self, nodeid: str) -> str:
-        return next(filter(nodeid.startswith, SHARED), nodeid)
+        shared = next(filter(nodeid.startswith, SHARED), None)
+        return shared or (
+            nodeid if nodeid.startswith(SINGLE) else nodeid.partition("::")[0]
+        )
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Put first what must begin early."""
+    items.sort(key=lambda item: -_urgency(item.nodeid))
+
+
+def _urgency(nodeid: str) -> int:
+    return 2 if nodeid.startswith(SHARED) else int(nodeid.startswith(SINGLE))
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> SharedStarts:
@@ -65,6 +81,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> SharedStarts
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    config.option.loadscopereorder = False  # the order is that of the items
     from tests.tools.silent_rules import SilentRules  # imports the package
 
     config.pluginmanager.register(SilentRules(), "silent-rules")

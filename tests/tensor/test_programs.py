@@ -19,11 +19,11 @@ KNOWN = {
 @pytest.mark.parametrize("device", ["LLVM", "C", "PYTHON"])
 @pytest.mark.parametrize("part", range(4))
 def test_programs_agree_with_numpy(device: str, part: int) -> None:
-    long, short = (4_000, 60) if device == "LLVM" else (500, 10)
+    long, short = (4_000, 30) if device == "LLVM" else (500, 5)
     number = long if LONG else short
     refusals: Counter[str] = Counter()
     for seed in range(part * number, (part + 1) * number):
         wrong = run(seed, device, refusals)
         assert not wrong, wrong
     print(f"{number} programs on {device}; refused: {dict(refusals)}")
-    assert set(refusals) <= set(KNOWN) and refusals.total() <= number / 2
+    assert set(refusals) <= set(KNOWN) and refusals.total() <= max(3, number / 2)

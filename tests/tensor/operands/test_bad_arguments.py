@@ -44,7 +44,7 @@ NASTY: list[Callable[[], Any]] = [
         for value in [
             None, True, -1, -5, 99, 300, 2**31, 2**63, 2**70, 10**400, 1.5, float("nan"),
             float("inf"), 1j, "word", "", "index", b"x", (), [], ("a",), (None,), ((1, 2),), (1.5,),
-            (0, 0), (-1, -1), (0, 1, 2, 3), (2**40,), (2**31, 2**32), (1,) * 70, [[1, 2], [3]],
+            (0, 0), (-1, -1), (0, 1, 2, 3), (2**35,), (2**31, 2**32), (1,) * 70, [[1, 2], [3]],
             [[[]]], {}, {1}, {"a": 1}, len, int, np.ndarray, slice(None), slice(0.5), ...,
             Stranger(), range(2**40), range(2**70), np.float64(1.5), np.int64(1), np.int64(-300),
             np.bool_(True), np.complex64(1), np.array(3), np.ones(2), np.ones(2, complex),
