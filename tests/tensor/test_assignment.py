@@ -159,6 +159,26 @@ def test_writes_through_indexes_agree_with_numpy(name: str, device: str) -> None
     np.testing.assert_array_equal(a.numpy(), reference)
 
 
+@pytest.mark.parametrize("reverse", [True, False])
+def test_a_piece_that_was_read_before_is_written_from_itself(reverse: bool) -> None:
+    """It was computed as a window on the memory of the whole, which the kernel reads too."""
+    a, reference = held(np.arange(6).reshape(2, 3)), np.arange(6.0).reshape(2, 3)
+    piece, own = a[1:2, 0:2], reference[1:2, 0:2]
+    assert piece.tolist() == own.tolist()
+    piece.assign(piece.flip(1) if reverse else piece * piece.sum())
+    own[...] = own[:, ::-1].copy() if reverse else own * own.sum()
+    np.testing.assert_array_equal(a.numpy(), reference)
+
+
+def test_an_address_that_is_combined_over_unrolled_lanes() -> None:
+    """The last of two written elements is a maximum over both, and a part of an address."""
+    numbers = np.arange(1, 11, dtype=np.float32).reshape(2, 1, 5)
+    for row, total in ((3, 0), (2, 55)):  # row 3 is out of range
+        a = held(np.zeros((4, 3, 5)))
+        a[1:][Tensor(row), [[2], [-2]]] = numbers
+        assert a.numpy().sum() == total
+
+
 def test_an_index_tensor_outside_writes_nothing() -> None:
     a = held([1.0, 2.0])
     a[Tensor([5, 1])] = Tensor([7.0, 8.0])

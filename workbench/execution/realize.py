@@ -183,12 +183,17 @@ def _placed(
         map(base, results.values())
     )  # a new value may be the old one of another
 
+    inputs = {b for item in plan.items for b in item.inputs}
+
     def is_needed(old: UOp) -> bool:
         memory = allocated(old)
         is_ours = memory is not None and (
             memory.owner.is_shared or not memory.is_adopted
         )
-        return not is_ours or not read.isdisjoint(sharing(old))
+        names = sharing(old)
+        # Items that read `old` are put in order; those that read it by another name are not known.
+        is_read = not inputs.isdisjoint(names - {old})
+        return not is_ours or is_read or not read.isdisjoint(names)
 
     return place(plan.items, targets, is_needed)
 

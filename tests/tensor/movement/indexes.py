@@ -177,7 +177,8 @@ def _plain(entry: Any) -> Any:
 
 def _inside(entry: Array, size: int) -> Array:
     """Return positions of an axis of `size`, counted from its start: `size` is out of range."""
+    is_tensor, entry = entry.dtype == object, entry.astype(np.int64)
     outside = (entry < -size) | (entry >= size)
-    if np.any(outside) and (entry.dtype != object or not size):
+    if np.any(outside) and (not is_tensor or not size):
         raise IndexError("out of range")
-    return np.where(outside, size, np.where(entry < 0, entry + size, entry)).astype(int)
+    return np.where(outside, size, np.where(entry < 0, entry + size, entry))

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from workbench.base.trace import derived_from
-from workbench.ir.lower.lanes import At, Value, has_lanes, reads_memory
+from workbench.ir.lower.lanes import At, Value, has_lanes, is_value
 from workbench.ir.node.affine import from_terms, row_major, terms
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp, split_gate
@@ -81,7 +81,7 @@ class Addresses:
             odd = {
                 a: k
                 for a, k in parts.items()
-                if a not in strides and (has_lanes(a) or reads_memory(a))
+                if a not in strides and (has_lanes(a) or is_value(a))
             }
             loops = {
                 a: k for a, k in parts.items() if a not in strides and a not in odd
@@ -102,7 +102,7 @@ class Addresses:
 
 def _atom(node: UOp, lanes: At, value: Value) -> UOp:
     """Return a term of a sum at `lanes`: read from memory, or simplified for these lanes."""
-    if reads_memory(node):
+    if is_value(node):
         return value(node, None, lanes)
     fixed = {r: UOp.index(lanes[r]) for r in node.ranges if r in lanes}
     expression: UOp = SIMPLIFY_INDEX(node.substitute(fixed))

@@ -100,9 +100,11 @@ def has_lanes(node: UOp) -> bool:
     return any(r.axis_kind.is_lane for r in node.ranges)
 
 
-def reads_memory(node: UOp) -> bool:
-    """Whether an index is a number from memory, or is computed from one."""
-    return node.op is not Ops.RANGE and any(leaves([node], Ops.LOAD))
+def is_value(node: UOp) -> bool:
+    """Whether an index is computed from a number in memory, or from one combined over lanes."""
+    if node.op is Ops.RANGE:
+        return False
+    return any(leaves([node], Ops.LOAD)) or any(leaves([node], Ops.REDUCE))
 
 
 def widened(parts: list[UOp], count: int) -> list[UOp]:
