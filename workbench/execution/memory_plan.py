@@ -17,7 +17,7 @@ from workbench.backends.buffer import Buffer
 from workbench.backends.memory import memory_named, size_class
 from workbench.base.dtypes import dtypes
 from workbench.ir.node.uop import UOp
-from workbench.ir.schedule.in_place import reads_where_it_writes
+from workbench.ir.schedule.in_place.reads import reads_where_it_writes
 from workbench.ir.schedule.item import ScheduleItem
 
 EXCESS = 1 / 16

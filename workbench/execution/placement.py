@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 from heapq import heapify, heappop, heappush
 
 from workbench.ir.node.uop import UOp
-from workbench.ir.schedule.in_place import reads_where_it_writes
+from workbench.ir.schedule.in_place.part import narrowed
+from workbench.ir.schedule.in_place.reads import reads_where_it_writes
 from workbench.ir.schedule.item import ScheduleItem
 
 
@@ -42,6 +43,7 @@ def place(
             placement.refused[new] = reason
         else:
             order.read_first(old, new)
+            order.narrow(new, old)
             placement.over[new] = old
     if placement.over:
         placement.items = order.sorted()
@@ -77,7 +79,7 @@ class _Order:
     """Which item must run after which."""
 
     def __init__(self, items: Sequence[ScheduleItem]):
-        self.items = items
+        self.items = list(items)
         self.reused: set[UOp] = set()
         self.writers = {b: n for n, item in enumerate(items) for b in item.outputs}
         self._readers: dict[UOp, set[int]] = {}
@@ -110,6 +112,13 @@ class _Order:
         writer = self.writers[new]
         for reader in self.readers(old) - {writer}:
             self._after[reader].add(writer)
+
+    def narrow(self, new: UOp, old: UOp) -> None:
+        """Let the item that writes `new` over `old` leave out what stays as it is."""
+        writer = self.writers[new]
+        item = self.items[writer]
+        if old in item.inputs:
+            self.items[writer] = narrowed(item, old, new)
 
     def sorted(self) -> tuple[ScheduleItem, ...]:
         """Return the items in order: each as early as those before it allow."""

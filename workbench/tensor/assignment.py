@@ -14,7 +14,9 @@ import numpy as np
 from workbench.base.dtypes import dtypes
 from workbench.execution.realize import realize
 from workbench.execution.values import to_numpy
-from workbench.tensor.autograd.leaves import leaf_node, number_of
+from workbench.ir.gradient.custom import with_gradient
+from workbench.tensor.autograd.leaves import leads_to_leaf, leaf_node, number_of
+from workbench.tensor.autograd.modes import gradients_flow
 from workbench.tensor.base import Base, Operand
 from workbench.tensor.files import check_readable, is_file, write
 from workbench.tensor.movement.gather import Gather, TensorIndex
@@ -22,7 +24,7 @@ from workbench.tensor.operands.arguments import plain, short
 from workbench.tensor.operands.broadcast import cast_to, expanded
 from workbench.tensor.operands.numbered import numbered
 from workbench.tensor.operands.refuse import device_error, dtype_error, shape_error
-from workbench.tensor.versions import replacements, with_view_written
+from workbench.tensor.versions import is_detached, replacements, with_view_written
 
 T = TypeVar("T", bound="Assignment")
 
@@ -136,6 +138,10 @@ class Assignment(Gather):
             cast_to(expanded(value.uop, self.shape), self.dtype), value
         )
         version = with_view_written(whole, node, written.uop)
+        is_recorded = gradients_flow() and not is_detached(node, whole)
+        if not is_recorded and not memory.leaf and leads_to_leaf(whole):
+            # As in PyTorch, the memory has other values, and its gradient the way that it had.
+            version = with_gradient(version, [whole], "write", lambda g: [g])
         self._device, self.derivation = written._device, written.derivation
         memory.write(version)
         return self

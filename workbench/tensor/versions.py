@@ -86,6 +86,11 @@ def rebased(view: UOp, whole: UOp, version: UOp) -> UOp:
     return version
 
 
+def is_detached(view: UOp, whole: UOp) -> bool:
+    """Whether no gradient flows from `view` to `whole`."""
+    return any(step.op is Ops.DETACH for step in _steps(view, whole))
+
+
 def with_view_written(whole: UOp, view: UOp, value: UOp) -> UOp:
     """Return `whole` with the elements of `view` replaced by those of `value`, of its shape.
 

@@ -68,7 +68,7 @@ def schedule(
             items, buffers = build(plan, device)
         r.after = items
     has_functions = not FUNCTIONS.isdisjoint([node.op for node in plan.nodes])
-    final = tuple([_simplified(item, has_functions) for item in items])
+    final = tuple([simplified(item, has_functions) for item in items])
     return Schedule(final, buffers, decisions), simple
 
 
@@ -77,7 +77,9 @@ def needs_kernel(node: UOp) -> bool:
     return node.op is not Ops.BUFFER and not is_known(node)
 
 
-def _simplified(item: ScheduleItem, has_functions: bool) -> ScheduleItem:
+def simplified(item: ScheduleItem, has_functions: bool = False) -> ScheduleItem:
+    """Return an item whose kernel is in its simplest form: axes named and merged, the buffers that
+    it does not read gone. `has_functions`: functions are expanded before."""
     if item.kernel is None:
         return item
     kernel = EXPAND_FUNCTIONS(item.kernel) if has_functions else item.kernel

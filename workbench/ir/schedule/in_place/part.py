@@ -1,0 +1,105 @@
+"""A write to a part of memory, in place: only the part is computed and stored.
+
+A write to a part makes an expression of the whole, `WHERE(inside, value, old)`. Where it is written
+over `old`, what is outside is there already, so the kernel's loops go over the part alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from workbench.ir.node.exact_range import exact_range
+from workbench.ir.node.ops import Ops
+from workbench.ir.node.ranges import closed
+from workbench.ir.node.uop import UOp, split_gate
+from workbench.ir.schedule.build import named
+from workbench.ir.schedule.item import ScheduleItem
+from workbench.ir.schedule.schedule import simplified
+
+Interval = tuple[int, int]
+"""The first value of a range, and the one after its last."""
+
+
+def narrowed(item: ScheduleItem, old: UOp, new: UOp) -> ScheduleItem:
+    """Return `item`, which computes the BUFFER `new` over the memory of `old`, reading each element
+    where it writes it, without the elements that it would write as they were.
+
+    Rewrite: for i in 8: new[i] = i < 2 ? x[i] : old[i]   ->   for i in 2: new[i] = x[i]
+    """
+    kernel = item.kernel
+    if kernel is None or len(kernel.src) != 1 or item.nodes[0].op is Ops.CUSTOM:
+        return item
+    end, slot = kernel.src[0], item.buffers.index(old)
+    part = _part(end.store, slot)
+    axes = {axis: part[axis] for axis in closed(end) if axis in part}
+    axes = {a: (lo, hi) for a, (lo, hi) in axes.items() if 0 < hi - lo < a.extent}
+    if not axes:
+        return item
+    shorter = {
+        axis: UOp.range(hi - lo, axis.axis_name, axis.axis_kind) + lo
+        for axis, (lo, hi) in axes.items()
+    }
+    return simplified(replace(item, kernel=named(kernel.substitute(shorter))))
+
+
+def _part(store: UOp, slot: int) -> dict[UOp, Interval]:
+    """Return the values of ranges at which a STORE changes anything: all others write what is in
+    the memory of `slot` already. Empty where that is not known."""
+    written, _ = split_gate(store.place.flat_index)
+    part: dict[UOp, Interval] | None = None
+    value = store.value
+    while value.op is Ops.WHERE:
+        condition, inside, value = value.src
+        intervals = _intervals(condition)
+        part = intervals if part is None else _hull(part, intervals)
+    if part is None or not _is_old(value, slot, written):
+        return {}
+    return part
+
+
+def _is_old(value: UOp, slot: int, written: UOp) -> bool:
+    """Whether a value is the element of the memory of `slot` at the index `written`."""
+    if value.op is not Ops.LOAD or value.place.memory.op is not Ops.PARAM:
+        return False
+    index, gate = split_gate(value.place.flat_index)
+    is_there = index is written or exact_range(index + written * -1) == (0, 0)
+    return gate is None and value.place.param.slot == slot and is_there
+
+
+def _hull(a: dict[UOp, Interval], b: dict[UOp, Interval]) -> dict[UOp, Interval]:
+    """Return the intervals that contain those of `a` and of `b`."""
+    return {r: (min(a[r][0], b[r][0]), max(a[r][1], b[r][1])) for r in a if r in b}
+
+
+def _intervals(condition: UOp) -> dict[UOp, Interval]:
+    """Return, for the ranges that a condition bounds, the values at which it may be true."""
+    intervals: dict[UOp, Interval] = {}
+    for part in _conjuncts(condition):
+        if part.op is not Ops.CMPLT:
+            continue
+        left, right = part.src
+        axis, constant = (right, left) if left.op is Ops.CONST else (left, right)
+        if axis.op is not Ops.RANGE or constant.op is not Ops.CONST:
+            continue
+        lo, hi = intervals.get(axis, (0, axis.extent))
+        bound = int(constant.arg)
+        is_lower = axis is right
+        intervals[axis] = (max(lo, bound + 1), hi) if is_lower else (lo, min(hi, bound))
+    return intervals
+
+
+def _conjuncts(condition: UOp) -> Iterator[UOp]:
+    """Yield conditions that all are true where `condition` is."""
+    if condition.op is Ops.AND:
+        for source in condition.src:
+            yield from _conjuncts(source)
+    elif (
+        condition.op is Ops.WHERE
+        and condition.src[2].is_const
+        and not condition.src[2].arg
+    ):
+        yield from _conjuncts(condition.src[0])
+        yield from _conjuncts(condition.src[1])
+    else:
+        yield condition
