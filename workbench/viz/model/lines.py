@@ -29,6 +29,7 @@ from workbench.base.trace import PassRecord
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 from workbench.ir.schedule.schedule import RANGEIFY, SIMPLIFY_TENSOR
+from workbench.tensor.autograd.lines import GradientDerivation
 from workbench.viz.model.ancestry import Ancestry
 from workbench.viz.model.training.phases import in_order, phases_of
 from workbench.viz.names.modules import ModulePaths, module_call
@@ -97,13 +98,15 @@ class UserLines:
                 continue
             nodes = nodes_between(node, ends)
             call = module_call(derivation, viewer.modules, viewer.calls)
-            pieces.append((derivation.calls, call, nodes))
+            # where a gradient is asked for says less than the forward that it is of
+            is_asked_for = isinstance(derivation, GradientDerivation)
+            pieces.append((derivation.calls, call, nodes, is_asked_for))
             ends.add(node)
             phase = phases[derivation]
             for one in nodes:
                 self._phases[one] = in_order([phase, self._phases.get(one, phase)])[0]
-        pieces.sort(key=lambda piece: not _is_near(piece[0], viewer.calls))
-        for calls, call, nodes in pieces:
+        pieces.sort(key=lambda piece: (piece[3], not _is_near(piece[0], viewer.calls)))
+        for calls, call, nodes, _ in pieces:
             if call is not None:
                 for node in nodes:
                     self._modules.setdefault(node, {})[call] = None

@@ -8,7 +8,6 @@ const SCALES = [0.02, 3]; // the least and the greatest scale
 const READABLE = 0.75; // a scale at which all of a box can be read
 const LEGIBLE = 0.45; // the least at which its label can, shortened
 const MOST_FITTED = 1.2;
-const STUB_LETTER = 5.6; // pixels of a letter beside a stub
 
 /** Return the rectangle around what is drawn.
  * @param {Partial<Drawing> & Pick<Drawing, "nodes">} drawing
@@ -33,8 +32,8 @@ export function graphBounds(drawing) {
   }
   for (const edge of edges) {
     if (edge.points) continue;
-    const { x, text } = stubWords({ nodes, edges }, edge);
-    if (text) box.right = Math.max(box.right, x + STUB_LETTER * text.length);
+    const { x, w } = stubWords({ nodes, edges }, edge);
+    box.right = Math.max(box.right, x + w);
   }
   return box;
 }

@@ -6,6 +6,7 @@
 const STUB = 16; // pixels of a line that is too long to draw
 const MOST_LETTERS = 14; // of a name beside a stub
 const MOST_NAMES = 3; // beside a stub
+const STUB_LETTER = 5.6; // pixels of a letter beside a stub
 
 /** Return the outline of a box about the origin, as an SVG path.
  * @param {FamilyRow["shape"]} shape
@@ -64,22 +65,40 @@ export function addEdge(path, drawing, edge) {
 export function edgePath(drawing, edge) {
   if (edge.points) return linePath(edge.points);
   const to = drawing.nodes[edge.b];
-  const x = to.x + ((edge.slot + 1) / (edge.slots + 1) - 0.5) * to.w * 0.8;
+  const x = stubAt(to, edge);
   return `M${x.toFixed(1)} ${(to.y - to.h / 2 - STUB).toFixed(1)}V${(to.y - to.h / 2).toFixed(1)}`;
 }
 
 /** The words beside the stub of an edge: where it comes from. The last stub of several beside each
- * other has the words of all, so that none covers another's.
+ * other has the words of all, as far as there is room before those of the next box.
  * @param {Drawing} drawing
  * @param {GraphEdge} edge */
 export function stubWords(drawing, edge) {
   const to = drawing.nodes[edge.b];
-  const x = to.x + ((edge.slot + 1) / (edge.slots + 1) - 0.5) * to.w * 0.8;
+  const x = stubAt(to, edge) + 4;
+  const y = to.y - to.h / 2 - STUB + 7;
   const stubs = stubsOf(drawing).get(edge.b) ?? [];
+  if (stubs.at(-1) !== edge) return { x, y, w: 0, text: "" };
   const names = [...new Set(stubs.map(({ a }) => stubName(drawing.nodes[a].label)))];
   const more = names.length > MOST_NAMES ? ", …" : "";
-  const text = stubs.at(-1) === edge ? names.slice(0, MOST_NAMES).join(", ") + more : "";
-  return { x: x + 4, y: to.y - to.h / 2 - STUB + 7, text };
+  const whole = names.slice(0, MOST_NAMES).join(", ") + more;
+  const letters = Math.floor((nextStub(drawing, to) - x) / STUB_LETTER) - 1;
+  const text = whole.length <= letters ? whole : `${whole.slice(0, Math.max(0, letters - 1))}…`;
+  return { x, y, w: STUB_LETTER * text.length, text: text.length > 3 ? text : "" };
+}
+
+/** @type {(to: GraphNode, edge: GraphEdge) => number} */
+const stubAt = (to, { slot, slots }) => to.x + ((slot + 1) / (slots + 1) - 0.5) * to.w * 0.8;
+
+/** Where the first stub of the next box beside one stands.
+ * @param {Drawing} drawing
+ * @param {GraphNode} to */
+function nextStub(drawing, to) {
+  const beside = [...stubsOf(drawing)].flatMap(([b, [first]]) => {
+    const { x, y } = drawing.nodes[b];
+    return x > to.x && Math.abs(y - to.y) < to.h ? [stubAt(drawing.nodes[b], first)] : [];
+  });
+  return Math.min(...beside, Infinity);
 }
 
 /** @param {string} label */

@@ -4,8 +4,9 @@
 // {x, y, w, h}, the middle and the size.
 
 import { badgeRadius } from "./marks.js";
+import { stubWords } from "./paths.js";
 
-/** @import { GraphNode, GraphWord, Point, WantedWord } from "./graph.d.ts" */
+/** @import { GraphEdge, GraphNode, GraphWord, Point, WantedWord } from "./graph.d.ts" */
 
 const WORD_HEIGHT = 16;
 const WORDS_FROM = 0.82; // the scale below which words stay as large as they are
@@ -17,11 +18,12 @@ const WORDS_GROW = 2.2; // and how much larger than the picture they become at m
 export const wordsScale = (scale) => Math.min(WORDS_GROW, Math.max(1, WORDS_FROM / scale));
 
 /** Return the words that have a place, the first of their spots that is free; a title may be left
- * out, but neither bytes (unless they may hide) nor a title that folds what it stands over. Badges
- * are not covered.
+ * out, but neither bytes (unless they may hide) nor a title that folds what it stands over. Neither
+ * badges nor the words beside stubs are covered.
  * @param {GraphNode[]} nodes
- * @param {WantedWord[]} wanted */
-export function placedWords(nodes, wanted) {
+ * @param {WantedWord[]} wanted
+ * @param {GraphEdge[]} [edges] */
+export function placedWords(nodes, wanted, edges = []) {
   /** @type {GraphWord[]} */
   const placed = [];
   const boxes = new Boxes();
@@ -30,6 +32,10 @@ export function placedWords(nodes, wanted) {
     const { x, y, w, h } = node;
     const size = 2 * badgeRadius(node);
     if (node.badge) boxes.add({ x: x - w / 2, y: y - h / 2, w: size, h: size });
+  }
+  for (const edge of edges) {
+    const { x, y, w } = edge.points ? { x: 0, y: 0, w: 0 } : stubWords({ nodes, edges }, edge);
+    if (w) boxes.add({ x: x + w / 2, y: y - 3, w, h: 11 });
   }
   for (const word of wanted) {
     const size = { w: textWidth(word.text, 11, "bold") + 12, h: WORD_HEIGHT };

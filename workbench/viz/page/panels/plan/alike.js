@@ -19,9 +19,10 @@ export function alikeLine(app, kernel, tellOf) {
   const equal = equalKernels(plan, kernel);
   if (equal.length < 2) return null;
   const at = equal.indexOf(kernel);
-  const rounds = repeatsAround(plan, kernel).map(({ first, size, times, title }) =>
-    `round ${1 + Math.floor((kernel - first) / size)} of ${times} × ${title}`
-  );
+  const rounds = repeatsAround(plan, kernel).filter(({ times }) => times > 1)
+    .map(({ first, size, times, title }) =>
+      `round ${1 + Math.floor((kernel - first) / size)} of ${times} × ${title}`
+    );
   const numbers = equal.slice(0, MOST_NAMED).map((k) => k + 1).join(", ");
   /** @type {(by: number, text: string, title: string) => HTMLElement} */
   const step = (by, text, title) => {

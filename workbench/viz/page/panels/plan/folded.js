@@ -110,7 +110,7 @@ export function foldedDrawing(record, unfolded, shape, pane) {
         : []
     );
   const titles = regions.map((region) => foldTitle(region, nodes));
-  return { nodes, edges, regions, words: placedWords(nodes, [...titles, ...bytes]) };
+  return { nodes, edges, regions, words: placedWords(nodes, [...titles, ...bytes], edges) };
 }
 
 /** @param {UnitLine} line */
@@ -236,7 +236,7 @@ function foldTitle(region, nodes) {
   const top = nodes.find(({ kernel }) => kernel === region.kernel) ?? nodes[0];
   const { x, y } = top;
   const width = 0.6 * textWidth(text, 11, "bold");
-  const above = y - top.h / 2 - 14;
+  const above = y - top.h / 2 - 18; // its badge is free
   const away = top.w / 2 + 24 + width;
   const aside = Math.max(0, top.w / 2 - width);
   return {

@@ -65,6 +65,11 @@ function cutsOf(record) {
     for (const k of nodes[b].kernels) if (k !== stored_by) value.kernels.add(k);
     values.set(n, value);
   }
+  for (const [source, reader, n, bytes] of nodes.length ? [] : record.plan.reads) { // not drawn
+    const value = values.get(n) ?? { bytes, kernels: new Set() };
+    if (reader !== source) value.kernels.add(reader);
+    values.set(n, value);
+  }
   return decisions.flatMap((decision) => {
     const { node, stored, kernel, estimates } = decision;
     const { bytes, kernels = [] } = values.get(node) ?? {};
