@@ -64,6 +64,13 @@ class Sequence:
         return x
 
 
+class Sequential(Sequence):
+    """The same, by the method that runs a list."""
+
+    def __call__(self, x: Tensor) -> Tensor:
+        return x.sequential(self.layers)
+
+
 class Tree:
     """A module in a module of its own class."""
 
@@ -131,4 +138,27 @@ class Reader:
         for name in here:
             x = x @ self.weight
             self.names.append(name)
+        return x
+
+
+class Pair:
+    """A block of two kernels."""
+
+    def __init__(self) -> None:
+        self.layer = Layer()
+
+    def __call__(self, x: Tensor) -> Tensor:
+        return self.layer(x).contiguous().exp().contiguous()
+
+
+class Pairs:
+    """Blocks behind a kernel that is like the last one of a block."""
+
+    def __init__(self, count: int) -> None:
+        self.blocks = [Pair() for _ in range(count)]
+
+    def __call__(self, x: Tensor) -> Tensor:
+        x = x.exp().contiguous()
+        for block in self.blocks:
+            x = block(x)
         return x

@@ -27,7 +27,8 @@ CASES: list[tuple[Callable[[], Any], list[str]]] = [
     ),
     (strangers.Private, ["net._inner: matmul", "net: mul"]),
     (strangers.Child, ["net: matmul", "net: exp"]),
-    (strangers.Slots, ["Layer: matmul"]),
+    (strangers.Slots, ["net.layer: matmul"]),
+    (strangers.Sequential, ["net.layers.0: linear", "net.layers.2: linear"]),
 ]
 
 
@@ -41,6 +42,14 @@ def test_a_kernel_has_the_path_of_the_object_that_made_it(
 ) -> None:
     net, x = make(), strangers.weight(4, 8)
     assert first_modules(explore(net(x))) == expected
+
+
+def test_layers_of_a_list_that_somebody_runs_have_their_places() -> None:
+    x, layers = strangers.weight(4, 8), strangers.Sequence().layers
+    assert first_modules(explore(x.sequential(layers))) == [
+        "layers.0: linear",
+        "layers.2: linear",
+    ]
 
 
 def test_a_gradient_has_the_module_of_its_forward() -> None:

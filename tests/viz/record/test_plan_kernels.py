@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.viz.names import strangers
 from tests.viz.record import models
 from tests.viz.record.support import broken, plain
 from workbench import explore
@@ -54,6 +55,15 @@ def test_a_block_repeats_and_so_does_a_part_of_it() -> None:
         (block * 10 + 1, 1, 2) for block in range(12)
     ]
     assert len(of.runs) == 121 and len({run.like for run in of.runs}) == 7
+
+
+def test_what_repeats_begins_where_modules_do() -> None:
+    """Kernel 0 is like the last one of a block, and of none."""
+    net = strangers.Pairs(5)
+    of = plan(net(strangers.weight(8, 8)))
+    assert repeats(of) == [(1, 2, 5)]
+    (repeat,) = [row for row in of.repeats if row.times > 1]
+    assert repeat.module == "net.blocks"
 
 
 def test_every_decision_of_a_block_with_a_shortcut_has_words() -> None:

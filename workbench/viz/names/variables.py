@@ -13,7 +13,12 @@ from collections import deque
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from itertools import islice
-from types import FrameType, ModuleType, SimpleNamespace
+from types import (
+    FrameType,
+    MemberDescriptorType,
+    ModuleType,
+    SimpleNamespace,
+)
 from typing import Any, TypeVar, cast
 
 from workbench.base.source import LAYERS, MOST_FRAMES, is_users
@@ -98,11 +103,22 @@ def parts_of(value: object, private: bool = False) -> Iterator[tuple[str, object
                 if type(key) in (str, int):
                     yield f"[{key!r}]", part
     elif is_open(value):
-        with suppress(AttributeError):
-            fields = object.__getattribute__(value, "__dict__")
-            for name, part in list(fields.items()):
-                if _is_public(name) or (private and _is_private(name)):
-                    yield f".{name}", part
+        for name, part in _fields(value):
+            if _is_public(name) or (private and _is_private(name)):
+                yield f".{name}", part
+
+
+def _fields(value: object) -> Iterator[tuple[object, object]]:
+    """Yield (name, part) of what an object has, in its dict and in slots."""
+    with suppress(AttributeError):
+        yield from list(object.__getattribute__(value, "__dict__").items())
+    if isinstance(value, ModuleType):
+        return
+    for kind in type.__getattribute__(type(value), "__mro__"):
+        for name, slot in list(vars(kind).items()):
+            if type(slot) is MemberDescriptorType and slot.__objclass__ is kind:
+                with suppress(AttributeError):  # nothing was set
+                    yield name, slot.__get__(value)
 
 
 def is_open(value: object) -> bool:

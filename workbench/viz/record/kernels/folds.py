@@ -6,7 +6,7 @@ of two folds, one is in the other, or they are apart.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from workbench.base.sequences import Repeat, common_prefix, repeats
 from workbench.kernel.kernel import Kernel
@@ -21,14 +21,20 @@ MOST_NAMED = 2
 FEW_KERNELS = 4
 """Kernels of a plan in which no module is folded."""
 Parts = tuple[str, ...]
+Module = tuple[int, int, str]
+"""Kernels of one module: the first, the one after the last, and its path."""
 
 
 def fold_rows(kernels: Sequence[Kernel]) -> list[PlanRepeat]:
     """Return the sequences of kernels that come several times one after the other, alike but for
-    the constants among their values, and the modules with several kernels; outer ones first."""
+    the constants among their values, and the modules with several kernels; outer ones first. A
+    sequence begins where modules do, and is left out where it cannot."""
     titles = [bounded(kernel.title or kernel.name) for kernel in kernels]
     paths = [_parts(kernel) for kernel in kernels]
-    all_repeats = repeats([likeness_of(kernel) for kernel in kernels])
+    modules = _modules(paths) if len(kernels) > FEW_KERNELS else []
+    alike = [likeness_of(kernel) for kernel in kernels]
+    aligned = [_aligned(repeat, alike, modules) for repeat in repeats(alike)]
+    all_repeats = _nested(filter(None, aligned))
     rows = [
         PlanRepeat(
             repeat.first,
@@ -39,13 +45,54 @@ def fold_rows(kernels: Sequence[Kernel]) -> list[PlanRepeat]:
         )
         for repeat in all_repeats
     ]
-    if len(kernels) > FEW_KERNELS:
-        rows += [
-            PlanRepeat(first, end - first, 1, path, path)
-            for first, end, path in _modules(paths)
-            if not any(_crosses(first, end, repeat) for repeat in all_repeats)
-        ]
+    rows += [
+        PlanRepeat(first, end - first, 1, path, path)
+        for first, end, path in modules
+        if not any(_crosses(first, end, repeat) for repeat in all_repeats)
+    ]
     return sorted(rows, key=lambda row: (row.first, -row.size * row.times, -row.times))
+
+
+def _aligned(
+    repeat: Repeat, alike: Sequence[object], modules: Sequence[Module]
+) -> Repeat | None:
+    """Return a repeat whose rounds cross no module, begun later where that needs it; None where
+    there is none of at least two rounds."""
+    size = repeat.size
+    for first in range(repeat.first, repeat.first + size):
+        once, times = alike[first : first + size], 1
+        while alike[first + times * size : first + (times + 1) * size] == once:
+            times += 1
+        moved = Repeat(first, size, times)
+        if times > 1 and not any(_cuts(begin, end, moved) for begin, end, _ in modules):
+            return moved
+    return None
+
+
+def _cuts(begin: int, end: int, repeat: Repeat) -> bool:
+    """Whether a module has kernels of a round and others, but neither whole rounds nor all."""
+    if end <= repeat.first or repeat.end <= begin:
+        return False
+    if begin <= repeat.first and repeat.end <= end:
+        return False
+    if begin < repeat.first or repeat.end < end:
+        return True
+    first_round = (begin - repeat.first) // repeat.size
+    last_round = (end - 1 - repeat.first) // repeat.size
+    if first_round == last_round:
+        return False
+    return bool(
+        (begin - repeat.first) % repeat.size or (end - repeat.first) % repeat.size
+    )
+
+
+def _nested(some: Iterable[Repeat]) -> list[Repeat]:
+    """Return the repeats that cross none of the larger ones."""
+    listed: list[Repeat] = []
+    for repeat in sorted(set(some), key=lambda r: (-r.size * r.times, r.first)):
+        if not any(_crosses(repeat.first, repeat.end, other) for other in listed):
+            listed.append(repeat)
+    return listed
 
 
 def repeat_title(titles: Sequence[str]) -> str:
@@ -70,7 +117,7 @@ def _path(parts: Parts) -> str:
     return f"{path}, {parts[0]}" if path and parts[0] not in ("", FORWARD) else path
 
 
-def _modules(paths: Sequence[Parts]) -> list[tuple[int, int, str]]:
+def _modules(paths: Sequence[Parts]) -> list[Module]:
     """Return (first, end, path) of the modules with several kernels one after the other; of those
     with the same kernels the innermost, and none with all kernels."""
     folds = {}
