@@ -15,6 +15,8 @@ import numpy as np
 
 from workbench.backends.buffer import Buffer
 from workbench.backends.contract import DeviceInfo
+from workbench.backends.device import Device
+from workbench.backends.program.handwritten import slots_of
 from workbench.backends.program.source import Source
 from workbench.base.errors import DeviceError, WorkbenchError
 from workbench.base.forking import free_lock
@@ -82,6 +84,7 @@ class SandboxedLaunch:
         self._program, self._buffers = program, [*buffers]
         self._row = row_of(program.kernel, program.device, ())
         self._outputs = program.kernel.outputs
+        self._names = _names_of(program)
 
     def __call__(self, wait: bool = True) -> None:
         self.mean_s(1)
@@ -101,13 +104,14 @@ class SandboxedLaunch:
         key = f"run {next(_numbers)}"
         task = {
             "do": "run", "kernel": self._row, "data": key, "outputs": list(self._outputs),
-            "times": batch, "silent_s": LIMIT_S,
+            "names": self._names, "times": batch, "silent_s": LIMIT_S,
         }  # fmt: skip
         with _lock:
             try:
                 _worker.hold(key, self._memory)
                 return _worker.ask(task)
-            except WorkbenchError:
+            except WorkbenchError as error:
+                error.what = f"the kernel {self._program.kernel.arg.name}: {error.what}"
                 raise
             except BaseException:  # interrupted: the kernel must not go on
                 _worker.close()
@@ -117,3 +121,17 @@ class SandboxedLaunch:
 
     def _memory(self) -> list[tuple[Buffer, bool]]:
         return [(b, slot in self._outputs) for slot, b in enumerate(self._buffers)]
+
+
+def _names_of(program: SandboxedProgram) -> list[str]:
+    """Return what the text of a kernel calls its buffers, by slot."""
+    code = program.kernel.code
+    assert code is not None
+    slots, copies = slots_of(program.kernel)
+    declared = Device[program.device].declaration(code.text)
+    names = {
+        slot: argument.name
+        for slot, argument in zip(slots, declared.arguments, strict=True)
+    }
+    names |= {copy.begins_as: f"of {names[copy.slot]} before" for copy in copies}
+    return [names.get(slot, str(slot)) for slot in range(len(program.source.params))]

@@ -23,17 +23,18 @@ class SandboxedBuffer:
         self.buffer = self._whole.window(strip, original.size)
         self.buffer.copy_from(original)
 
-    def spoilt(self, slot: int, is_output: bool) -> str:
-        """Return a text about a write outside of the buffer, or to an input; "" for none."""
+    def spoilt(self, name: int | str, is_output: bool) -> str:
+        """Return a text about a write outside of the buffer, or to an input; "" for none. `name` is
+        what to call it: its slot."""
         contents = self._bytes()
         strips = np.concatenate([contents[:STRIP_BYTES], contents[-STRIP_BYTES:]])
         if np.any(strips != FILL):
-            return f"writes outside of buffer {slot}"
+            return f"writes outside of buffer {name}"
         before, after = (
             b.to_numpy().view(np.uint8) for b in (self._original, self.buffer)
         )
         same = is_output or np.array_equal(before, after)
-        return "" if same else f"changes buffer {slot}, an input"
+        return "" if same else f"changes buffer {name}, an input"
 
     def _bytes(self) -> Any:
         return self._whole.to_numpy().view(np.uint8)

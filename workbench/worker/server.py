@@ -141,7 +141,7 @@ class WorkerServer:
 
     def run(self, task: Row) -> Row:
         """Run a kernel "times" times on its data; return the seconds of one run, and the bytes of
-        its outputs as "blobs". "silent_s" is the limit of all runs.
+        its outputs as "blobs". "silent_s" is the limit of all runs, "names" are the arguments'.
 
         Errors: WorkbenchError where it writes to other memory.
         """
@@ -149,19 +149,18 @@ class WorkerServer:
         device = Device.canonical(task["kernel"]["device"])
         guards = [SandboxedBuffer(b, device) for b in originals]
         self._continue(0, 2, "compiling")
-        source, run = bind(task["kernel"], [guard.buffer for guard in guards])
+        _, run = bind(task["kernel"], [guard.buffer for guard in guards])
         self._continue(1, 2, "running", task["silent_s"])
         start = time.perf_counter()
         for _ in range(task["times"]):
             run()
         seconds = (time.perf_counter() - start) / task["times"]
-        problems = [g.spoilt(slot, slot in slots) for slot, g in enumerate(guards)]
+        names = zip(task["names"], guards, strict=True)
+        problems = [g.spoilt(n, slot in slots) for slot, (n, g) in enumerate(names)]
         if any(problems):
             problem = " and ".join(filter(None, problems))
-            what = f"the program {source.name} {problem}"
-            raise WorkbenchError(
-                what, "it is written by hand, and no check can show that before"
-            )
+            because = "it is written by hand, and no check could show that before"
+            raise WorkbenchError(f"it {problem}", because)
         blobs = [guards[slot].buffer.to_numpy().view(np.uint8).data for slot in slots]
         return {"seconds": seconds, "blobs": blobs}
 
