@@ -16,6 +16,7 @@ from itertools import pairwise
 from workbench.backends.program.launch import launch_shape
 from workbench.backends.program.non_temporal import non_temporal_stores
 from workbench.base.display import Printed
+from workbench.base.errors import WorkbenchError
 from workbench.base.target import Target
 from workbench.base.trace import unobserved
 from workbench.base.words import plural
@@ -120,8 +121,15 @@ def cost(
     """Return the cost of a kernel (a SINK) for a target, whose caches have these speeds.
 
     `original` is the kernel without opts: its operations and bytes are those of the algorithm.
-    Errors: CompileError where it cannot be lowered.
+    Errors: CompileError where it cannot be lowered; WorkbenchError for source text, whose loops are
+    unknown.
     """
+    if kernel.code is not None:
+        what = f"the kernel {kernel.arg.name} has no predicted cost"
+        because = (
+            f"it is written in {kernel.code.language}, and its loops are not known"
+        )
+        raise WorkbenchError(what, because, ".time() measures it")
     with unobserved():
         lowered = stages(kernel, target, upto="linear")
     block, linear = lowered.lowered, lowered.linear

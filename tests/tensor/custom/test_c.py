@@ -126,6 +126,8 @@ def test_it_is_explored(tmp_path: Path) -> None:
     )
     with pytest.raises(VerifyError, match="cannot run the kernel doubled"):
         kernel.check()
+    with pytest.raises(WorkbenchError, match="no predicted cost"):
+        kernel.bound()
     record = build(ex)
     row = next(r for r in record.variants if r.kernel == 0)
     assert row.error is None and not row.offers

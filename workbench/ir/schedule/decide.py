@@ -155,8 +155,9 @@ def _store_reasons(roots: list[UOp], nodes: dict[UOp, None]) -> dict[UOp, str]:
     for node in nodes:
         if node.op is Ops.CUSTOM:
             reasons[node] = f"the kernel {node.name}, written by hand, computes it"
-            operands = [n for n in map(base, node.src) if n.op is not Ops.BUFFER]
-            reasons |= dict.fromkeys(operands, f"the kernel {node.name} reads it")
+            for source in map(base, node.src):
+                if source.op is not Ops.BUFFER:
+                    reasons.setdefault(source, f"the kernel {node.name} reads it")
         if node.op is Ops.COPY:
             reasons[node] = f"it is copied to device {node.arg}"
             if node.src[0].op is not Ops.BUFFER:

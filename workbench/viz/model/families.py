@@ -24,7 +24,7 @@ class Family(NamedTuple):
 # fmt: off
 MEMORY = Family("M", "memory", "cut", "#dcebfb", "#173253", frozenset({
     Ops.BUFFER, Ops.COPY, Ops.CONTIGUOUS, Ops.DETACH, Ops.PARAM, Ops.DEFINE, Ops.REG, Ops.INDEX,
-    Ops.LOAD, Ops.STORE, Ops.STAGE, Ops.SET, Ops.CUSTOM,
+    Ops.LOAD, Ops.STORE, Ops.STAGE, Ops.SET,
 }))
 MOVED = Family("V", "movement", "slant", "#f3e9fb", "#38264a", MOVEMENT)
 REDUCTION = Family("R", "reduction", "six", "#fbe3d3", "#532c12", frozenset({

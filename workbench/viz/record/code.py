@@ -51,7 +51,9 @@ class VariantCode:
         """Compile a variant for its device; add its passes and its counts."""
         compiled = self._compiled(variant)
         self._add_passes(variant, compiled.passes)
-        self._changes.put(("variants", variant, "counts"), rows.counts_row(compiled))
+        if compiled.built.kernel.code is None:  # the rest is not known
+            counts = rows.counts_row(compiled)
+            self._changes.put(("variants", variant, "counts"), counts)
 
     def add_compiled(self, variant: int) -> None:
         """Add what a variant was compiled to: its code in each language of its device, and its
