@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from workbench.registration import unregister as unregister
     from workbench.search.result import SearchResult as SearchResult
     from workbench.tensor.jit import TinyJit as TinyJit
+    from workbench.tensor.operands.variable import Variable as Variable
     from workbench.tensor.tensor import Tensor as Tensor
     from workbench.viz.exploration.exploration import Exploration as Exploration
     from workbench.viz.exploration.explore import explore as explore
@@ -51,6 +52,7 @@ __version__ = "0.1.0"
 _HOME = {
     "Tensor": "workbench.tensor.tensor",
     "TinyJit": "workbench.tensor.jit",
+    "Variable": "workbench.tensor.operands.variable",
     "Device": "workbench.backends.device",
     "Renderer": "workbench.backends.renderer",
     "Context": "workbench.base.context",

@@ -38,6 +38,7 @@ from workbench.tensor.operands.broadcast import (
 )
 from workbench.tensor.operands.literal import as_dtype, literal
 from workbench.tensor.operands.refuse import device_error, dtype_error, shape_error
+from workbench.tensor.operands.variable import BoundVariable, Variable
 from workbench.tensor.versions import VersionedMemory, rebased
 
 _alive: WeakValueDictionary[int, Base] = WeakValueDictionary()
@@ -256,7 +257,7 @@ class Base(Methods):
         if isinstance(operand, bool | int | float):
             dtype = weak_dtype(self.dtype, scalar_dtype(operand))
             return self._with(constant(dtype, operand, what))
-        if isinstance(operand, np.ndarray):
+        if isinstance(operand, np.ndarray | Variable | BoundVariable):
             return type(self)(operand, device=self._device)
         raise dtype_error(
             f"cannot {what} a tensor and {type(operand).__name__} {short(operand)}",

@@ -307,6 +307,10 @@ REFUSED: list[tuple[Callable[[], Any], str]] = [
     (lambda: optim.LAMB([Tensor([1.0])], weight_decay=-1), "weight_decay = -1"),
     (lambda: optim.Adam([3]), "parameters are tensors"),  # type: ignore[list-item]
     (lambda: optim.Muon([Tensor([1.0])]), "two axes or more"),
+    (
+        lambda: optim.OptimizerGroup([Tensor([1.0])]),
+        "must be optimisers, and one is list",
+    ),  # type: ignore[arg-type]
     (lambda: optim.Muon([Tensor([[1.0]])], fused=True), "cannot be fused"),
 ]
 

@@ -123,6 +123,14 @@ REFUSED: list[tuple[Callable[[Any], Any], str]] = [
     (lambda o: optim.OneCycleLR(o, 1.0, 10, pct_start=2.0), "pct_start"),
     (lambda o: optim.ReduceLROnPlateau(o, "least"), "mode"),
     (lambda o: optim.MultiStepLR(o, [1], -0.1), "gamma"),
+    (
+        lambda o: optim.MultiStepLR(o.params, [1]),
+        "must be one optimiser, and this is list",
+    ),
+    (
+        lambda o: optim.OneCycleLR(optim.OptimizerGroup(o), 1.0, 9),
+        "this is OptimizerGroup",
+    ),
 ]
 
 

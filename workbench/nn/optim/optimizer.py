@@ -123,6 +123,10 @@ class OptimizerGroup(Optimizer):
     """Several optimisers as one; `group[0]` is the first."""
 
     def __init__(self, *optimizers: Optimizer):
+        for each in optimizers:
+            if not isinstance(each, Optimizer):
+                because = f"they must be optimisers, and one is {type(each).__name__}"
+                raise OptimizerError("cannot make OptimizerGroup", because, "", where())
         self.optimizers = optimizers
         self.params = [param for each in optimizers for param in each.params]
         self.buffers = [tensor for each in optimizers for tensor in each.buffers]

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from workbench.base.dtypes import dtypes
 from workbench.base.errors import OptimizerError
-from workbench.nn.optim.optimizer import Optimizer, buffer, not_negative
+from workbench.nn.optim.optimizer import Optimizer, OptimizerGroup, buffer, not_negative
 from workbench.tensor.operands.arguments import short, whole
 from workbench.tensor.operands.refuse import where
 from workbench.tensor.tensor import Tensor
@@ -20,6 +20,14 @@ class LRScheduler:
     """The learning rate of an optimiser as a function of the number of steps, `epoch_counter`."""
 
     def __init__(self, optimizer: Optimizer):
+        is_group = isinstance(optimizer, OptimizerGroup)
+        if is_group or not isinstance(optimizer, Optimizer):
+            raise OptimizerError(
+                f"cannot make {type(self).__name__} for {short(optimizer)}",
+                f"it must be one optimiser, and this is {type(optimizer).__name__}",
+                "an optimiser of workbench.nn.optim; for a group, a scheduler for each of it",
+                where(),
+            )
         self.optimizer = optimizer
         self.base_lr = float(optimizer.lr.item())
         self.epoch_counter = buffer(

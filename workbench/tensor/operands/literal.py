@@ -22,9 +22,13 @@ from workbench.ir.node.uop import UOp
 from workbench.tensor.operands.arguments import MOST_AXES, short
 from workbench.tensor.operands.broadcast import cast_to, constant, scalar_dtype
 from workbench.tensor.operands.refuse import dtype_error, shape_error
+from workbench.tensor.operands.variable import BoundVariable, Variable
 
 _LISTS = (list, tuple, range)
-_KINDS = "Python and numpy bools, ints and floats, (nested) lists of them, numpy arrays, bytes"
+_KINDS = (
+    "Python and numpy bools, ints and floats, (nested) lists of them, numpy arrays, bytes,"
+    " bound variables"
+)
 
 
 def as_dtype(dtype: DType | str) -> DType:
@@ -61,6 +65,8 @@ def literal(data: object, device: str, dtype: DType | None) -> UOp:
         return constant(kind, data, "make a tensor")
     if isinstance(data, _LISTS):
         return _on_device(_list_array(data, dtype), device)
+    if isinstance(data, Variable | BoundVariable):
+        return _of_variable(data, device, dtype)
     if isinstance(data, bytes | bytearray):
         return _on_device(_bytes_array(data, dtype or dtypes.uint8), device)
     if _is_masked(data):
@@ -102,6 +108,22 @@ def _on_device(array: np.ndarray[Any, Any], device: str) -> UOp:
     if array.size == 0:
         return UOp(Ops.EXPAND, dtype, (UOp.const(dtype, 0),), array.shape)
     return UOp(Ops.COPY, dtype, (host_buffer(array),), device)
+
+
+def _of_variable(
+    data: Variable | BoundVariable, device: str, dtype: DType | None
+) -> UOp:
+    """Return the value of a variable, in memory: the same node for each but for what is there."""
+    if isinstance(data, Variable):
+        raise dtype_error(
+            f"cannot make a tensor: variable {data.name:.40} has no value",
+            "it is a number that is known when kernels run",
+            f"{data.name:.40}.bind({short(data.min_val)}), or up to {short(data.max_val)}",
+        )
+    ends = data.variable.min_val, data.variable.max_val
+    own = max(map(scalar_dtype, ends), key=lambda d: (d.bits, d.kind == "uint"))
+    column = _on_device(np.array([data.val], own.numpy), device)
+    return cast_to(UOp(Ops.RESHAPE, own, (column,), ()), dtype or own)
 
 
 def _bytes_array(data: bytes | bytearray, dtype: DType) -> np.ndarray[Any, Any]:
