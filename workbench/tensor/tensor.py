@@ -91,8 +91,8 @@ class Tensor(
     """An n-dimensional array that is computed when it is needed.
 
     `Tensor(data, device=None, dtype=None, requires_grad=None)`: `data` is a number, a (nested)
-    list of numbers, a numpy array of any layout, which is copied, or a `pathlib.Path`: the bytes
-    of a file, which stay where they are (`workbench/tensor/files.py`).
+    list of numbers, a numpy array of any layout, which is copied, bytes, a bound `Variable`, or a
+    `pathlib.Path`: the bytes of a file, which stay where they are (`workbench/tensor/files.py`).
 
     Dtypes: lists of bools give bool, of ints int32, else float32; arrays keep their own. Bytes are
     uint8, or with a dtype its elements as they lie in memory.

@@ -9,7 +9,13 @@ import pytest
 
 from tests.tensor.agree import assert_agrees
 from workbench import Tensor, TinyJit, Variable
-from workbench.base.errors import DTypeError, JitError, ShapeError, WorkbenchError
+from workbench.base.errors import (
+    AxisError,
+    DTypeError,
+    JitError,
+    ShapeError,
+    WorkbenchError,
+)
 
 pytestmark = pytest.mark.usefixtures("device")
 
@@ -21,6 +27,8 @@ FORMULAS: dict[str, tuple[Callable[[int], Tensor], Callable[[int], object]]] = {
     "an operand": (lambda n: Tensor(X) * I.bind(n), lambda n: X * np.float32(n)),
     "on the left": (lambda n: I.bind(n) - Tensor(X), lambda n: np.float32(n) - X),
     "an index": (lambda n: Tensor(X)[Tensor(I.bind(n))], lambda n: X[n]),
+    "an index of the second axis": (lambda n: Tensor(X)[:, I.bind(n)], lambda n: X[:, n]),
+    "two indexes": (lambda n: Tensor(X)[I.bind(n), 1:4], lambda n: X[n, 1:4]),
     "compared": (lambda n: Tensor.arange(4) < I.bind(n), lambda n: np.arange(4) < n),
 }  # fmt: skip
 
@@ -53,7 +61,9 @@ REFUSED: dict[str, tuple[Callable[[], object], type[WorkbenchError], str]] = {
     "a range of nothing": (lambda: Variable("n", 3, 2), ShapeError, "no number lies between"),
     "no name": (lambda: Variable(3, 0, 1), DTypeError, "Variable: name: 3"),  # type: ignore[arg-type]
     "a size": (lambda: Tensor(X).reshape(I.bind(2), -1), ShapeError, "sizes are integers"),
-    "an index by itself": (lambda: Tensor(X)[I.bind(2)], DTypeError, "BoundVariable"),
+    "the end of a slice": (lambda: Tensor(X)[: I.bind(2)], DTypeError, "are integers"),  # type: ignore[misc]
+    "an index that is too large": (
+        lambda: Tensor(X)[Variable("n", 0, 9).bind(4)], AxisError, "index 4 is out of range"),
 }  # fmt: skip
 
 
@@ -63,6 +73,15 @@ def test_refusals(name: str) -> None:
     with pytest.raises(error) as caught:
         call()
     assert words in str(caught.value)
+
+
+def test_what_a_variable_names_is_written() -> None:
+    for n in range(4):
+        t, want = Tensor(X).realize(), X.copy()
+        t[I.bind(n)] = 7
+        t[I.bind(n), 2] += 1
+        want[n], want[n, 2] = 7, 8
+        assert_agrees(t, want)
 
 
 def test_a_replay_is_for_the_value_that_was_captured() -> None:

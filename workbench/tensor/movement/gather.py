@@ -27,8 +27,9 @@ from workbench.tensor.operands.axes import one_axis
 from workbench.tensor.operands.broadcast import common_shape
 from workbench.tensor.operands.numbered import numbered, position_dtype
 from workbench.tensor.operands.refuse import axis_error, dtype_error, shape_error
+from workbench.tensor.operands.variable import BoundVariable
 
-TensorIndex = Index | Base | np.ndarray[Any, Any] | list[Any]
+TensorIndex = Index | Base | BoundVariable | np.ndarray[Any, Any] | list[Any]
 
 
 class Gather(Indexing):
@@ -265,15 +266,15 @@ def _first_leaf(entry: Any) -> Any:
 def _is_advanced(entry: object) -> bool:
     if isinstance(entry, np.ndarray):
         return entry.ndim > 0
-    return isinstance(entry, Base | list | tuple | range)
+    return isinstance(entry, Base | BoundVariable | list | tuple | range)
 
 
 def refuse_outside(entry: Any, axis: int, shape: Shape) -> None:
-    """Raise AxisError for a list or array with an index that the axis does not have."""
+    """Raise AxisError for a list, array or variable with an index that the axis does not have."""
     size = shape[axis]
     if isinstance(entry, Base) or not size:
         return
-    values = np.asarray(entry)
+    values = np.asarray(entry.val if isinstance(entry, BoundVariable) else entry)
     if values.dtype.kind not in "iu" or not values.size:
         return
     for at in (int(values.min()), int(values.max())):

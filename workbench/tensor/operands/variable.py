@@ -1,6 +1,6 @@
 """Variables: whole numbers that kernels read when they run, so that one kernel serves all values.
 
-A variable is data, as in `Tensor(i.bind(3)) * x` or `x[Tensor(i.bind(3))]`; it is not a size.
+A variable is data, as in `x * i.bind(3)`, `x[i.bind(3)]` or `Tensor(i.bind(3))`; it is not a size.
 """
 
 from __future__ import annotations
