@@ -203,8 +203,18 @@ class Program:
             ("state += x", "state += x.copy()"),
             ("state.assign(state * 2 + x)", "state[...] = state * 2 + x"),
             ("state[0] = x[0]", "state[0] = x[0]"), ("x += state", "x += state.copy()"),
+            ("x = x * 2", "x = x * 2"),
             ("state.assign(x)", "state[...] = x"),
         ])  # fmt: skip
+        value = self.random.choice(
+            [
+                ("state.sum()", "state.sum()"),
+                (
+                    "((state * 2).contiguous() - state.sum(0)).contiguous()",
+                    "(state * 2 - state.sum(0))",
+                ),
+            ]
+        )
         between = self.random.choice(["", f"t[{x}] += 1", f"t[{y}].assign(3)"])
         again = between.replace("t[", "a[").replace(".assign(3)", "[...] = 3")
         lines = [f"    results.append(call(t[{y}]).numpy())"]
@@ -212,10 +222,10 @@ class Program:
         lines += [f"    {between}"] if between else []
         arrays += [f"    {again}"] if between else []
         self._add(
-            f"def fn(x, state=t[{x}]):\n    {form[0]}\n    return state.sum() + x\n"
+            f"def fn(x, state=t[{x}]):\n    {form[0]}\n    return {value[0]} + x\n"
             f"call = TinyJit(fn)\nresults = []\nfor _ in range(4):\n"
             + "\n".join(lines),
-            f"def fn(x, state=a[{x}]):\n    {form[1]}\n    return state.sum() + x\n"
+            f"def fn(x, state=a[{x}]):\n    {form[1]}\n    return {value[1]} + x\n"
             f"for _ in range(4):\n" + "\n".join(arrays),
         )
 

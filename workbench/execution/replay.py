@@ -79,7 +79,9 @@ class Replay:
 
     `inputs` are the BUFFERs of the inputs, `outputs` those of the results. Items that depend on
     inputs run again, and those that write one of `rewritten`, or memory that an item overwrites.
-    What the others wrote is read by each run, so nobody overwrites it meanwhile.
+    What the others wrote is read by each run, so nobody overwrites it meanwhile. Items that depend
+    on nothing but `steady` inputs run again only where one of these has another version, unless
+    that would keep more bytes than these inputs have.
     """
 
     def __init__(
@@ -88,6 +90,7 @@ class Replay:
         inputs: Sequence[UOp],
         outputs: Sequence[UOp],
         rewritten: Collection[UOp] = (),
+        steady: Collection[UOp] = (),
     ):
         self._pieces = captured.pieces
         again = {*rewritten, *captured.overwritten()}
@@ -96,10 +99,18 @@ class Replay:
         fresh = dict.fromkeys(r for r in roots if r in targets)
         self._uses: dict[UOp, list[_Use]] = {node: [] for node in (*inputs, *fresh)}
         inner = {t for t in targets if self._root(t)[0] is t}
-        self._memory = self._shared(items, inner.difference(fresh))
+        moving = {*inputs, *fresh, *again}.difference(steady)
+        prelude = self._prelude_of(items, moving, steady)
+        lasting = {b for item in prelude for b in item.outputs}
+        self._memory = self._shared(items, inner.difference(fresh, lasting))
+        self._memory |= {b: Buffer(b.device, b.dtype, b.size) for b in lasting}
         self._constants: dict[UOp, None] = {}
-        self._launches = [self._launch(item) for item in items]
-        used = {launch.kernel[2]: None for launch in self._launches if launch.kernel}
+        self._prelude = [self._launch(item) for item in prelude]
+        self._versions: list[UOp] | None = None
+        first = set(map(id, prelude))
+        self._launches = [self._launch(i) for i in items if id(i) not in first]
+        launches = (*self._prelude, *self._launches)
+        used = {launch.kernel[2]: None for launch in launches if launch.kernel}
         self._queues = [d for d in map(Device.__getitem__, used) if d.queues]
         self._inputs = [self._uses[node] for node in inputs]
         self._last: list[Buffer | None] = [None] * len(inputs)
@@ -115,11 +126,14 @@ class Replay:
 
     @property
     def count(self) -> int:
-        """The number of kernels and copies of a run."""
-        return len(self._launches)
+        """The number of kernels and copies of a run in which all inputs have other versions."""
+        return len(self._prelude) + len(self._launches)
 
-    def __call__(self, memory: Sequence[Buffer]) -> list[Buffer]:
-        """Run on the memory of each input; return that of each output."""
+    def __call__(
+        self, memory: Sequence[Buffer], versions: Sequence[UOp] | None = None
+    ) -> list[Buffer]:
+        """Run on the memory of each input; return that of each output. `versions` are those of the
+        steady inputs (None: unknown, they may have changed)."""
         for place, input_buffer in enumerate(memory):
             if input_buffer is not self._last[place]:
                 self._last[place] = None  # for Ctrl-C before all have moved
@@ -130,13 +144,11 @@ class Replay:
             buffer = Buffer(name, dtype, size)
             _move(uses, buffer)
             buffers.append(buffer)
-        for launch in self._launches:
-            if launch.kernel is None:
-                launch.step()
-                continue
-            start = time.perf_counter()
-            launch.step(False)
-            ran(*launch.kernel, time.perf_counter() - start)
+        if self._prelude and (versions is None or versions != self._versions):
+            self._versions = None  # for Ctrl-C before all have run
+            self._run(self._prelude)
+            self._versions = None if versions is None else [*versions]
+        self._run(self._launches)
         for device in self._queues:
             device.synchronize()
         return [
@@ -144,12 +156,21 @@ class Replay:
             for place, piece, constant in self._results
         ]
 
+    def _run(self, launches: Sequence[_Step]) -> None:
+        for launch in launches:
+            if launch.kernel is None:
+                launch.step()
+                continue
+            start = time.perf_counter()
+            launch.step(False)
+            ran(*launch.kernel, time.perf_counter() - start)
+
     def buffers_read(self) -> list[UOp]:
         """Return the BUFFERs whose contents each run reads or returns."""
         return [*self._constants]
 
     def launch(self) -> None:
-        """Run the kernels on the memory of the last run, without counting them."""
+        """Run the kernels that each run needs, on the memory of the last one, without counting."""
         for launch in self._launches:
             launch.step(False)
         for device in self._queues:
@@ -172,6 +193,26 @@ class Replay:
                 dependents.update(item.outputs)
                 targets.update(item.outputs)
         return replay_items, targets
+
+    def _prelude_of(
+        self,
+        items: Sequence[ScheduleItem],
+        moving: Collection[UOp],
+        steady: Collection[UOp],
+    ) -> list[ScheduleItem]:
+        """Return the items that depend on none of the BUFFERs `moving`, nor write one; none, if the
+        values that they leave have more bytes than the `steady` BUFFERs that they read."""
+        other, prelude = set(moving), []
+        for item in items:
+            roots = {self._root(b)[0] for b in item.buffers}
+            if other.isdisjoint(roots):
+                prelude.append(item)
+            else:
+                other.update(self._root(b)[0] for b in item.outputs)
+        read = {self._root(b)[0] for item in prelude for b in item.inputs}
+        left = {b for item in prelude for b in item.outputs}
+        is_small = _bytes(left) <= _bytes(read.intersection(steady))
+        return prelude if is_small else []
 
     def _shared(
         self, items: Sequence[ScheduleItem], inner: set[UOp]
@@ -245,6 +286,10 @@ class Replay:
             return OutputSource(CONSTANT, self._piece(node), node.shape, root)
         place = place if place < inputs else NEW
         return OutputSource(place, self._piece(node), node.shape)
+
+
+def _bytes(buffers: Collection[UOp]) -> int:
+    return sum(b.size * b.dtype.itemsize for b in buffers)
 
 
 def _move(uses: Sequence[_Use], memory: Buffer) -> None:

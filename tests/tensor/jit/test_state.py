@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tests.tensor.jit.support import held
-from workbench import Tensor, TinyJit
+from workbench import GlobalCounters, Tensor, TinyJit
 
 
 def test_closed_over_tensors_are_read_at_each_replay() -> None:
@@ -101,3 +101,50 @@ def test_state_that_is_a_copy_of_other_memory_stays_when_that_is_written() -> No
         of_input += 1
         of_input.realize()
         assert x.tolist() == [2.0 + n, 1.0 + n]
+
+
+def test_what_depends_on_state_alone_runs_again_when_that_changed() -> None:
+    weight, bias = held(np.float32([[1, 2], [3, 4]])), held(np.float32([1, 1]))
+    other = held(np.float32([2, 2]))
+
+    @TinyJit
+    def layer(x: Tensor) -> Tensor:
+        nonlocal other
+        turned = weight.transpose(0, 1).contiguous()
+        scaled = (bias * 2).contiguous()
+        moved = (other * 3).contiguous()  # it is written at each call
+        other += 1
+        return (x @ turned + scaled + moved).contiguous() * 1
+
+    for n in range(12):
+        if n == 5:
+            weight[0, 1] = 9
+        if n == 7:
+            weight = held(np.float32([[0, 1], [1, 0]]))
+        if n == 9:
+            bias += 1
+        x, before = held(np.float32([[n, 1]])), GlobalCounters.kernel_count
+        w, b, o = weight.numpy(), bias.numpy(), other.numpy()
+        before = GlobalCounters.kernel_count
+        y = layer(x)
+        ran = GlobalCounters.kernel_count - before
+        np.testing.assert_allclose(y.numpy(), x.numpy() @ w.T + b * 2 + o * 3)
+        if n > 2 and n not in (
+            5,
+            7,
+            8,
+            9,
+        ):  # at 7 it is captured anew, at 8 it runs first
+            assert ran == layer.count - 2
+
+
+def test_no_more_is_left_than_the_state_has_bytes() -> None:
+    """A weight of bytes that becomes floats would stay in memory as those."""
+    weight = held(np.arange(64, dtype=np.uint8))
+    call = TinyJit(lambda x: x * (weight.float() * 0.5).contiguous())
+    for n in range(5):
+        before = GlobalCounters.kernel_count
+        actual = call(held(np.full(64, n, np.float32)))
+        ran = GlobalCounters.kernel_count - before
+        np.testing.assert_array_equal(actual.numpy(), np.arange(64) * 0.5 * n)
+    assert ran == call.count == 2

@@ -78,6 +78,7 @@ def capture(
     captured = FunctionCapture(
         name, replay, kinds, others, outline.structure, outline.rebound, state,
         Places(run.bindings, state.read), state_tensors, written_inputs, run.draws,
+        run.steady(state),
     )  # fmt: skip
     return FunctionReplay(captured), result, bound
 
@@ -133,7 +134,15 @@ class _CaptureRun:
             self.captured.root(value_in_memory(m.value)) for _, m in state.written
         }
         keys = [draw.node for draw in self.draws]
-        return Replay(self.captured, [*self._inputs, *reads, *keys], nodes, rewritten)
+        steady = [reads[n] for n in self.steady(state)]
+        inputs = [*self._inputs, *reads, *keys]
+        return Replay(self.captured, inputs, nodes, rewritten, steady)
+
+    def steady(self, state: CapturedState) -> list[int]:
+        """Return which memory of the state the function neither writes nor binds anew."""
+        bound = {t._memory for t in self.bindings.old}
+        others = state.memory_written(False) | {m for m in bound if m is not None}
+        return [n for n, m in enumerate(state.read) if m not in others]
 
     def result_of(self, outline: Outline, nodes: Sequence[UOp]) -> Any:
         """Write the arguments that the function wrote, bind what it bound, and return its result,

@@ -29,7 +29,8 @@ class FunctionCapture:
     """What was captured of a function `name`: the kinds of its inputs, its other arguments, the
     outline of its result (`structure`), its state, the `places` that it binds anew with the outline
     of what it puts there (`rebound`), the tensors that it reaches (`state_tensors`), the outputs
-    that are the new values of inputs by their place (`written`), and its draws."""
+    that are the new values of inputs by their place (`written`), its draws, and which memory of the
+    state it does not change (`steady`)."""
 
     name: str
     replay: Replay
@@ -42,6 +43,7 @@ class FunctionCapture:
     state_tensors: HeldTensors
     written: dict[int, int]
     draws: list[Keys]
+    steady: list[int]
 
 
 class FunctionReplay:
@@ -90,7 +92,10 @@ class FunctionReplay:
                 self._state.read[place] = memory_at(tensor)
         nodes, state = self._state.before(self._memory)
         keys = [draw.renew() for draw in self._capture.draws]
-        outputs = self.replay([*self._memory, *state, *keys])
+        steady = self._capture.steady
+        is_ours = not any(state[n].owner.is_shared for n in steady)
+        versions = [nodes[n] for n in steady] if is_ours else None
+        outputs = self.replay([*self._memory, *state, *keys], versions)
         values = self._values(outputs, [*self._nodes, *nodes])
         self._state.after(values)
         for place, output in self._capture.written.items():

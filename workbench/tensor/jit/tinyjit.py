@@ -78,7 +78,8 @@ class TinyJit(Unpicklable, Generic[P, R]):
 
     @property
     def count(self) -> int:
-        """The number of kernels and copies of a replay; 0 before there is one."""
+        """The number of kernels and copies of a replay; 0 before there is one. Those that depend on
+        state alone run again only when it has changed."""
         captured = self._state.captured
         return 0 if captured is None else captured.replay.count
 
