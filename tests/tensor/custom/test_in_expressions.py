@@ -11,6 +11,7 @@ import pytest
 from tests.tensor.custom.kernels import add, moments, numbers, row_sums
 from workbench import Opt, OptOps, Tensor, TinyJit, explore, load
 from workbench.base.context import Context
+from workbench.base.errors import WorkbenchError
 from workbench.counters import GlobalCounters
 from workbench.viz.record.record import build
 
@@ -127,6 +128,16 @@ def test_it_is_explored_like_others(tmp_path: Path) -> None:
     ex.save(path)
     assert [k.title for k in load(path).kernels] == [k.title for k in ex.kernels]
     assert load(path).kernels[1].ast is kernel.ast
+
+
+def test_a_file_cannot_bring_a_kernel_that_leaves_its_memory(tmp_path: Path) -> None:
+    path = tmp_path / "sums.json"
+    explore(sums_of(Tensor(numbers(64, 32)).realize() + 1)).save(path)
+    text = path.read_text("utf-8")
+    assert text.count("RANGE.index 32") == 1
+    path.write_text(text.replace("RANGE.index 32", "RANGE.index 33"), "utf-8")
+    with pytest.raises(WorkbenchError, match="it is damaged: custom: "):
+        load(path)
 
 
 def test_it_is_pickled_and_read_in_another_process() -> None:
