@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from workbench import Tensor, TinyJit, dtypes, nn
-from workbench.base.errors import StateError
+from workbench.base.errors import DTypeError, StateError
 from workbench.nn.state import get_parameters, get_state_dict, load_state_dict
 
 Pair = namedtuple("Pair", ("first", "second"))
@@ -136,3 +136,15 @@ def test_many_keys_are_counted() -> None:
 def test_how_much_was_loaded_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
     load_state_dict([Tensor([0.0])], {"0": Tensor([1.0])})
     assert capsys.readouterr().out.startswith("loaded 1 tensors, 0.0 MB, in ")
+
+
+def test_arguments_of_another_kind_are_refused() -> None:
+    layer = nn.Linear(1, 1)
+    state = get_state_dict(layer)
+    with pytest.raises(DTypeError, match="tensor_type: None does not fit"):
+        get_state_dict(layer, tensor_type=None)  # type: ignore[arg-type]
+    for name in ("strict", "verbose", "consume", "realize"):
+        with pytest.raises(
+            DTypeError, match=f"load_state_dict: {name}: 'no' does not fit"
+        ):
+            load_state_dict(layer, dict(state), **{name: "no"})  # type: ignore[arg-type]

@@ -8,7 +8,7 @@ from typing import Any
 
 from workbench.base.errors import StateError
 from workbench.nn.state.state_dict import get_state_dict
-from workbench.tensor.operands.arguments import short
+from workbench.tensor.operands.arguments import flag, short
 from workbench.tensor.operands.refuse import where
 from workbench.tensor.tensor import Tensor
 
@@ -37,6 +37,14 @@ def load_state_dict(
     misshaped keys.
     """
     start = time.perf_counter()
+    switches = {
+        "strict": strict,
+        "verbose": verbose,
+        "consume": consume,
+        "realize": realize,
+    }
+    for name, value in switches.items():
+        flag(value, f"load_state_dict: {name}")
     targets = get_state_dict(model)
     _check(targets, state_dict, strict)
     loaded = [targets[key] for key in targets if key in state_dict]

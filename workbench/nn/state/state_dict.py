@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 
 from workbench.tensor.jit import TinyJit
+from workbench.tensor.operands.arguments import short
+from workbench.tensor.operands.refuse import dtype_error
 from workbench.tensor.tensor import Tensor
 
 _OPAQUE = (
@@ -27,12 +29,18 @@ def get_state_dict(
     """Return the tensors in `obj` by name; each name begins with `prefix`.
 
     A name is the way to the tensor: attributes, keys, and places in lists, with dots between them.
-    An object that is inside itself is not searched again.
+    An object that is inside itself is not searched again. Errors: DTypeError unless `tensor_type`
+    is a class.
 
     >>> from workbench.nn import Linear
     >>> list(get_state_dict({"first": Linear(2, 3)}))
     ['first.weight', 'first.bias']
     """
+    if not isinstance(tensor_type, type):
+        raise dtype_error(
+            f"get_state_dict: tensor_type: {short(tensor_type)} does not fit",
+            f"it must be a class, and this is {type(tensor_type).__name__}",
+        )
     return dict(_walk(obj, prefix, tensor_type, ()))
 
 
