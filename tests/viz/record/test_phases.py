@@ -66,6 +66,27 @@ def test_gradients_are_of_the_backward() -> None:
         assert region.colour in colours[kernel_row.phases[-1]]
 
 
+def test_a_kernel_of_two_phases_has_the_colour_of_the_forward() -> None:
+    """A maximum, and how many elements it is, which only its gradient needs."""
+    random = np.random.default_rng(0)
+    x, w, v = (
+        Tensor(random.random(shape, np.float32)).realize()
+        for shape in ((64, 1, 8, 8), (16, 1, 3, 3), (256, 10))
+    )
+    largest = x.conv2d(w, padding=1).relu().max_pool2d()
+    loss = (largest.flatten(1) @ v).square().mean()
+    record = build(explore(loss, *loss.gradient(w, v)), "first")
+    colours = {row.name: row.colours for row in record.plan.phases}
+    for kernel_row, region in zip(record.kernels, record.plan.regions, strict=True):
+        names = kernel_row.phases
+        main = "forward" if "forward" in names else names[-1]
+        assert region.colour in colours[main]
+    stored = [row.name for row in record.plan.activations]
+    assert any("max" in name for name in stored), (
+        "it is the forward's, whoever stores it"
+    )
+
+
 @pytest.mark.parametrize("explored", [with_adam, by_hand])
 def test_what_is_written_of_gradients_is_of_the_optimiser(explored: object) -> None:
     assert callable(explored)
@@ -108,7 +129,7 @@ def test_what_is_stored_for_the_backward() -> None:
         read.node
         for read in record.plan.reads
         if record.kernels[read.source].phases == ["forward"]
-        and "backward" in record.kernels[read.reader].phases
+        and record.kernels[read.reader].phases == ["backward"]
     }
     assert rows and {row.node for row in rows} == expected
     assert len(rows) == len(expected)

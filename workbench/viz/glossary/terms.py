@@ -193,7 +193,7 @@ TERMS: Mapping[str, Mapping[str, str]] = {
         "estimated cost": "Operations beyond computing each element once, for each way to compute"
             " the value; the shortest bar was chosen unless the reason says otherwise.",
         "forward": "F: kernels that compute the value itself. A kernel of several phases has the"
-            " letters of all, and the colour of the last.",
+            " letters of all, and the colour of the forward, or else of the last.",
         "backward": "B: kernels that compute gradients, from the result back to the parameters.",
         "optimiser": "O: kernels that compute of gradients what parameters become.",
         "stored for the backward": "Activations: values that a kernel of the forward stores and a"

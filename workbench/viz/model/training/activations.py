@@ -59,13 +59,15 @@ def stored_reads(items: Sequence[ScheduleItem]) -> Iterator[StoredRead]:
 
 
 def activations(ex: ScheduledTensors) -> list[Activation]:
-    """Return what kernels of the forward alone store and kernels of the backward read, the largest
-    first."""
+    """Return the values that kernels of the forward store and kernels of the backward alone read,
+    the largest first."""
     reads: dict[UOp, list[StoredRead]] = {}
     for read in stored_reads(ex.items):
-        stored_by = ex.kernels[read.source].phases
-        if stored_by == (FORWARD,) and BACKWARD in ex.kernels[read.reader].phases:
-            reads.setdefault(read.node, []).append(read)
+        stored_by, read_by = (ex.kernels[k].phases for k in read[:2])
+        is_for_backward = BACKWARD in read_by and FORWARD not in read_by
+        if FORWARD in stored_by and is_for_backward:
+            if ex.lines.phase(read.node) != BACKWARD:
+                reads.setdefault(read.node, []).append(read)
     rows = [_activation(ex, some) for some in reads.values()]
     return sorted(rows, key=lambda row: (-row.bytes, row.kernel))
 

@@ -47,8 +47,10 @@ def in_order(phases: Iterable[str]) -> tuple[str, ...]:
 
 
 def phase_colour(place: int, phases: Sequence[str]) -> str:
-    """Return the colour of a kernel, by its place and its phases, the last of which counts."""
-    return PHASES[_ORDER[phases[-1]]].colours[place % 2]
+    """Return the colour of a kernel, by its place and its phases: that of the forward, in which it
+    has to run, or else of the last."""
+    main = FORWARD if FORWARD in phases else phases[-1]
+    return PHASES[_ORDER[main]].colours[place % 2]
 
 
 def phases_of(

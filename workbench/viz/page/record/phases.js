@@ -35,12 +35,20 @@ export function withoutPhases(title, phases) {
   return names && title.endsWith(tail) ? title.slice(0, -tail.length) : title;
 }
 
-/** How many kernels a phase has, and their share of the time of all; those of several phases count
- * in the last.
+/** The phase whose colour kernels have: the forward, in which they have to run, or else the last.
+ * @param {PageRecord} record
+ * @param {string[]} names of their phases
+ * @returns {PhaseRow | undefined} */
+export function mainPhase({ plan: { phases } }, names) {
+  const own = phases.filter(({ name }) => names.includes(name));
+  return own[0] === phases[0] ? own[0] : own.at(-1);
+}
+
+/** How many kernels have the colour of a phase, and their share of the time of all.
  * @param {PageRecord} record
  * @param {Work[]} work
  * @param {PhaseRow} phase */
-export function phaseCount({ kernels }, work, { name }) {
-  const own = work.filter((_, k) => kernels[k].phases.at(-1) === name);
+export function phaseCount(record, work, phase) {
+  const own = work.filter((_, k) => mainPhase(record, record.kernels[k].phases) === phase);
   return { count: own.length, share: workShare(togetherWork(own)) };
 }

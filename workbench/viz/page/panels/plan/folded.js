@@ -8,7 +8,13 @@ import { lineSpots, placedWords, textWidth } from "../../graph/words.js";
 import { layoutFolded } from "../../layout/columns.js";
 import { layoutGraph } from "../../layout/layout.js";
 import { kernelWork, togetherWork, workShare, workTime } from "../../record/kernels.js";
-import { kernelColour, phaseLetters, phasesOf, withoutPhases } from "../../record/phases.js";
+import {
+  kernelColour,
+  mainPhase,
+  phaseLetters,
+  phasesOf,
+  withoutPhases,
+} from "../../record/phases.js";
 import { planUnits, repeatKey, unfoldedValues, unitLines, valueKey } from "../../record/units.js";
 import { planNode } from "./drawing.js";
 
@@ -138,7 +144,7 @@ function unitBox(record, unit) {
   const own = kernels.slice(first, end);
   const isOne = own.every((kernel) => kernel.phases.join() === own[0].phases.join());
   const colour = repeat
-    ? (isOne && phases.at(-1)?.colours[0]) || GROUND
+    ? (isOne && mainPhase(record, own[0].phases)?.colours[0]) || GROUND
     : kernelColour(record, first) ?? GROUND;
   return {
     key,
