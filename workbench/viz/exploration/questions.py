@@ -26,7 +26,7 @@ FIRST = "the first kernel"
 """What a question says of the kernel that it asks about."""
 NO_PLAN = {
     "width": 0, "height": 0, "nodes": [], "edges": [], "regions": [], "decisions": [],
-    "compared": None, "repeats": [], "reads": [], "runs": [],
+    "compared": None, "repeats": [], "reads": [], "runs": [], "phases": [], "activations": [],
 }  # fmt: skip
 SHOWN_LATER = HiddenPart(["nothing"], "Shown when you have guessed.")
 """What a pane says that has nothing else to show."""

@@ -273,7 +273,9 @@ function madeBy(app, kernel) {
     "div",
     { class: "wb-plan-made" },
     phaseMark(phasesOf(app.record, kernel, kernel + 1), kernelColour(app.record, kernel)),
-    ...modules.slice(0, MOST_MODULES).map((text) => words(text, "", 80)),
+    ...modules.slice(0, MOST_MODULES).map((text) =>
+      h("span", { title: "the module that made it, and what it called" }, words(text, "", 80))
+    ),
     modules.length > MOST_MODULES &&
       h(
         "span",
