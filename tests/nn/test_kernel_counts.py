@@ -99,7 +99,7 @@ ROWS: list[tuple[str, bool, int, Callable[[], list[Tensor]]]] = [
     (
         "residual network, SGD",
         True,
-        31,
+        33,
         network(ResNet, IMAGES, lambda p: optim.SGD(p, 0.1, 0.9)),
     ),
     ("language model, AdamW", True, 43, network(Gpt, TEXTS, optim.AdamW)),
