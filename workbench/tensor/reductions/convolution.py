@@ -1,12 +1,14 @@
 """Convolution: windows of the input times the kernel, summed, which scheduling fuses.
 
-Its gradients are told directly. That of the input is a transposed convolution: one sum for each
-element, where the rules of the ops would sum over channels for each window, and then over windows.
+Its gradients are told directly where the stride is 1 and there is much to compute. That of the
+input is a transposed convolution: one sum for each element, where the rules of the ops would sum
+over channels for each window, and then over windows.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 from typing import Self, TypeVar
 
 from workbench.base.dtypes import DType, promote
@@ -25,6 +27,10 @@ from workbench.tensor.operands.arguments import whole
 from workbench.tensor.operands.broadcast import cast_to, wide_dtype
 from workbench.tensor.operands.literal import as_dtype
 from workbench.tensor.operands.refuse import shape_error
+
+TOLD_WORK = 1 << 18
+"""Fewest products of a convolution whose gradients are told: for fewer, launches take longest, and
+the rules of the ops need fewer kernels."""
 
 T = TypeVar("T", bound=Base)
 C = TypeVar("C", bound="Convolution")
@@ -92,9 +98,11 @@ def _with_gradients(
     output: C, image: C, weight: C, groups: int, each: Sequence[Window]
 ) -> UOp:
     """Return the node of `output`, the convolution of `image` with `weight`, whose gradients are
-    those of a convolution. They hold nodes, and no tensors: a tensor may be written to."""
+    those of a convolution. They hold nodes, and no tensors: a tensor may be written to. With a
+    stride, a transposed convolution has phases that lack taps, and the rules of the ops do."""
     sources = image.uop, weight.uop
-    if not (output.dtype.is_float and output.uop.size and image.uop.size):
+    is_large = output.uop.size * prod(weight.shape[1:]) >= TOLD_WORK
+    if not (is_large and output.dtype.is_float) or any(w.stride > 1 for w in each):
         return output.uop
     kind, device = type(output), output._device
 
@@ -114,17 +122,9 @@ def _gradients(
 ) -> tuple[C, C]:
     """Return the gradients of `image` and `weight`, where the output's is `g`."""
     axes = len(each)
-    strides, dilations = [w.stride for w in each], [w.dilation for w in each]
+    dilations = [w.dilation for w in each]
     sides = [n for w in reversed(each) for n in (w.before, w.after)]
-    lengths = zip(image.shape[2:], g.shape[2:], each, strict=True)
-    # what no window reaches at the end of an axis
-    rest = [
-        n + w.before + w.after - (outs - 1) * w.stride - w.extent
-        for n, outs, w in lengths
-    ]
-    towards_image = g.conv_transpose2d(
-        weight, None, groups, strides, dilations, sides, rest
-    )
+    towards_image = g.conv_transpose2d(weight, None, groups, 1, dilations, sides)
     spread, _ = image._factors(weight, groups, each)
     shape = (g.shape[0], groups, -1, *g.shape[2:], *(1,) * (1 + axes))
     wide = g.cast(wide_dtype(g.dtype)).reshape(shape)
