@@ -9,13 +9,30 @@ import numpy as np
 
 from workbench.backends.native.host_memory import data_memory
 from workbench.base.trace import observer, replaced
-from workbench.execution.buffers import Array, is_overwritten, read
+from workbench.execution.buffers import Array, allocated, is_overwritten, read
+from workbench.execution.capture import is_capturing
 from workbench.ir.meaning.interpret import interpret_tensor
 from workbench.ir.node.constants import constant_of, is_known
-from workbench.ir.node.ops import Ops
+from workbench.ir.node.ops import MOVEMENT, Ops
 from workbench.ir.node.uop import UOp
 from workbench.ir.schedule.schedule import base
 
+_SAME_VALUES = frozenset(
+    {
+        Ops.RESHAPE,
+        Ops.PERMUTE,
+        Ops.FLIP,
+        Ops.EXPAND,
+        Ops.COPY,
+        Ops.CONTIGUOUS,
+        Ops.DETACH,
+    }
+)
+"""What neither adds a value nor drops one."""
+_CHEAP = MOVEMENT | _SAME_VALUES | {Ops.CAST}
+"""What is little work for a processor that has the values."""
+_MOST = 1 << 24
+"""Values that are looked at before something is computed with them."""
 _computed: WeakKeyDictionary[UOp, UOp] = WeakKeyDictionary()
 _plain: WeakKeyDictionary[UOp, UOp] = WeakKeyDictionary()
 """Graphs without DETACH, by those with it."""
@@ -75,6 +92,31 @@ def to_numpy(node: UOp) -> Array:
             node.shape
         )
     return read(under).reshape(node.shape)
+
+
+def values_at_hand(node: UOp) -> Array | None:
+    """Return, in some order, the values of a constant, of what is in memory, or of movement and
+    casts of these; what an EXPAND repeats may be there once. None where they must be computed, or
+    are many millions, or while a function is captured."""
+    while node.op in _SAME_VALUES and not _has_result(node):
+        node = node.src[0]
+    under, most = node, node.size
+    while under.op in _CHEAP and not _has_result(under):
+        under = under.src[0]
+        most = max(most, under.size)
+    found = with_computed(under)
+    if is_capturing() or most > _MOST or base(found).op not in (Ops.CONST, Ops.BUFFER):
+        return None
+    buffers = [n for n in found.toposort() if n.op is Ops.BUFFER]
+    if any(is_overwritten(n) or allocated(n) is None for n in buffers):
+        return None
+    memory = {n: read(n).reshape(n.shape) for n in buffers}
+    (plain,) = without_detach([node.substitute({under: found})])
+    return interpret_tensor(plain, memory)
+
+
+def _has_result(node: UOp) -> bool:
+    return results_of([node])[0] is not None
 
 
 def without_detach(roots: Sequence[UOp]) -> list[UOp]:

@@ -87,7 +87,8 @@ class Assignment(Gather):
         """Write `x` to the elements that `index` names.
 
         Shapes: `x` broadcasts to `self[index]`. Dtypes: it is cast to this tensor's. Of equal
-        indexes in a tensor the last one counts, and one that is out of range writes nothing.
+        indexes in a tensor the last one counts; one that is out of range, in a tensor that is not
+        computed yet, writes nothing.
         Errors: as those of `self[index]` and of `assign`; ShapeError where a mask has another
         number of true elements than `x`.
         """

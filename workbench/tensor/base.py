@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 from weakref import WeakValueDictionary
 
 import numpy as np
@@ -21,7 +21,6 @@ from workbench.base.source import Derivation, derived
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.shapes import Shape
 from workbench.ir.node.uop import UOp
-from workbench.portable import Portable, portable
 from workbench.tensor.autograd.leaves import GradientState, number_of
 from workbench.tensor.autograd.modes import detached, gradients_flow
 from workbench.tensor.files import file_device, is_file, opened, read_to, saved
@@ -109,27 +108,6 @@ class Base(Methods):
             self.derivation = derived(self.uop, [before])
         if requires_grad is not None:
             self.requires_grad_(requires_grad)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle its graph with its data. In another process it has memory of its own."""
-        state = self._grad_state
-        fields = (self._device, state and state.requires_grad, self._is_weak)
-        return _restored, (type(self), portable(self.uop), *fields)
-
-    def __copy__(self) -> Self:
-        # A leaf's node is the leaf's own: the gradients of a copy are not for it.
-        node = detached(self.uop) if number_of(self) else self.uop
-        copy = self._with(node)
-        if self._grad_state is not None and self._grad_state.requires_grad is not None:
-            copy.requires_grad_(self._grad_state.requires_grad)
-        return copy
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
-        copy = self.__copy__()  # what is written to one, the other does not see
-        grad = None if self._grad_state is None else self._grad_state.grad
-        if grad is not None and copy._grad_state is not None:
-            copy._grad_state.grad = grad.__copy__()
-        return copy
 
     # properties
 
@@ -316,24 +294,6 @@ def canonical(device: str) -> str:
             f'"{Device.DEFAULT}", or None for the default one',
         )
     return Device[device].name
-
-
-def _restored(
-    kind: type[Base],
-    graph: Portable,
-    device: str | None,
-    requires_grad: bool | None,
-    is_weak: bool = False,
-) -> Base:
-    """Return the tensor of a pickled graph.
-
-    Errors: DeviceError for a device that is missing here.
-    """
-    own = None if device is None else canonical(device)
-    (uop,) = graph.restored()
-    tensor = kind._on(uop, own, requires_grad)
-    tensor._is_weak = is_weak
-    return tensor
 
 
 def _adopted(

@@ -23,6 +23,7 @@ from workbench.execution.buffers import buffer_on, memory_of
 from workbench.execution.values import to_numpy, with_computed
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.shapes import addressable
+from workbench.ir.node.uop import UOp
 from workbench.ir.schedule.schedule import base
 from workbench.tensor.base import Base, canonical
 from workbench.tensor.operands.arguments import flag, short, whole
@@ -68,7 +69,9 @@ class Interop(Base):
 
     @classmethod
     def from_dlpack(cls, x: Any) -> Self:
-        """Return a tensor on the memory of a tensor of another library: PyTorch, JAX, numpy.
+        """Return a tensor on the memory of a tensor of another library: PyTorch, JAX, numpy. Axes
+        may be in any order; where elements lie apart in memory, are repeated or go backwards, they
+        are copied, and neither side sees what is written to the other.
 
         Errors: DTypeError for a value without DLPack, DeviceError for memory that is not the
         processor's.
@@ -87,8 +90,15 @@ class Interop(Base):
                 str(error),
                 "Tensor(x.numpy())",
             ) from None
-        is_shared = array.flags.c_contiguous and array.size
-        return cls.from_numpy(array, share=True) if is_shared else cls(array)
+        order = sorted(range(array.ndim), key=lambda a: -array.strides[a])
+        dense = array.transpose(order)
+        if not (dense.flags.c_contiguous and array.size):
+            return cls(array)
+        shared = cls.from_numpy(dense, share=True)
+        if order == sorted(order):
+            return shared
+        back = tuple(order.index(axis) for axis in range(array.ndim))
+        return shared._view(UOp(Ops.PERMUTE, shared.dtype, (shared.uop,), back))
 
     @classmethod
     def from_blob(

@@ -14,11 +14,13 @@ from workbench.base.context import Context
 from workbench.base.dtypes import Const
 from workbench.base.errors import CopyError
 from workbench.base.source import Derivation
+from workbench.execution.buffers import allocated
 from workbench.execution.realize import realize, schedule, written_through
 from workbench.execution.values import (
     is_realized,
     mark_computed,
     to_numpy,
+    value_in_memory,
     with_computed,
 )
 from workbench.ir.node.constants import constant_of
@@ -31,6 +33,7 @@ from workbench.tensor.autograd.autograd import Autograd
 from workbench.tensor.autograd.leaves import leads_to_leaf
 from workbench.tensor.autograd.modes import TensorClass
 from workbench.tensor.base import canonical, moved, nodes_alive, tensors_alive
+from workbench.tensor.copies import Copies
 from workbench.tensor.creation.likes import Likes
 from workbench.tensor.creation.sampling import Sampling
 from workbench.tensor.custom.custom_kernel import CustomKernels
@@ -85,7 +88,7 @@ class Tensor(
     Activations, Rectifiers, Pairs, Functions, Casts, Closeness, ComparisonMixin, Several,
     Arithmetic,
     Assignment, Interpolation, Scatter, Padding, Diagonals, Rearrange, Repetition,
-    Joining, Movement, CustomKernels, Autograd, Interop,
+    Joining, Movement, CustomKernels, Autograd, Interop, Copies,
     metaclass=TensorClass,
 ):  # fmt: skip
     """An n-dimensional array that is computed when it is needed.
@@ -158,7 +161,8 @@ class Tensor(
             return
         if not leads_to_leaf(memory.value) or memory.leaf:
             memory.renew(with_computed(memory.value))
-        if any(t._memory is memory for t in tensors_alive() if t is not self):
+        others = (t for t in tensors_alive() if t is not self)
+        if _is_shared(memory) or any(t._memory is memory for t in others):
             mark_computed([self.uop], [result])
             return
         self._memory = self._version = None
@@ -232,6 +236,20 @@ class Tensor(
             tensor.grad = None if self.grad is None else self.grad.to(name)
         return tensor
 
+    def to_(self, device: str | None) -> Self:
+        """Move this tensor, and its `grad`, to `device` (None: the default one), and return it; a
+        leaf stays one. Views of the memory that it had stay on that.
+
+        Errors: DeviceError for a device that does not exist.
+        """
+        moved_tensor = self.to(device)
+        if moved_tensor is not self:
+            grad = moved_tensor.grad
+            self.replace(moved_tensor)
+            if self._grad_state is not None:
+                self._grad_state.grad = grad
+        return self
+
     def contiguous(self) -> Self:
         """Return the tensor, marked to be stored: later kernels read it instead of computing it
         again."""
@@ -274,6 +292,13 @@ def _numpy_dtype(dtype: Any) -> np.dtype[Any]:
             "np.asarray(tensor, dtype) takes what numpy.dtype() does",
             "np.float32",
         ) from None
+
+
+def _is_shared(memory: VersionedMemory) -> bool:
+    """Whether another library sees what is written to a memory."""
+    under = value_in_memory(memory.value)
+    own = allocated(under) if under.op is Ops.BUFFER else None
+    return own is not None and own.owner.is_shared
 
 
 def _by_device(tensors: tuple[Tensor, ...]) -> dict[str, list[Tensor]]:

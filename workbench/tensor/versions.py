@@ -14,10 +14,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from typing import Any
 
 from workbench.base.dtypes import dtypes
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
+from workbench.portable import Portable, portable
 from workbench.tensor.autograd.leaves import leaf_node
 from workbench.tensor.operands.broadcast import expanded
 from workbench.tensor.operands.refuse import shape_error
@@ -61,6 +63,10 @@ class VersionedMemory:
         self.old: UOp | None = None
         self.is_written = False
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle its value, once for all its views. In another process it is another memory."""
+        return _restored, (portable(self.value), self.device)
+
     def write(self, value: UOp) -> None:
         """Make `value`, of the same shape and dtype, the present version."""
         under = self.value
@@ -79,16 +85,21 @@ class VersionedMemory:
         self.value = leaf_node(self.leaf, value) if self.leaf else value
 
 
+def _restored(graph: Portable, device: str) -> VersionedMemory:
+    (value,) = graph.restored()
+    return VersionedMemory(value, device, 0)
+
+
 def rebased(view: UOp, whole: UOp, version: UOp) -> UOp:
     """Return the view of `version` that `view` is of `whole`."""
-    for step in reversed(list(_steps(view, whole))):
+    for step in reversed(list(steps_to(view, whole))):
         version = step.replace(src=(version,))
     return version
 
 
 def is_detached(view: UOp, whole: UOp) -> bool:
     """Whether no gradient flows from `view` to `whole`."""
-    return any(step.op is Ops.DETACH for step in _steps(view, whole))
+    return any(step.op is Ops.DETACH for step in steps_to(view, whole))
 
 
 def with_view_written(whole: UOp, view: UOp, value: UOp) -> UOp:
@@ -98,13 +109,13 @@ def with_view_written(whole: UOp, view: UOp, value: UOp) -> UOp:
     """
     inside = expanded(UOp.const(dtypes.bool, True), view.shape)
     is_part = False
-    for step in _steps(view, whole):
+    for step in steps_to(view, whole):
         value, inside = _undone(step, value), _undone(step, inside)
         is_part |= step.op in (Ops.SHRINK, Ops.PAD)
     return inside.where(value, whole) if is_part else value
 
 
-def _steps(view: UOp, whole: UOp) -> Iterator[UOp]:
+def steps_to(view: UOp, whole: UOp) -> Iterator[UOp]:
     """Yield the movement from `view` down to `whole`."""
     while view is not whole:
         yield view

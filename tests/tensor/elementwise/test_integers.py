@@ -62,7 +62,9 @@ EITHER_SIDE: list[tuple[str, Callable[[Any], Any]]] = [
 # fmt: on
 
 
-@pytest.mark.parametrize(("name", "formula"), EITHER_SIDE, ids=lambda x: str(x))
+@pytest.mark.parametrize(
+    ("name", "formula"), EITHER_SIDE, ids=[row[0] for row in EITHER_SIDE]
+)
 @pytest.mark.parametrize("values", [HIGH, WHOLE], ids=["uint32", "int32"])
 def test_a_number_on_either_side(name: str, formula: Any, values: Any) -> None:
     with np.errstate(over="ignore"):

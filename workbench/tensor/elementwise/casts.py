@@ -20,8 +20,12 @@ class Casts(Base):
     __slots__ = ()
 
     def cast(self, dtype: DType | str) -> Self:
-        """Return the values as `dtype`. Floats truncate towards zero and saturate as integers."""
-        return self._typed(cast_to(self.uop, as_dtype(dtype)))
+        """Return the values as `dtype`, itself if it has that. Floats truncate towards zero and
+        saturate as integers."""
+        kind = as_dtype(dtype)
+        if kind is self.dtype and not self._is_weak:
+            return self
+        return self._typed(cast_to(self.uop, kind))
 
     def bitcast(self, dtype: DType | str) -> Self:
         """Return the bits read as `dtype`, the lowest byte of an element first.

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from workbench.base.dtypes import DType, dtypes
+from workbench.execution.values import values_at_hand
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.shapes import Shape
 from workbench.tensor.base import Base
@@ -45,9 +46,9 @@ class Gather(Indexing):
         that they index; if a slice separates these, it comes first. An integer beside them
         counts as basic, as in PyTorch and unlike numpy. A mask, of bools, is the positions where it
         is true, one index for each of its axes; a mask in a tensor is computed for that.
-        Errors: AxisError if an integer, or one of a list or array, is out of range, or there
-        are too many; DTypeError for an index of floats. An index in a tensor, known
-        only when it is computed, gives 0 where it is out of range.
+        Errors: AxisError if an integer, or one of a list, an array or a tensor that is in memory,
+        is out of range, or there are too many; DTypeError for an index of floats. An index in a
+        tensor that is not computed yet gives 0 where it is out of range.
         """
         view, places = self._located(index)
         return view._at(places) if places else view
@@ -84,7 +85,8 @@ class Gather(Indexing):
         """Return self[.., index[i, j, ..], ..], the index in the place of axis `dim`.
 
         Shapes: that of `index`, which has as many axes, and is not larger along the others.
-        Errors: ShapeError if it is; DTypeError unless it is of integers.
+        Errors: ShapeError if it is; DTypeError unless it is of integers; AxisError for one out of
+        range, as in `t[index]`.
         """
         axis = one_axis(dim, self.ndim, "gather")
         raw_index, index = index, self._index(index)
@@ -270,16 +272,24 @@ def _is_advanced(entry: object) -> bool:
 
 
 def refuse_outside(entry: Any, axis: int, shape: Shape) -> None:
-    """Raise AxisError for a list, array or variable with an index that the axis does not have."""
+    """Raise AxisError for an index that the axis does not have, in a list, an array, a variable, or
+    a tensor whose values need no work."""
     size = shape[axis]
-    if isinstance(entry, Base) or not size:
+    if not size or isinstance(entry, Base) and not entry.numel():
         return
-    values = np.asarray(entry.val if isinstance(entry, BoundVariable) else entry)
-    if values.dtype.kind not in "iu" or not values.size:
+    values = _known(entry)
+    if values is None or values.dtype.kind not in "iu" or not values.size:
         return
     for at in (int(values.min()), int(values.max())):
         if not -size <= at < size:
             raise out_of_range(at, axis, shape)
+
+
+def _known(entry: Any) -> Any:
+    """Return the values of an index as an array; None where they must be computed."""
+    if isinstance(entry, Base):
+        return values_at_hand(entry.uop)
+    return np.asarray(entry.val if isinstance(entry, BoundVariable) else entry)
 
 
 def _no_index(dtype: DType) -> Exception:

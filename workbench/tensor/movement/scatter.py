@@ -36,9 +36,11 @@ class Scatter(Gather):
         axis `dim`; with `reduce` "add" or "multiply" combined with what is there.
 
         Shapes: as many axes everywhere; `index` is not larger than `src`, and than this tensor but
-        along `dim`. An index outside the axis goes nowhere; of equal ones the last one counts.
+        along `dim`. Of equal indexes the last one counts; one outside the axis, in a tensor that is
+        not computed yet, goes nowhere.
         Dtypes: `src` has this tensor's; a number takes it.
-        Errors: ShapeError or DTypeError for operands that do not fit.
+        Errors: ShapeError or DTypeError for operands that do not fit; AxisError for an index out
+        of range, as in `t[index]`.
         """
         if reduce is not None and text(reduce, "scatter: reduce") not in (
             "add",

@@ -1,0 +1,165 @@
+"""Copies of tensors that keep what ties them: a memory that several are views of, and the leaves
+that an expression is of.
+
+A deep copy of several tensors, as of a model, goes on by itself: what is written to one of the
+copies its views see, and a gradient goes to the copy of a leaf. Pickled together, tensors share
+memory as before; their expressions come back as values, so that no gradient goes from one to the
+other. `memo` is that of copy.deepcopy.
+"""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from typing import Any, Self
+
+from workbench.ir.node.ops import Ops
+from workbench.ir.node.uop import UOp
+from workbench.portable import Portable, portable
+from workbench.tensor.autograd.leaves import (
+    leaf_node,
+    leaf_of,
+    leaves_below,
+    number_of,
+)
+from workbench.tensor.autograd.modes import detached
+from workbench.tensor.base import Base, canonical
+from workbench.tensor.versions import VersionedMemory, rebased, steps_to
+
+Memo = dict[Any, Any]
+Steps = tuple[tuple[Ops, Any], ...]
+_NUMBERS = "leaves that are copies"
+
+
+class Copies(Base):
+    """copy.copy, copy.deepcopy and pickle."""
+
+    __slots__ = ()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle its graph with its data; a view, with the memory that it is of. In another process
+        it has memory of its own, and no `grad`."""
+        state, memory = self._grad_state, self._memory
+        fields = (self._device, state and state.requires_grad, self._is_weak)
+        node = self.uop
+        if memory is None:
+            return _restored, (type(self), portable(node), *fields)
+        steps = _movement(node, memory.value)
+        return _restored_view, (type(self), memory, steps, *fields)
+
+    def __copy__(self) -> Self:
+        # A leaf's node is the leaf's own: the gradients of a copy are not for it.
+        node = detached(self.uop) if number_of(self) else self.uop
+        return self._required_of(self._with(node))
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        node, number, memory = self.uop, number_of(self), self._memory
+        if memory is None:
+            copy = self._with(detached(node) if number else _copied_node(node, memo))
+        else:
+            if number and node is not memory.value and node.op is Ops.DETACH:
+                node = node.src[
+                    0
+                ]  # a leaf that is a view: its copy gets a node of its own
+            own = _copied_memory(memory, number, memo)
+            copy = self._with(_copied_view(node, memory.value, own, memo))
+            copy._memory, copy._version = own, own.value
+        self._required_of(copy)
+        _note_leaf(number_of(copy), memo)
+        grad = None if self._grad_state is None else self._grad_state.grad
+        if grad is not None and copy._grad_state is not None:
+            copy._grad_state.grad = deepcopy(grad, memo)
+        return copy
+
+    def _required_of(self, copy: Self) -> Self:
+        """Return `copy`, a leaf if this tensor is one."""
+        state = self._grad_state
+        if state is not None and state.requires_grad is not None:
+            copy.requires_grad_(state.requires_grad)
+        return copy
+
+
+def _restored(
+    kind: type[Base],
+    graph: Portable,
+    device: str | None,
+    requires_grad: bool | None,
+    is_weak: bool = False,
+) -> Base:
+    """Return the tensor of a pickled graph.
+
+    Errors: DeviceError for a device that is missing here.
+    """
+    own = None if device is None else canonical(device)
+    (uop,) = graph.restored()
+    tensor = kind._on(uop, own, requires_grad)
+    tensor._is_weak = is_weak
+    return tensor
+
+
+def _restored_view(
+    kind: type[Base],
+    memory: VersionedMemory,
+    steps: Steps,
+    device: str | None,
+    requires_grad: bool | None,
+    is_weak: bool,
+) -> Base:
+    """Return the tensor of a pickled view, on the memory that all pickled views of it have."""
+    own = None if device is None else canonical(device)
+    tensor = kind._on(_moved_by(steps, memory.value), own)
+    tensor._memory, tensor._version = memory, memory.value
+    tensor._is_weak = is_weak
+    if requires_grad is not None:
+        tensor.requires_grad_(requires_grad)
+    return tensor
+
+
+def _copied_node(node: UOp, memo: Memo) -> UOp:
+    """Return an expression of the copies of the leaves that it is of."""
+    changes: dict[UOp, UOp] = {}
+    for below, leaf in leaves_below(node):
+        if number_of(leaf) in memo.get(_NUMBERS, ()):
+            continue
+        value = below.src[0] if below.op is Ops.DETACH else below
+        changes[below] = leaf_node(number_of(deepcopy(leaf, memo)), value)
+    return node.substitute(changes) if changes else node
+
+
+def _copied_memory(memory: VersionedMemory, number: int, memo: Memo) -> VersionedMemory:
+    """Return the copy of a memory, one for all its views; `number` is that of the tensor that is
+    copied, if it is a leaf. The copy of a leaf makes its memory a leaf's."""
+    leaf = leaf_of(memory.value) if memory.leaf and memory.leaf != number else None
+    if leaf is not None:
+        deepcopy(leaf, memo)
+    if id(memory) not in memo:
+        value = memory.value
+        if memory.leaf:
+            value = detached(value)
+        else:
+            value = _copied_node(value, memo)
+        memo[id(memory)] = VersionedMemory(value, memory.device, 0)
+    copy: VersionedMemory = memo[id(memory)]
+    return copy
+
+
+def _copied_view(node: UOp, whole: UOp, copy: VersionedMemory, memo: Memo) -> UOp:
+    """Return the view of the copy of a memory that `node` is of its value `whole`."""
+    return _copied_node(rebased(node, whole, copy.value), memo)
+
+
+def _note_leaf(number: int, memo: Memo) -> None:
+    """Note that a leaf is a copy."""
+    memo.setdefault(_NUMBERS, set()).add(number)
+
+
+def _movement(node: UOp, whole: UOp) -> Steps:
+    """Return the _movement that leads from `whole` to `node`, to be pickled."""
+    steps = [s for s in steps_to(node, whole) if s.op is not Ops.DETACH]
+    return tuple((step.op, step.arg) for step in reversed(steps))
+
+
+def _moved_by(steps: Steps, whole: UOp) -> UOp:
+    """Return what the _movement of a pickled view makes of `whole`."""
+    for op, arg in steps:
+        whole = UOp(op, whole.dtype, (whole,), arg)
+    return whole
