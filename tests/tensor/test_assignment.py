@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from workbench import GlobalCounters, Tensor, explore
-from workbench.base.errors import WorkbenchError
+from workbench.base.errors import AxisError, WorkbenchError
 from workbench.execution.buffers import memory_of
 from workbench.execution.values import with_computed
 from workbench.ir.schedule.schedule import base
@@ -175,14 +175,26 @@ def test_an_address_that_is_combined_over_unrolled_lanes() -> None:
     numbers = np.arange(1, 11, dtype=np.float32).reshape(2, 1, 5)
     for row, total in ((3, 0), (2, 55)):  # row 3 is out of range
         a = held(np.zeros((4, 3, 5)))
-        a[1:][Tensor(row), [[2], [-2]]] = numbers
+        a[1:][Tensor([row, 0]).sum(), [[2], [-2]]] = numbers
         assert a.numpy().sum() == total
 
 
-def test_an_index_tensor_outside_writes_nothing() -> None:
-    a = held([1.0, 2.0])
-    a[Tensor([5, 1])] = Tensor([7.0, 8.0])
-    assert a.tolist() == [1.0, 8.0]
+def test_an_index_tensor_outside_writes_nothing_or_is_refused() -> None:
+    a, values = held([1.0, 2.0]), Tensor([7.0, 8.0])
+    for known in (
+        Tensor([5, 1]),
+        Tensor([5, 1]).realize(),
+        Tensor([1, -3]),
+        Tensor([1, 5, 0])[:2],
+    ):
+        with pytest.raises(IndexError, match="is out of range for axis 0 of shape"):
+            a[known] = values
+    with pytest.raises(AxisError, match="index 5 is out of range"):
+        a[Tensor(5)] = 1
+    a[Tensor([5, 0, 1])[1:]] = values  # what the 5 is cut from is not asked
+    assert a.tolist() == [7.0, 8.0]
+    a[Tensor([4, 0]) + 1] = values  # known only when it is computed
+    assert a.tolist() == [7.0, 8.0]
 
 
 REFUSED: dict[str, tuple[Callable[[Tensor], object], str]] = {

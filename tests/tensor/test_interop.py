@@ -114,3 +114,34 @@ def test_a_view_is_shared_where_the_whole_of_it_lies(is_computed: bool) -> None:
     assert array.tolist() == text.tolist() == view.tolist() == [9, 3]
     view += 1
     assert whole.realize().tolist() == [1, 10, 4, 4] and array.tolist() == [10, 4]
+
+
+def test_axes_in_another_order_are_shared() -> None:
+    theirs = torch.arange(24.0).reshape(2, 3, 4)
+    ours = Tensor.from_dlpack(theirs.permute(2, 0, 1))
+    assert ours.shape == (4, 2, 3)
+    np.testing.assert_array_equal(ours.numpy(), theirs.permute(2, 0, 1).numpy())
+    ours[1] = 7.0
+    ours.realize()
+    assert (theirs[:, :, 1] == 7.0).all() and theirs[0, 0, 0] == 0.0
+    view = Tensor.from_dlpack(torch.arange(6.0))[1:3]
+    assert view.tolist() == [1.0, 2.0]
+
+
+def test_elements_that_lie_apart_are_copied() -> None:
+    theirs = torch.arange(12.0).reshape(3, 4)
+    for part in (theirs[:, ::2], theirs[:1].expand(3, 4)):
+        ours = Tensor.from_dlpack(part)
+        np.testing.assert_array_equal(ours.numpy(), part.numpy())
+        ours += 1.0
+        ours.realize()
+    assert theirs.flatten().tolist() == [float(n) for n in range(12)]
+
+
+def test_a_view_of_shared_memory_that_was_read_is_still_one() -> None:
+    array = np.arange(4, dtype=np.float32)
+    view = Tensor.from_numpy(array, share=True)[1:3]
+    assert view.tolist() == [1.0, 2.0]
+    view += 10.0
+    view.realize()
+    assert array.tolist() == [0.0, 11.0, 12.0, 3.0]

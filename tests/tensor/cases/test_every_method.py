@@ -16,8 +16,9 @@ REASONS = {
     "it is about the tensor, not its value": """
         data element_size from_blob from_dlpack from_numpy is_floating_point is_param_ item
         max_numel nbytes numel numpy realize replace
-        requires_grad_ schedule size to tolist ufix""",
+        requires_grad_ schedule size to to_ tolist ufix""",
     "it writes": "assign",
+    "the kernel is the user's": "custom_kernel",
     "it is about gradients": """
         backward contiguous_backward custom_gradient detach enable_grad gradient no_grad train""",
     "tests of low-precision types have it": "bfloat16",

@@ -9,7 +9,8 @@ import pytest
 from ml_dtypes import bfloat16
 
 from tests.tensor.agree import assert_agrees, numbers
-from workbench.base.errors import DTypeError, ShapeError
+from workbench import TinyJit, nn
+from workbench.base.errors import AxisError, DTypeError, ShapeError
 from workbench.ir.node.ops import Ops
 from workbench.tensor import Tensor
 
@@ -70,12 +71,33 @@ def test_a_scalar_tensor_removes_its_axis() -> None:
 
 
 def test_out_of_range_gives_zero() -> None:
+    """Where the index is computed; one that is known is refused."""
     x = numbers((4, 5)) + 10
-    assert_agrees(Tensor(x)[Tensor([4, -5, 1])], np.stack([x[0] * 0, x[0] * 0, x[1]]))
-    actual = Tensor(x)[Tensor([1, 4]), Tensor([5, 0])]
+    t, zero = Tensor(x), Tensor([0]).realize()
+    index = Tensor([4, -5, 1]) + zero
+    assert_agrees(t[index], np.stack([x[0] * 0, x[0] * 0, x[1]]))
+    actual = t[Tensor([1, 4]) + zero, Tensor([5, 0]) + zero]
     assert actual.tolist() == [0.0, 0.0]
     big = Tensor(np.uint64([2**64 - 1, 3]))
-    assert_agrees(Tensor(x)[big], np.stack([x[0] * 0, x[3]]))
+    assert_agrees(t[big + zero.cast("uint64")], np.stack([x[0] * 0, x[3]]))
+    column = Tensor([[4], [0]])
+    for read in (
+        lambda: t[big],
+        lambda: t[index.realize()],
+        lambda: t[Tensor([1, 4]), Tensor([0, 0])],
+        lambda: t[column.cast("int64").expand(2, 3)],
+        lambda: t.gather(0, column),
+        lambda: t.scatter(0, column, 1.0),
+        lambda: nn.Embedding(4, 2)(column),
+    ):
+        with pytest.raises(AxisError, match="is out of range for axis 0 of shape"):
+            read()
+    wide = Tensor([9]).expand(1 << 40)  # nobody looks at each of so many
+    with pytest.raises(AxisError, match="index 9"):
+        t[wide]
+    replay = TinyJit(lambda i: t[i].realize())
+    for _ in range(3):  # what is captured has no values
+        assert_agrees(replay(Tensor([2]).realize()), x[[2]])
 
 
 @pytest.mark.parametrize("dtype", [np.float16, bfloat16, np.float32, np.float64])

@@ -24,5 +24,9 @@ def test_indexes_do_what_numpys_do(kind: str, device: str, part: int) -> None:
         wrong = run(kind, seed, device, refusals)
         assert not wrong, wrong
     print(f"{number} {kind}s on {device}; refused: {dict(refusals)}")
-    assert all(reason.startswith("as numpy") for reason in refusals)
+    known = (
+        "as numpy",
+        "index .. is out of range",
+    )  # in a tensor whose values are known
+    assert all(reason.startswith(known) for reason in refusals)
     assert refusals.total() <= number

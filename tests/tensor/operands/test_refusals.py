@@ -177,7 +177,7 @@ DTYPES: list[tuple[Action, str]] = [
     (lambda: Tensor(1j), "cannot make a tensor from complex"),
     (lambda: Tensor({}), "cannot make a tensor from dict"),
     (lambda: Tensor(np.ones(2, complex)), "array.real, array.imag"),
-    (lambda: Tensor(np.ones(2, ml_dtypes.float8_e5m2)), "array.astype('float32')"),
+    (lambda: Tensor(np.ones(2, ml_dtypes.float8_e3m4)), "array.astype('float32')"),
     (lambda: Tensor(np.array(["a"])), "numpy array of <U1"),
     (lambda: Tensor(np.array([None, 1])), "numpy array of object"),
     (lambda: Tensor(np.array(["2020-01-01"], "M8[D]")), "array.astype('int64')"),
