@@ -104,14 +104,14 @@ def values_at_hand(node: UOp) -> Array | None:
     while under.op in _CHEAP and not _has_result(under):
         under = under.src[0]
         most = max(most, under.size)
-    found = with_computed(under)
-    if is_capturing() or most > _MOST or base(found).op not in (Ops.CONST, Ops.BUFFER):
+    result = with_computed(under)
+    if is_capturing() or most > _MOST or base(result).op not in (Ops.CONST, Ops.BUFFER):
         return None
-    buffers = [n for n in found.toposort() if n.op is Ops.BUFFER]
+    buffers = [n for n in result.toposort() if n.op is Ops.BUFFER]
     if any(is_overwritten(n) or allocated(n) is None for n in buffers):
         return None
     memory = {n: read(n).reshape(n.shape) for n in buffers}
-    (plain,) = without_detach([node.substitute({under: found})])
+    (plain,) = without_detach([node.substitute({under: result})])
     return interpret_tensor(plain, memory)
 
 

@@ -277,7 +277,7 @@ def refuse_outside(entry: Any, axis: int, shape: Shape) -> None:
     size = shape[axis]
     if not size or isinstance(entry, Base) and not entry.numel():
         return
-    values = _known(entry)
+    values = _values_of(entry)
     if values is None or values.dtype.kind not in "iu" or not values.size:
         return
     for at in (int(values.min()), int(values.max())):
@@ -285,7 +285,7 @@ def refuse_outside(entry: Any, axis: int, shape: Shape) -> None:
             raise out_of_range(at, axis, shape)
 
 
-def _known(entry: Any) -> Any:
+def _values_of(entry: Any) -> Any:
     """Return the values of an index as an array; None where they must be computed."""
     if isinstance(entry, Base):
         return values_at_hand(entry.uop)
