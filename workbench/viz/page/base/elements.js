@@ -126,7 +126,7 @@ export function keepingFocus(container, change) {
 /** Whether text is written in an element.
  * @param {Element} element
  * @returns {element is HTMLInputElement | HTMLTextAreaElement} */
-const isText = (element) => element.matches('input[type="text"], textarea');
+const isText = (element) => element.matches('input[type="text"], input[type="search"], textarea');
 
 /** Make `elements` the children of `container`, leaving alone those that are in place.
  * @param {HTMLElement} container

@@ -39,6 +39,7 @@ function kernelsPane(app) {
     type: "search",
     class: "wb-input",
     placeholder: "find a kernel",
+    "data-key": "kernels-find", // it has the focus while times arrive
     "aria-label": "find a kernel",
     oninput: ({ target }) => ((state.query = target.value), fillRows()),
   });
