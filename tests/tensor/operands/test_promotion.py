@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from workbench import Context, nn
 from workbench.base.dtypes import dtypes
 from workbench.tensor import Tensor
 
@@ -99,3 +100,24 @@ def test_functions_make_floats(name: str) -> None:
 def test_functions_that_keep_the_dtype(name: str) -> None:
     for dtype in ORDER:
         assert str(getattr(Tensor([1], dtype=dtype), name)().dtype) == dtype
+
+
+def test_constants_keep_the_type_they_are_cast_to() -> None:
+    assert Tensor.full((2,), -1).cast("uint16").tolist() == [65535] * 2
+    assert Tensor([-0.9, -0.3, 1.2]).cast("uint8").tolist() == [0, 0, 1]
+    for dtype, value, want in (("uint8", -1, 255), ("int8", 200.0, 127), ("bool", 2, True)):
+        constant = getattr(dtypes, dtype).const(value)
+        assert constant == want and type(constant) is type(want)
+
+
+def test_training_with_a_default_of_half_precision() -> None:
+    with Context(DEFAULT_FLOAT="half"):
+        layer, x = nn.Linear(4, 3), Tensor.randn(5, 4)
+        optimizer = nn.optim.SGD([layer.weight, layer.bias], lr=0.1)
+        before = layer.weight.numpy()
+        with Tensor.train():
+            loss = layer(x).square().mean()
+            loss.backward()
+            optimizer.step()
+        assert x.dtype is loss.dtype is layer.weight.dtype is dtypes.half
+        assert (layer.weight.numpy() != before).any() and layer.weight.numpy().dtype == np.float16
