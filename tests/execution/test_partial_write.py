@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tests.tensor.jit.support import held, numbers
-from workbench import Context, Tensor, TinyJit
+from workbench import Context, Device, Tensor, TinyJit
 from workbench.execution import realize
 from workbench.ir.node.ops import Ops
 from workbench.ir.schedule.item import ScheduleItem
@@ -19,7 +19,7 @@ SHAPE = (2, 8, 4)
 PARTS: list[tuple[Any, bool]] = [  # and whether the loops are those of the part
     (np.s_[:, 3:4], True), (np.s_[1], True), (np.s_[:, 2:5, 1:3], True), (np.s_[0, 0, 0], True),
     (np.s_[..., 3], True), (np.s_[:, :7], True), (np.s_[:, -1, ::-1], True), (np.s_[:, ::2], False),
-    (np.s_[:], True), (np.s_[:, [3]], False),
+    (np.s_[:], True), (np.s_[:, [3]], True), (np.s_[:, [3, 5]], False),
 ]
 # fmt: on
 
@@ -87,3 +87,51 @@ def test_a_replay_writes_the_part_of_its_state(steps: list[int]) -> None:
         assert np.isclose(call(held(x)).item(), total.sum(), atol=1e-4)
         np.testing.assert_array_equal(cache.numpy(), total)
     assert steps[-2] == 8
+
+
+@pytest.mark.parametrize("device", ["LLVM", "C", "PYTHON"])
+def test_one_position_that_is_computed_is_written_alone(
+    steps: list[int], device: str
+) -> None:
+    """As a cache of keys and values is written; an index that is outside writes nothing."""
+    if not Device.available(device):
+        pytest.skip(f"needs {device}")
+    with Context(DEV=device):
+        array = numbers(SHAPE, 4)
+        tensor, wide = held(array), held(np.zeros(300, np.float32))
+        for place in (3, 0, 7, -1, -8, 8, 1000):
+            value = numbers((2, 1, 4), place % 9)
+            position = held(np.int32([place - 1])) + 1  # not known when it is written
+            new = held(value)
+            steps.clear()
+            tensor[:, position] = new * 2
+            tensor.realize()
+            if -8 <= place < 8:
+                array[:, [place]] = value * 2
+            np.testing.assert_array_equal(tensor.numpy(), array)
+            assert steps == [8]
+        row, column = held(np.int32([1])), held(np.int32([6]))
+        tensor[row, column] = 3
+        array[1, 6] = 3
+        np.testing.assert_array_equal(tensor.numpy(), array)
+        # A position that wraps is at several elements.
+        bytes_of = Tensor.arange(300).cast("uint8")
+        wide.assign(bytes_of.eq(held(np.uint8([7]))).where(5.0, wide)).realize()
+        assert np.flatnonzero(wide.numpy()).tolist() == [7, 263]
+
+
+def test_a_replay_writes_at_the_position_of_its_argument(steps: list[int]) -> None:
+    cache, expected = held(np.zeros(SHAPE, np.float32)), np.zeros(SHAPE, np.float32)
+
+    def store(position: Tensor, x: Tensor) -> Tensor:
+        cache[:, position] = x
+        return cache.sum()
+
+    call = TinyJit(store)
+    for n in range(6):
+        x = numbers((2, 1, 4), n)
+        expected[:, [n]] = x
+        total = call(held(np.int32([n])), held(x)).item()
+        assert np.isclose(total, expected.sum(), atol=1e-4)
+        np.testing.assert_array_equal(cache.numpy(), expected)
+    assert 8 in steps and 64 not in steps[-2:-1]

@@ -200,11 +200,16 @@ class Assignment(Gather):
         front = numbers[first : first + count]
         ordered = value.permute(front + [n for n in numbers if n not in front])
         rows = ordered.reshape(index.numel(), *[self.shape[a] for a in rest])
-        last = index.flatten()._last_of_equal(int(np.prod(sizes)))
-        new_rows = rows._elements_at(0, last - 1)
         moved = self.permute(*axes, *rest)
-        written = last.reshape(*sizes, *(1,) * len(rest)).ge(1)
-        new = written.where(new_rows.reshape(moved.shape), moved)
+        if index.numel() == 1:
+            is_written = self._with(numbered(int(np.prod(sizes)))).eq(index.flatten())
+            new_rows = rows.reshape(*(1,) * len(axes), *rows.shape[1:])
+        else:
+            last = index.flatten()._last_of_equal(int(np.prod(sizes)))
+            is_written = last.ge(1)
+            new_rows = rows._elements_at(0, last - 1).reshape(moved.shape)
+        is_written = is_written.reshape(*sizes, *(1,) * len(rest))
+        new = is_written.where(new_rows, moved)
         return new.permute([(axes + rest).index(a) for a in range(self.ndim)])
 
     def _last_of_equal(self, size: int) -> Self:

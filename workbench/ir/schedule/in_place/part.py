@@ -9,14 +9,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
+from workbench.base.dtypes import dtypes
+from workbench.ir.node import construct
 from workbench.ir.node.exact_range import exact_range
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.ranges import closed
-from workbench.ir.node.uop import UOp, split_gate
+from workbench.ir.node.uop import UOp, gated, split_gate
 from workbench.ir.schedule.build import named
 from workbench.ir.schedule.item import ScheduleItem
 from workbench.ir.schedule.schedule import simplified
 
+TRUE = UOp.const(dtypes.bool, True)
 Interval = tuple[int, int]
 """The first value of a range, and the one after its last."""
 
@@ -30,17 +33,72 @@ def narrowed(item: ScheduleItem, old: UOp, new: UOp) -> ScheduleItem:
     kernel = item.kernel
     if kernel is None or len(kernel.src) != 1 or item.nodes[0].op is Ops.CUSTOM:
         return item
-    end, slot = kernel.src[0], item.buffers.index(old)
+    slot = item.buffers.index(old)
+    kernel = _at_position(kernel, slot)
+    end = kernel.src[0]
     part = _part(end.store, slot)
     axes = {axis: part[axis] for axis in closed(end) if axis in part}
-    axes = {a: (lo, hi) for a, (lo, hi) in axes.items() if 0 < hi - lo < a.extent}
-    if not axes:
+    axes = {a: (lo, hi) for a, (lo, hi) in axes.items() if _is_piece(a, lo, hi)}
+    if not axes and kernel is item.kernel:
         return item
     shorter = {
         axis: UOp.range(hi - lo, axis.axis_name, axis.axis_kind) + lo
         for axis, (lo, hi) in axes.items()
     }
     return simplified(replace(item, kernel=named(kernel.substitute(shorter))))
+
+
+def _is_piece(axis: UOp, lo: int, hi: int) -> bool:
+    return 0 <= lo < hi <= axis.extent and hi - lo < axis.extent
+
+
+def _at_position(kernel: UOp, slot: int) -> UOp:
+    """Return a kernel without the loops of axes at one value of which, that it loads, it changes
+    anything: it stores there alone, where that is a value of the axis.
+
+    Rewrite: for i in 8: new[i] = i == p[0] ? x : old[i]   ->   new[p[0] if 0 <= p[0] < 8] = x
+    """
+    end = kernel.src[0]
+    store, axes = end.store, set(closed(end))
+    index, gate = split_gate(store.place.flat_index)
+    if store.value.op is not Ops.WHERE or gate is not None:
+        return kernel
+    condition, inside, old = store.value.src
+    if not _is_old(old, slot, index):
+        return kernel
+    places: dict[UOp, UOp] = {}
+    rest = TRUE
+    for part in _conjuncts(condition):
+        axis, value = _equality(part)
+        if axis in axes and axis not in places and value.op is not Ops.CONST:
+            places[axis] = value.cast(dtypes.index)
+        else:
+            rest = part if rest is TRUE else rest & part
+    if not places:
+        return kernel
+    value = inside if rest is TRUE else rest.where(inside, old)
+    valid = TRUE
+    for axis, place in places.items():
+        within = (place >= 0) & (place < axis.extent)
+        valid = within if valid is TRUE else valid & within
+    place = store.place.replace(src=(store.place.src[0], gated(index, valid)))
+    order = [n for n in kernel.arg.order if n not in {a.axis_name for a in places}]
+    one = end.replace(src=(store.replace(src=(place, value)), *end.src[1:]))
+    return construct.in_order(kernel.replace(src=(one,)).substitute(places), order)
+
+
+def _equality(condition: UOp) -> tuple[UOp, UOp]:
+    """Return the axis and the value, of no axis, that a condition says are equal; the condition
+    twice, if it says something else."""
+    if condition.op is Ops.CMPEQ:
+        for axis, value in (condition.src, condition.src[::-1]):
+            if axis.op is Ops.CAST and axis.dtype.is_int:
+                most, axis = int(axis.dtype.max), axis.src[0]
+                if axis.op is Ops.RANGE and axis.extent - 1 > most:  # it wraps
+                    continue
+            if axis.op is Ops.RANGE and not value.ranges and value.dtype.is_int:
+                return axis, value
+    return condition, condition
 
 
 def _part(store: UOp, slot: int) -> dict[UOp, Interval]:
@@ -76,6 +134,9 @@ def _intervals(condition: UOp) -> dict[UOp, Interval]:
     """Return, for the ranges that a condition bounds, the values at which it may be true."""
     intervals: dict[UOp, Interval] = {}
     for part in _conjuncts(condition):
+        axis, value = _equality(part)
+        if axis.op is Ops.RANGE and value.op is Ops.CONST:
+            intervals[axis] = int(value.arg), int(value.arg) + 1
         if part.op is not Ops.CMPLT:
             continue
         left, right = part.src
