@@ -17,6 +17,7 @@ from workbench.backends.program.launch import launch_shape
 from workbench.backends.program.non_temporal import non_temporal_stores
 from workbench.base.display import Printed
 from workbench.base.errors import WorkbenchError
+from workbench.base.forking import free_lock
 from workbench.base.target import Target
 from workbench.base.trace import unobserved
 from workbench.base.words import plural
@@ -25,6 +26,7 @@ from workbench.cost.core_time import LoopWork, work
 from workbench.ir.lower.barriers import barriers
 from workbench.ir.nest.estimates import Counts, Estimates, count, estimate
 from workbench.ir.node.uop import UOp
+from workbench.ir.rewriting.rewrite import RulesInForce, rules_in_force
 from workbench.measure.kernel_time import seconds_text
 from workbench.measure.speeds import Speeds
 from workbench.measure.units import bytes_text
@@ -33,6 +35,11 @@ from workbench.pipeline import stages
 REST = 0.15
 """Share of the time of the other parts that is added to the slowest one: parts overlap, but not
 completely."""
+
+
+KEPT_COSTS = 512
+"""Costs that are memoised, the last ones: a page asks for those of the same kernels again."""
+_lock = free_lock()
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -112,13 +119,17 @@ class Cost(Printed):
         return "\n".join(lines)
 
 
+_costs: dict[tuple[UOp, Target, UOp | None, RulesInForce], Cost] = {}
+
+
 def cost(
     kernel: UOp,
     target: Target,
     speeds: Speeds,
     original: UOp | None = None,
 ) -> Cost:
-    """Return the cost of a kernel (a SINK) for a target, whose caches have these speeds.
+    """Return the cost of a kernel (a SINK) for a target, whose caches have these speeds: of equal
+    kernels it is computed once.
 
     `original` is the kernel without opts: its operations and bytes are those of the algorithm.
     Errors: CompileError where it cannot be lowered; WorkbenchError for source text, whose loops are
@@ -130,6 +141,21 @@ def cost(
             f"it is written in {kernel.code.language}, and its loops are not known"
         )
         raise WorkbenchError(what, because, ".time() measures it")
+    key = kernel, target, original, rules_in_force()
+    known = _costs.get(key)
+    if known is not None and known.speeds == speeds:
+        return known
+    result = _cost(kernel, target, speeds, kernel if original is None else original)
+    if key[-1] == rules_in_force():  # else a rule was added, and may have been used
+        with _lock:
+            _costs.pop(key, None)
+            _costs[key] = result
+            while len(_costs) > KEPT_COSTS:
+                del _costs[next(iter(_costs))]
+    return result
+
+
+def _cost(kernel: UOp, target: Target, speeds: Speeds, original: UOp) -> Cost:
     with unobserved():
         lowered = stages(kernel, target, upto="linear")
     block, linear = lowered.lowered, lowered.linear
@@ -151,7 +177,7 @@ def cost(
     for level in names[1:]:
         seconds[level] = bytes_from[level] / speeds.read[level].of(together)
     return Cost(
-        estimate(kernel if original is None else original), counts, bytes_from, seconds, core,
+        estimate(original), counts, bytes_from, seconds, core,
         together, kind, speeds,
     )  # fmt: skip
 

@@ -29,32 +29,35 @@ def exported(page_record: Record) -> str:
 def timeless(record: Record) -> Record:
     """Return a copy without what differs between two runs: times, and what is predicted of
     them."""
-    result = copy.deepcopy(record)
-    result["machine"] |= dict.fromkeys(("peak", "bandwidth", "copy", "one_thread"))
-    for row in result["passes"]:
-        row["seconds"] = 0.0
-    for run in result["plan"]["runs"]:
-        run["predicted_s"] = None
-    for row in result["variants"]:
-        row["bound"] = row["cost"] = None
-        row["offers"].sort(key=lambda offer: str(offer["opt"]))
-        for offer in row["offers"]:
-            offer |= {"predicted": None, "why": None}
-    return result
+    speeds = dict.fromkeys(("peak", "bandwidth", "copy", "one_thread"))
+    runs = [run | {"predicted_s": None} for run in record["plan"]["runs"]]
+    return record | {
+        "machine": record["machine"] | speeds,
+        "passes": [row | {"seconds": 0.0} for row in record["passes"]],
+        "plan": record["plan"] | {"runs": runs},
+        "variants": [_timeless_variant(row) for row in record["variants"]],
+    }
+
+
+def _timeless_variant(row: Record) -> Record:
+    offers = sorted(row["offers"], key=lambda offer: str(offer["opt"]))
+    unpredicted = [offer | {"predicted": None, "why": None} for offer in offers]
+    return row | {"bound": None, "cost": None, "offers": unpredicted}
 
 
 def patched(record: Record, patch: Record) -> Record:
-    """Return a record with a patch applied, as a page does it."""
-    result = copy.deepcopy(record)
+    """Return a record with a patch applied, as a page does it. What is the same is shared."""
+    result = dict(record)
     for name, rows in patch["append"].items():
         if name == "nodes":
-            for column, values in rows.items():
-                result["nodes"][column] += values
+            longer = {column: result[name][column] + rows[column] for column in rows}
+            result[name] = result[name] | longer
         else:
-            result[name] += rows
+            result[name] = result[name] + rows
     for path, value in patch["set"]:
         at = result
         for step in path[:-1]:
+            at[step] = copy.copy(at[step])
             at = at[step]
         at[path[-1]] = value
     return result

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
 
 from msgspec import Struct
 
@@ -76,14 +77,16 @@ def _row(rule: Rule, passes: list[str]) -> ListedRule:
     )
 
 
-def _examples(rule: Rule) -> Iterator[RuleExample]:
-    """Yield the examples of a rule that a table has."""
+@lru_cache(maxsize=1024)
+def _examples(rule: Rule) -> tuple[RuleExample, ...]:
+    """Return the examples of a rule that a table has: once, as they are constant."""
     pairs = [(_words(b), _words(a)) for b, a in EXAMPLES.get(rule.name, ())]
     changes = [RuleExample(*pair) for pair in pairs if pair[0] != pair[1]]
-    yield from changes[:MOST_EXAMPLES]
+    examples = changes[:MOST_EXAMPLES]
     graph = FIRES.get(rule.name)
     if graph is not None:
-        yield RuleExample(_words(graph), _words(rule.matcher(graph)))
+        examples.append(RuleExample(_words(graph), _words(rule.matcher(graph))))
+    return tuple(examples)
 
 
 def _words(side: UOp | str | None) -> str:
