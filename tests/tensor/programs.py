@@ -238,6 +238,9 @@ class Program:
         form = self.random.choice(["h[0] + x", "h[1]", "x", "h[0] * 2 + h[1]"])
         other = self.random.choice(["h[0]", "h[0] - x", "h[1] + 1"])
         result = self.random.choice(["x", "h[0]", "h[1]", "x + 1", "x.reshape(-1)"])
+        array = self.arrays[y]
+        if not np.shares_memory(array, array.reshape(-1)):
+            result = "x"  # numpy copies here, where a tensor is a view
         write = self.random.choice(
             ["pass", "r += 1", f"{{}}[{x}] += 1", f"{{}}[{y}][...] = 2"]
         )
@@ -257,7 +260,8 @@ class Program:
 
 
 def same(tensor: Tensor, array: Any) -> None:
-    np.testing.assert_array_equal(tensor.numpy(), array)
+    """Compare a tensor of int32 with an array; numpy sums int32 in int64, which may be larger."""
+    np.testing.assert_array_equal(tensor.numpy(), np.asarray(array).astype(np.int32))
 
 
 def run(seed: int, device: str, refusals: Counter[str] | None = None) -> str:

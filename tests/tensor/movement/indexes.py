@@ -93,6 +93,7 @@ def _integers(rng: random.Random, kind: str, size: int, lead: tuple[int, ...]) -
         entries = array.tolist() if array.ndim else [int(array)]
         return str(tuple(entries) if rng.random() < 0.2 else entries)
     dtype = rng.choice(("int32", "int64", "int8"))
+    dtype = "int32" if size > 100 else dtype  # it must hold each position
     text = f"np.array({array.tolist()}, {dtype!r})"
     if kind == "array" and array.ndim:
         return text
