@@ -142,9 +142,9 @@ def cost(
         )
         raise WorkbenchError(what, because, ".time() measures it")
     key = kernel, target, original, rules_in_force()
-    known = _costs.get(key)
-    if known is not None and known.speeds == speeds:
-        return known
+    memoised = _costs.get(key)
+    if memoised is not None and memoised.speeds == speeds:
+        return memoised
     result = _cost(kernel, target, speeds, kernel if original is None else original)
     if key[-1] == rules_in_force():  # else a rule was added, and may have been used
         with _lock:
