@@ -79,7 +79,9 @@ def _goals(rows: Sequence[TrainingRow]) -> Iterator[str]:
         row.measurements[OURS.name].memory["peak"]
         / row.measurements[TORCH].memory["peak"]
         for row in rows
-        if TORCH in row.measurements and row.measurements[TORCH].memory
+        if TORCH in row.measurements
+        and row.measurements[TORCH].memory
+        and row.measurements[OURS.name].memory
     ]
     if peaks:
         yield _goal("peak memory over torch's, the worst", max(peaks), 1.0)
