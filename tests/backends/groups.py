@@ -204,11 +204,11 @@ def _lines(linear: Sequence[UOp]) -> Iterator[str]:
     names: dict[UOp, str] = {}
     depth = 1
     for node in linear:
-        if node.op is Ops.ENDLOOP:
+        if node.op in (Ops.ENDLOOP, Ops.ENDIF):
             depth -= 1
             continue
         yield from ("    " * depth + line for line in _statement(node, names))
-        depth += node.op is Ops.LOOP
+        depth += node.op in (Ops.LOOP, Ops.IF)
     yield "    return"
     yield "    yield"
 
@@ -216,12 +216,14 @@ def _lines(linear: Sequence[UOp]) -> Iterator[str]:
 def _statement(node: UOp, names: dict[UOp, str]) -> Iterator[str]:
     assert node.dtype.count == 1, node
     if node.op is Ops.LOOP:
-        name, extent = node.src[0].axis_name, node.src[0].extent
-        number = {"grid": f"grid[{name!r}]", "item": f"item[{name!r}]"}.get(
-            str(node.role)
-        )
-        steps = f"range({extent})" if number is None else f"({number},)"
-        yield f"for {name} in map(np.int64, {steps}):"
+        assert node.role is None, node
+        name, extent = node.axis.axis_name, node.axis.extent
+        yield f"for {name} in map(np.int64, range({extent})):"
+    elif node.op is Ops.SPECIAL:
+        name = node.axis.axis_name
+        yield f"{name} = np.int64({node.role}[{name!r}])"
+    elif node.op is Ops.IF:
+        yield f"if {_value(node.condition, names)}:"
     elif node.op is Ops.BARRIER:
         yield "yield"
     elif node.op is Ops.DEFINE:

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from tests.agreement.hunt import attempts, report
-from tests.backends.groups import NAME, Groups, RaceError
+from tests.backends.groups import NAME, Groups
 from tests.ir.lower.test_orders import WORK_GROUPS
 from tests.tools.kernels import EXAMPLES
 from tests.viz.record.support import plain
@@ -87,12 +87,12 @@ def test_default_opts_fill_a_warp(device: Groups) -> None:
 
 def test_what_the_grid_has_no_room_for_is_a_loop(device: Groups) -> None:
     kernel, _ = product()
-    limits = {(): (), (8,): (), (16,): (16,), (16, 11): (16,), (16, 12): (16, 12)}
+    limits = {(): (), (8,): (), (16,): (12,), (16, 11): (12,), (12, 16): (16, 12)}
     for limit, grid in limits.items():
         target = replace(device.target, grid_limits=limit)
         tree = build_tree(kernel.ast, target)
-        roles = [n.role for n in tree.toposort() if n.op is Ops.LOOP]
-        assert roles.count("grid") == len(grid), limit
+        loops = [n for n in tree.toposort() if n.op is Ops.LOOP and n.role == "grid"]
+        assert tuple(n.axis.extent for n in reversed(loops)) == grid, limit
         verify(tree, "lowered")
 
 
@@ -135,7 +135,7 @@ def test_a_tile_is_shared_between_two_barriers(device: Groups) -> None:
     built = stages(tiled.ast, NAME, "source")
     assert built.source.text.count("    yield\n") == 2, "it is filled, and read"
     spaces = {d.name: d.space for d in built.tree.toposort() if d.op is Ops.DEFINE}
-    assert spaces["As"] == "shared" and spaces["acc1"] == "scratch"
+    assert spaces["As"] == "shared" and spaces["acc1"] == "register"
     verify(built.lowered, "lowered")
     verify(built.linear, "linear")
 
@@ -149,8 +149,9 @@ def test_a_reduction_that_a_group_shares_out(device: Groups) -> None:
     source = stages(kernel.ast, NAME, "source").source
     text = source.text.replace("    yield\n", "    pass\n")
     buffers = kernel.data.buffers(kernel.original, NAME)
-    with pytest.raises(RaceError):
-        device.load(replace(source, text=text))(buffers)
+    device.load(replace(source, text=text))(buffers)
+    unordered = buffers[0].to_numpy()
+    assert not np.allclose(unordered, values.sum(1)), "it reads before others wrote"
     assert (device.launches[-1].grid, device.launches[-1].group) == ((5,), (8,))
 
 
@@ -219,7 +220,7 @@ def test_a_page_shows_it(device: Groups) -> None:
         row = plain(session.record)["variants"][reply["variant"]]
         code = {c["language"]: c["lines"] for c in row["code"]}
         assert code["Work-items"][0].startswith("def kernel(")
-        assert any("(local, item)" in line for line in code["IR"])
+        assert "l0 in 4 (work-item, dimension 0)" in code["IR"]
         assert code["Steps"][0] == "BLOCK" and "LOAD" in code["Steps"]
         steps = next(c for c in row["code"] if c["language"] == "Steps")
         assert steps["links"][code["Steps"].index("LOAD")]["nodes"]

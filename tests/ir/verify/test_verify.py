@@ -30,6 +30,7 @@ from tests.ir.samples import (
 from workbench.base.dtypes import dtypes
 from workbench.base.errors import VerifyError
 from workbench.ir.node.axis import AxisType
+from workbench.ir.node.construct import special, when
 from workbench.ir.node.exact_range import exact_range
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import KernelInfo, Storage, UOp, gated, invalid
@@ -298,7 +299,24 @@ LOWERED: dict[str, list[Callable[[], UOp]]] = {
         lambda: block(loop(g0, store(out, x), arg="spread")),
     ],
     "slots": [lambda: statements(store(out, x), store(at(param(0, 5), g0), x))],
+    "special": [
+        lambda: block(bad(Ops.SPECIAL, V, g0, arg="item"), store(out, x)),
+        lambda: block(bad(Ops.SPECIAL, V, one, arg=("item", 0)), store(out, x)),
+    ],
+    "specials": [
+        lambda: block(loop(g1, store(at(param(0, 4), g1), one)), special(g0, "item", 0)),
+        lambda: block(special(g0, "item", 0), special(g1, "item", 0), store(out, x)),
+    ],
 }  # fmt: skip
+LOWERED["statements"] += [
+    lambda: block(special(g0, "item", 0), bad(Ops.IF, V, one, store(out, x))),
+    lambda: block(special(g0, "item", 0), when(g0 < 2, [UOp(Ops.BARRIER, V, ())])),
+]
+LOWERED["in-bounds"] = [
+    lambda: block(
+        special(g0, "item", 0), when(g0 < 3, [store(at(param(0, 2), g0), one)])
+    ),
+]
 good = samples.program()
 vector = good[8]
 register = good[2].src[0]
@@ -314,6 +332,7 @@ def added(*steps: UOp) -> tuple[UOp, ...]:
     return (*good[:11], *steps, *good[11:])
 
 
+TRUE = UOp.const(dtypes.bool, True)
 LINEAR: dict[str, list[Callable[[], Ir]]] = {
     "root": [lambda: x],
     "op-of-level": [lambda: added(stage("s", (4,), one, axis("r0", 2)))],
@@ -349,6 +368,12 @@ LINEAR: dict[str, list[Callable[[], Ir]]] = {
     "loop": [
         lambda: changed(1, loop(good[1].src[0], arg="spread")),
     ],
+    "special": [lambda: added(bad(Ops.SPECIAL, V, axis("l0", 4), arg="item"))],
+    "if": [lambda: added(bad(Ops.IF, V, one))],
+    "barrier": [lambda: added(bad(Ops.BARRIER, V, arg="all"))],
+    "divergence": [
+        lambda: added(UOp(Ops.IF, V, (TRUE,)), UOp(Ops.BARRIER, V, ()), UOp(Ops.ENDIF, V, (TRUE,)))
+    ],
     "block": [lambda: changed(0, UOp(Ops.BLOCK, V, (), "sample"))],
     "first-step": [lambda: (), lambda: good[1:], lambda: added(good[0])],
     "order": [
@@ -358,6 +383,8 @@ LINEAR: dict[str, list[Callable[[], Ir]]] = {
     "once": [lambda: added(vector)],
     "nesting": [
         lambda: good[:-1],
+        lambda: added(UOp(Ops.IF, V, (TRUE,))),
+        lambda: added(UOp(Ops.ENDIF, V, (TRUE,))),
         lambda: added(good[1]),
         lambda: (*good[:11], good[-1], good[11], *good[12:-1]),
     ],

@@ -26,8 +26,8 @@ class LaunchShape:
     (`ir/lower/launch_loops.py`).
 
     A processor runs each step of a "thread" loop at once, and steps lo to hi of a "chunked" one. A
-    device with work-groups runs a group for each step of the "grid" loops together, and in it a
-    work-item for each step of the "item" loops together.
+    device with work-groups runs a group for each step of its "grid" axes together, and in it a
+    work-item for each step of its "item" axes together.
     """
 
     axes: tuple[LaunchAxis, ...] = ()
@@ -68,12 +68,15 @@ class LaunchShape:
 
 
 def launch_shape(linear: Iterable[UOp]) -> LaunchShape:
-    """Return the shape of a launch of a linear program. A loop of a work-group may stand in several
-    places: its work-items go through all of them."""
-    loops = [n for n in linear if n.op is Ops.LOOP and n.role is not None]
-    axes = [
-        LaunchAxis(n.role, n.axis.axis_name, n.axis.extent)
-        for n in loops
-        if n.role is not None
-    ]
-    return LaunchShape(tuple(dict.fromkeys(axes)))
+    """Return the shape of a launch of a linear program."""
+    nodes = [n for n in linear if n.op in (Ops.LOOP, Ops.SPECIAL)]
+    numbers = [n for n in nodes if n.op is Ops.SPECIAL]
+    numbers.sort(key=lambda n: (n.role, -n.dimension))
+    loops = [n for n in nodes if n.op is Ops.LOOP]
+    return LaunchShape(
+        tuple(
+            LaunchAxis(n.role, n.axis.axis_name, n.axis.extent)
+            for n in (*numbers, *loops)
+            if n.role is not None
+        )
+    )

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from workbench.base.target import Target
+from workbench.ir.lower.launch_dims import grid_dims
 from workbench.ir.nest.placement import Loop
 from workbench.ir.node.axis import AxisType
 from workbench.ir.node.uop import UOp
@@ -34,19 +35,20 @@ def _of_processor(root: Loop) -> Roles:
 
 
 def _of_groups(root: Loop, target: Target) -> Roles:
-    """As many GLOBAL and THREAD loops as the device has dimensions are its grid, where they are not
-    too long; the axes of a work-group are its work-items, wherever their loops stand."""
-    roles: dict[UOp, LoopRole] = {}
-    limits = list(target.grid_limits)
-    loop = _only_loop(root)
-    while loop is not None and limits:
+    """The GLOBAL and THREAD loops are its grid, without the outermost ones where it has no room for
+    all; the axes of a work-group are its work-items, wherever their loops stand."""
+    loop, spread = _only_loop(root), []
+    while loop is not None:
         axis = _axis(loop)
-        if axis.axis_kind in _OF_GRID and axis.extent <= limits[0]:
-            roles[axis] = "grid"
-            del limits[0]
+        if axis.axis_kind in _OF_GRID:
+            spread.append(axis)
         elif not axis.axis_kind.is_work_item:
             break
         loop = _only_loop(loop)
+    limits = target.grid_limits
+    while spread and grid_dims([axis.extent for axis in spread], limits) is None:
+        del spread[0]
+    roles: dict[UOp, LoopRole] = dict.fromkeys(spread, "grid")
     pending = [root]
     while pending:
         loops = [child for child in pending.pop().body if isinstance(child, Loop)]

@@ -58,14 +58,14 @@ def linear_states(
     _list_items(block, iter(program[1:]), items)
     state = _TreeToList(block)
     for loop in _inner_first(block):
-        for statement in loop.src:
+        for statement in loop.body:
             if statement in effects:
                 parts: tuple[UOp, ...] = (statement,)
                 for step, after in _expansions(statement, effects[statement], widths):
                     state.replace(loop, parts, after)
                     parts = after
                     yield step, state.tree()
-        inner = [child for child in loop.src if child.op is Ops.LOOP]
+        inner = [child for child in loop.body if child.op in _HOLD]
         listed: set[UOp] = set()
         for child in inner:
             reads = _reads(child, items)
@@ -78,7 +78,7 @@ def linear_states(
         for child in inner:
             body = state.bodies[child]
             state.replace(loop, (child,), _closed(child, body))
-            about = f"{child.axis.axis_name}, {plural(len(body), 'operation')}"
+            about = f"{_name(child)}, {plural(len(body), 'operation')}"
             yield CLOSE_LOOP.at(about), state.tree()
 
 
@@ -87,19 +87,16 @@ class _TreeToList:
 
     def __init__(self, block: UOp):
         self.block = block
-        self.bodies = {
-            loop: [n for n in loop.src if n.op is not Ops.RANGE]
-            for loop in _inner_first(block)
-        }
+        self.bodies = {loop: [*loop.body] for loop in _inner_first(block)}
 
     def tree(self) -> UOp:
         """Return the present tree."""
         return self._node(self.block)
 
     def _node(self, loop: UOp) -> UOp:
-        axis = (loop.axis,) if loop.op is Ops.LOOP else ()
+        head = () if loop.op is Ops.BLOCK else loop.src[:1]
         body = [self._node(n) if n in self.bodies else n for n in self.bodies[loop]]
-        return loop.replace(src=(*axis, *body))
+        return loop.replace(src=(*head, *body))
 
     def replace(self, loop: UOp, before: Sequence[UOp], after: Iterable[UOp]) -> None:
         """Put others in the place of neighbours in a loop."""
@@ -110,8 +107,8 @@ class _TreeToList:
 
 def _inner_first(loop: UOp) -> Iterator[UOp]:
     """Yield the loops in a loop, or a tree, and at last itself."""
-    for child in loop.src:
-        if child.op is Ops.LOOP:
+    for child in loop.body:
+        if child.op in _HOLD:
             yield from _inner_first(child)
     yield loop
 
@@ -119,11 +116,11 @@ def _inner_first(loop: UOp) -> Iterator[UOp]:
 def _list_items(loop: UOp, program: Iterator[UOp], items: dict[UOp, list[UOp]]) -> None:
     """List what the program has of each loop, in order: its operations, and the loops in it."""
     items[loop] = own = []
-    inner = (child for child in loop.src if child.op is Ops.LOOP)
+    inner = (child for child in loop.body if child.op in _HOLD)
     for node in program:
-        if node.op is Ops.ENDLOOP:
+        if node.op in (Ops.ENDLOOP, Ops.ENDIF):
             return
-        if node.op is Ops.LOOP:
+        if node.op in _HOLD:
             own.append(next(inner))
             _list_items(own[-1], program, items)
         else:
@@ -172,11 +169,19 @@ def _stands(node: UOp, listed: set[UOp]) -> bool:
 
 def _hoisted(values: Sequence[UOp], inner: UOp, loop: UOp) -> str:
     count = plural(len(values), "value")
-    if loop.op is not Ops.LOOP:
+    if loop.op is Ops.BLOCK:
         return f"{count} out of all loops"
-    return f"{count} out of {inner.axis.axis_name}, into {loop.axis.axis_name}"
+    return f"{count} out of {_name(inner)}, into {_name(loop)}"
+
+
+def _name(loop: UOp) -> str:
+    return "IF" if loop.op is Ops.IF else loop.axis.axis_name
 
 
 def _closed(loop: UOp, body: Sequence[UOp]) -> tuple[UOp, ...]:
-    begin = UOp(Ops.LOOP, dtypes.void, (loop.axis,), loop.arg)
-    return begin, *body, UOp(Ops.ENDLOOP, dtypes.void, (loop.axis,))
+    begin = UOp(loop.op, dtypes.void, loop.src[:1], loop.arg)
+    end = Ops.ENDIF if loop.op is Ops.IF else Ops.ENDLOOP
+    return begin, *body, UOp(end, dtypes.void, loop.src[:1])
+
+
+_HOLD = (Ops.LOOP, Ops.IF)

@@ -34,9 +34,10 @@ from workbench.ir.rules.index import SIMPLIFY_INDEX
 
 @dataclass(slots=True)
 class Scope:
-    """An open loop: its steps so far, and the values computed in it."""
+    """An open loop, or IF (`is_condition`): its steps so far, and the values computed in it."""
 
     loop: UOp | None
+    is_condition: bool = False
     program: list[UOp] = field(default_factory=list)
     values: list[UOp] = field(default_factory=list)
 
@@ -75,7 +76,7 @@ class _Linearizer:
         self.machine: dict[UOp, UOp] = {}
         self.effects: dict[UOp, tuple[UOp, ...]] = {}
         """The operations that write, of each statement."""
-        depth = {loop.src[0]: i for i, loop in enumerate(reversed(loops))}
+        depth = {loop.src[0]: i for i, loop in enumerate(reversed(loops), 1)}
         sizes = [
             n.dtype.itemsize
             for n in nodes
@@ -123,8 +124,11 @@ class _Linearizer:
 
     def _statement(self, node: UOp) -> None:
         # loops nest no deeper than a kernel has axes
-        if node.op is Ops.BARRIER:
+        if node.op in (Ops.BARRIER, Ops.SPECIAL):
             self._append(node)
+            return
+        if node.op is Ops.IF:
+            self._if(node)
             return
         if node.op is not Ops.LOOP:
             program = self.scopes[-1].program
@@ -142,6 +146,21 @@ class _Linearizer:
             del self.placed[value]
         begin = UOp(Ops.LOOP, dtypes.void, (node.axis,), node.arg)
         end = UOp(Ops.ENDLOOP, dtypes.void, (node.axis,))
+        self.scopes[-1].program += [begin, *inner.program, end]
+
+    def _if(self, node: UOp) -> None:
+        """Write the statements of an IF. What reads memory in it stays there: where the condition
+        does not hold, there may be no such element."""
+        condition = self._machine(self.expander.value(node.condition, None, {}))
+        self._emit(condition)
+        self.scopes.append(Scope(None, is_condition=True))
+        for child in node.body:
+            self._statement(child)
+        inner = self.scopes.pop()
+        for value in inner.values:
+            del self.placed[value]
+        begin = UOp(Ops.IF, dtypes.void, (condition,))
+        end = UOp(Ops.ENDIF, dtypes.void, (condition,))
         self.scopes[-1].program += [begin, *inner.program, end]
 
     # statements
@@ -254,6 +273,8 @@ class _Linearizer:
             if node in self.placed or node.op in _FREE:
                 continue
             level = max((self._level(s) for s in node.src), default=0)
+            if node.op is Ops.LOAD:
+                level = max(level, self._innermost_condition())
             scope = self.scopes[level]
             scope.program.append(node)
             scope.values.append(node)
@@ -263,10 +284,15 @@ class _Linearizer:
         if node in self.placed:
             return self.placed[node]
         if node.op is Ops.RANGE:
-            return next(i for i, s in enumerate(self.scopes) if s.loop is node)
+            scopes = enumerate(self.scopes)
+            return next((i for i, s in scopes if s.loop is node), 0)  # 0: a SPECIAL's
         if node.op in (Ops.REG, Ops.DEFINE):
             return self._home_level(node.name)
         return 0
+
+    def _innermost_condition(self) -> int:
+        levels = range(len(self.scopes) - 1, 0, -1)
+        return next((i for i in levels if self.scopes[i].is_condition), 0)
 
     def _home_level(self, name: str) -> int:
         """Return the innermost open loop that encloses all uses of a piece of storage."""
@@ -279,7 +305,7 @@ def _insertion_points(block: UOp) -> dict[str, tuple[UOp, ...]]:
     stack: list[tuple[UOp, tuple[UOp, ...]]] = [(child, ()) for child in block.src]
     while stack:
         node, path = stack.pop()
-        if node.op is Ops.LOOP:
+        if node.op in (Ops.LOOP, Ops.IF):
             stack.extend((child, (*path, node)) for child in node.body)
             continue
         for define in leaves([node], Ops.DEFINE):

@@ -14,9 +14,11 @@ from workbench.ir.lower.low_precision import (
     has_low_precision,
 )
 from workbench.ir.lower.statement_tree import build_tree
+from workbench.ir.lower.work_groups import work_groups
 from workbench.ir.node.uop import UOp
 from workbench.ir.rewriting.passes import Pass
 from workbench.ir.rewriting.rewrite import RuleSet
+from workbench.ir.rules.index import SIMPLIFY_INDEX
 
 
 def values_only(before: UOp, after: UOp) -> UOp:
@@ -46,6 +48,12 @@ DECOMPOSED = Pass(
     "Only operations that the device has remain: no exp2, sin, floor division or wide shift.",
     RuleSet("decompose", DECOMPOSE_RULES.rules, keep=values_only),
 )
+WORK_GROUPS = Pass(
+    "work-groups",
+    "The loops of a launch are numbers of work-groups and work-items; what a group does together is"
+    " dealt out to its work-items.",
+    work_groups,
+)
 LINEARIZE = Pass(
     "linearize",
     "Lanes are vectors, every value stands once in the deepest loop it needs.",
@@ -71,5 +79,7 @@ def levels(kernel: UOp, target: Target) -> Iterator[Any]:
         lowered = floats(lowered)
     if not target.native_transcendentals:
         lowered = DECOMPOSED(lowered)
+    if target.has_groups:
+        lowered = SIMPLIFY_INDEX(WORK_GROUPS(lowered, target))
     yield lowered
     yield LINEARIZE(lowered, target)

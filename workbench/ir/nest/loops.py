@@ -121,7 +121,7 @@ def tree_statements(block: UOp) -> list[UOp]:
     stack = list(reversed(block.src))
     while stack:
         node = stack.pop()
-        if node.op is Ops.LOOP:
+        if node.op in (Ops.LOOP, Ops.IF):
             stack.extend(reversed(node.body))
         elif node.op in (Ops.STORE, Ops.ACCUMULATE):
             leaves.append(node)

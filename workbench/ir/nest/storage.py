@@ -145,7 +145,9 @@ def _allocation(
     readers = [i for i in items if node in i.statement.reads and not i.init]
     is_tile = node.op is Ops.STAGE and target.has_groups
     shared = is_tile and any(is_shared(statement, r.statement) for r in readers)
+    private = target.has_groups and not shared
     array = _array(statement, items, readers, shared)
+    array = tuple(a for a in array if not (private and a.axis_kind.is_work_item))
     extents = [a.extent for a in array]
     if node.op is Ops.STAGE:
         lanes = statement.lanes

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from workbench.base.dtypes import DType, dtypes
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import Storage, UOp
-from workbench.ir.node.views import Space
+from workbench.ir.node.views import LoopRole, Space
 
 Shape = tuple[int, ...]
 RUNNING = "running"
@@ -77,6 +77,20 @@ def accumulate(place: UOp, value: UOp, combines: Ops, vector: str | None) -> UOp
 def end(statement: UOp, loops: Iterable[UOp]) -> UOp:
     """Return `statement`, a STORE, in the loops that it closes."""
     return UOp(Ops.END, dtypes.void, (statement, *loops))
+
+
+# statements of work-groups
+
+
+def special(axis: UOp, role: LoopRole, dimension: int) -> UOp:
+    """Return the statement that `axis`, a RANGE, is the number of this work-group ("grid") or
+    work-item ("item") along a dimension of the launch, from here on."""
+    return UOp(Ops.SPECIAL, dtypes.void, (axis,), (role, dimension))
+
+
+def when(condition: UOp, body: Iterable[UOp]) -> UOp:
+    """Return the IF that runs statements where `condition` holds."""
+    return UOp(Ops.IF, dtypes.void, (condition, *body))
 
 
 # reductions

@@ -112,6 +112,9 @@ class Ops(Enum):
     BLOCK = "BLOCK"
     LOOP = "LOOP"
     ENDLOOP = "ENDLOOP"
+    SPECIAL = "SPECIAL"
+    IF = "IF"
+    ENDIF = "ENDIF"
     BARRIER = "BARRIER"
     ACCUMULATE = "ACCUMULATE"
     SET = "SET"
@@ -377,6 +380,9 @@ OPS: dict[Ops, OpInfo] = {
     Ops.BLOCK: Op(None, "ln", "void", None, "statements in order; arg is KernelInfo"),
     Ops.LOOP: Op(None, "ln", "void", None, "a RANGE and the statements in it, in order"),
     Ops.ENDLOOP: Op(1, "n", "void", None, "the end of the loop over a RANGE"),
+    Ops.SPECIAL: Op(1, "ln", "void", None, "a RANGE of which this work-item is one step"),
+    Ops.IF: Op(None, "ln", "void", None, "a condition, and the statements where it holds"),
+    Ops.ENDIF: Op(1, "n", "void", None, "the end of the IF of a condition"),
     Ops.BARRIER: Op(0, "ln", "void", None, "work-items of a group wait until all are here"),
     Ops.ACCUMULATE: Op(2, "l", "void", None, "combines a value into an INDEX; arg is the op"),
     Ops.SET: Op(2, "n", "void", None, "changes a REG"),

@@ -156,18 +156,29 @@ class Views:
 
     @property
     def role(self) -> LoopRole | None:
-        """How a launch runs a LOOP (`LaunchShape` has the meanings); None: a plain loop."""
-        return self.arg  # type: ignore[no-any-return]
+        """How a launch runs a LOOP (`LaunchShape` has the meanings; None: a plain loop), or what a
+        SPECIAL numbers: the groups of a grid, or the items of a group."""
+        return self.arg[0] if self.op is Ops.SPECIAL else self.arg  # type: ignore[no-any-return]
+
+    @property
+    def dimension(self) -> int:
+        """The dimension of a launch that a SPECIAL is the number along; 0 is the innermost."""
+        return self.arg[1]  # type: ignore[no-any-return]
 
     @property
     def axis(self) -> Self:
-        """The RANGE that a LOOP or an ENDLOOP is over."""
+        """The RANGE that a LOOP or an ENDLOOP is over, or that a SPECIAL is a step of."""
+        return self.src[0]
+
+    @property
+    def condition(self) -> Self:
+        """The condition of an IF or ENDIF."""
         return self.src[0]
 
     @property
     def body(self) -> tuple[Self, ...]:
-        """The statements in a LOOP or a BLOCK, in order."""
-        return self.src[1:] if self.op is Ops.LOOP else self.src
+        """The statements in a LOOP, an IF or a BLOCK, in order."""
+        return self.src[1:] if self.op in (Ops.LOOP, Ops.IF) else self.src
 
     # axes and reductions
 

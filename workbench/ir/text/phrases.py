@@ -82,7 +82,7 @@ def phrase(node: UOp) -> Phrase:
     return cached
 
 
-_OF_SOURCES = frozenset({Ops.WHERE, Ops.END, Ops.LOOP})
+_OF_SOURCES = frozenset({Ops.WHERE, Ops.END, Ops.LOOP, Ops.IF})
 """Ops whose phrase depends on what their sources are."""
 _PHRASES: dict[tuple[Ops, DType, int], Phrase] = {}
 """Phrases of nodes without an argument."""
@@ -273,6 +273,25 @@ def _loop_end(node: UOp) -> Phrase:
     return _called(node)._replace(statement=("end of ", Slot(0)))
 
 
+def _launch_number(node: UOp) -> Phrase:
+    axis = node.src[0] if node.src else node
+    if axis.op is not Ops.RANGE:
+        return _called(node)
+    what = {"grid": "work-group", "item": "work-item"}[node.role or "item"]
+    words = f" in {axis.extent} ({what}, dimension {node.dimension})"
+    return _called(node)._replace(statement=(Slot(0), words))
+
+
+def _if(node: UOp) -> Phrase:
+    if len(node.src) == 1:  # in a list, what is in it comes after it
+        return _called(node)._replace(statement=("if ", Slot(0), ":"))
+    return _called(node)._replace(statement=("if ", Slot(0), " {"), body=1)
+
+
+def _if_end(node: UOp) -> Phrase:
+    return _called(node)._replace(statement=("end of if ", Slot(0)))
+
+
 def _called(node: UOp) -> Phrase:
     """Return `name(sources, arg)`; computing ops in lower case, the others as they are."""
     name = node.op.name.lower() if node.is_elementwise else node.op.name
@@ -328,4 +347,7 @@ _SPECIAL: dict[Ops, Callable[[UOp], Phrase]] = {
     Ops.ACCUMULATE: _written,
     Ops.LOOP: _loop,
     Ops.ENDLOOP: _loop_end,
+    Ops.SPECIAL: _launch_number,
+    Ops.IF: _if,
+    Ops.ENDIF: _if_end,
 }

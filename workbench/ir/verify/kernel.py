@@ -196,16 +196,25 @@ def statements(node: UOp) -> str:
             or node.src[0].axis_kind.is_lane
         ):
             return "it has no range to loop over"
-        inside = node.src[1:]
+        inside = node.body
+    elif node.op is Ops.IF:
+        inside = node.body
+        if not inside or node.condition.dtype is not dtypes.bool:
+            return "it has no condition, or nothing to do"
+        if any(n.op is Ops.BARRIER for n in node.toposort()):
+            return "a BARRIER stands in it, to which some work-items do not come"
     elif not isinstance(node.arg, KernelInfo):
         return f"its arg is {node.arg!r}, not KernelInfo"
+    else:
+        inside = tuple(n for n in inside if n.op is not Ops.SPECIAL)
     other = next((s.op.name for s in inside if s.op not in _STATEMENTS), None)
     return f"{other} is not a statement" if other else ""
 
 
 def _shared_loops(block: UOp) -> list[UOp]:
     """Return the loops that a launch runs a part of: a "thread" loop around all statements, and in
-    it, or without it, a "chunked" one; or "grid" loops, in any order with those of work-items."""
+    it, or without it, a "chunked" one; or "grid" loops, in any order with others around all
+    statements."""
     launch_loops: list[UOp] = []
     body = block.src
     roles: tuple[LoopRole, ...] = ("thread", "chunked")
@@ -213,8 +222,9 @@ def _shared_loops(block: UOp) -> list[UOp]:
         if len(body) == 1 and body[0].op is Ops.LOOP and body[0].role == role:
             launch_loops.append(body[0])
             body = body[0].src[1:]
-    while len(body) == 1 and body[0].op is Ops.LOOP and body[0].role in _OF_GROUPS:
-        launch_loops.append(body[0])
+    while len(body) == 1 and body[0].op is Ops.LOOP:
+        if body[0].role in ("grid", "item"):
+            launch_loops.append(body[0])
         body = body[0].src[1:]
     return launch_loops
 
@@ -226,11 +236,14 @@ def _is_of_item(loop: UOp) -> bool:
 
 def loops(node: UOp) -> str:
     """Walk the tree: a range is open inside its LOOP, where it is used, and nowhere else."""
-    opened: set[UOp] = set()
-    stack = [(s, False) for s in reversed(node.src)]
+    opened = {n.axis for n in node.src if n.op is Ops.SPECIAL}
+    stack = [(s, False) for s in reversed(node.src) if s.op is not Ops.SPECIAL]
     shared = _shared_loops(node)
     while stack:
         inner, is_done = stack.pop()
+        if inner.op is Ops.IF:
+            stack.extend([(s, False) for s in reversed(inner.src)])
+            continue
         if inner.op is not Ops.LOOP:
             free = {r for r in inner.ranges if not r.axis_kind.is_lane} - opened
             if free:
@@ -253,6 +266,26 @@ def loops(node: UOp) -> str:
 
 def barrier(node: UOp) -> str:
     return "" if not node.src and node.arg is None else f"its arg is {node.arg!r}"
+
+
+def special(node: UOp) -> str:
+    match node.arg:
+        case ("grid" | "item", int()):
+            axis = node.axis
+        case _:
+            return f"its arg is {node.arg!r}, not a role and a dimension"
+    return "" if axis.op is Ops.RANGE else "it numbers the steps of no range"
+
+
+def specials(node: UOp) -> str:
+    """Check that the numbers of a launch come first, each along a dimension of its own."""
+    first = [n for n in node.src if n.op is Ops.SPECIAL]
+    if tuple(first) != node.src[: len(first)]:
+        return "a SPECIAL stands after a statement"
+    places = [n.arg for n in first]
+    return (
+        "" if len(set(places)) == len(places) else "two SPECIALs number one dimension"
+    )
 
 
 def lane_reduce(node: UOp) -> str:
@@ -326,8 +359,8 @@ def _vector_axis(node: UOp, name: object) -> str:
     return "" if name is None or name in lanes else f"{name!r} is not one of its lanes"
 
 
-_OF_GROUPS: tuple[LoopRole, ...] = ("grid", "item")
-_STATEMENTS = (Ops.LOOP, Ops.STORE, Ops.ACCUMULATE, Ops.BARRIER)
+_STATEMENTS = (Ops.LOOP, Ops.IF, Ops.STORE, Ops.ACCUMULATE, Ops.BARRIER)
+_HOLD = (Ops.BLOCK, Ops.LOOP, Ops.IF)
 # fmt: off
 _SHARED = (
     Spec("param",     (Ops.PARAM,),           param,     "a parameter has a slot and a size"),
@@ -361,7 +394,9 @@ LOWERED = by_op((
     Spec("write",       (Ops.STORE,),          lowered_store, "a STORE writes an INDEX"),
     Spec("accumulate",  (Ops.ACCUMULATE,),     accumulate,    "an ACCUMULATE changes a DEFINE"),
     Spec("barrier",     (Ops.BARRIER,),        barrier,       "a BARRIER stands alone"),
-    Spec("statements",  (Ops.BLOCK, Ops.LOOP), statements,    "BLOCK and LOOP hold statements"),
+    Spec("special",     (Ops.SPECIAL,),        special,       "a SPECIAL numbers a RANGE"),
+    Spec("specials",    (Ops.BLOCK,),          specials,      "SPECIALs come first"),
+    Spec("statements",  _HOLD,                 statements,    "BLOCK, LOOP and IF hold statements"),
     Spec("loops",       (Ops.BLOCK,),          loops,         "a range is used inside its loop"),
     Spec("slots",       (Ops.BLOCK,),          slots,         "each slot has one parameter"),
 ))

@@ -13,7 +13,7 @@ from workbench.base.errors import VerifyError
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import KernelInfo, UOp
 from workbench.ir.node.views import LoopRole
-from workbench.ir.verify.kernel import barrier, define, memory, param
+from workbench.ir.verify.kernel import barrier, define, memory, param, special
 from workbench.ir.verify.rows import Spec, broken, by_op, common, require
 
 _ANYWHERE = frozenset({Ops.CONST, Ops.VAR, Ops.PARAM, Ops.RANGE, Ops.LANES, Ops.REG})
@@ -78,6 +78,11 @@ def loop(node: UOp) -> str:
     return "" if node.arg in (None, *get_args(LoopRole)) else f"its arg is {node.arg!r}"
 
 
+def branch(node: UOp) -> str:
+    fits = len(node.src) == 1 and node.condition.dtype is dtypes.bool
+    return "" if fits else "it does not have one bool"
+
+
 def block(node: UOp) -> str:
     fits = not node.src and isinstance(node.arg, KernelInfo)
     return "" if fits else "it does not hold just the KernelInfo"
@@ -95,6 +100,8 @@ LINEAR = by_op((
     Spec("register", (Ops.REG,),               register, "a REG has a name and its first lane"),
     Spec("lanes",    (Ops.LANES,),             lanes,    "LANES has a value per lane"),
     Spec("loop",     (Ops.LOOP, Ops.ENDLOOP),  loop,     "a loop runs over one range"),
+    Spec("special",  (Ops.SPECIAL,),           special,  "a SPECIAL numbers a RANGE"),
+    Spec("if",       (Ops.IF, Ops.ENDIF),      branch,   "an IF has one condition"),
     Spec("barrier",  (Ops.BARRIER,),           barrier,  "a BARRIER stands alone"),
     Spec("block",    (Ops.BLOCK,),             block,    "the first step names the kernel"),
 ))
@@ -106,6 +113,7 @@ _ORDER_RULES = {
     "nesting": "loops nest: the innermost ends first",
     "open-range": "a range is used inside its loop",
     "set-first": "a register is set before it is read",
+    "divergence": "all work-items of a group come to a barrier",
 }
 
 
@@ -123,8 +131,8 @@ def verify_linear(program: Sequence[UOp]) -> None:
         if step.op is Ops.BLOCK and place:
             raise _broken("first-step", step, f"step {place} is a BLOCK")
         walk.step(step)
-    if walk.loops:
-        raise _broken("nesting", walk.loops[-1], "its loop does not end")
+    if walk.blocks:
+        raise _broken("nesting", walk.blocks[-1], "its loop or IF does not end")
 
 
 def _broken(rule: str, node: UOp, why: str) -> VerifyError:
@@ -132,13 +140,14 @@ def _broken(rule: str, node: UOp, why: str) -> VerifyError:
 
 
 class _Walk:
-    """The state before a step: values by the loop that computes them, and the registers that are
-    set."""
+    """The state before a step: the LOOPs and IFs around it (`blocks`), values by the one that
+    computes them, and the registers that are set."""
 
     def __init__(self) -> None:
-        self.loops: list[UOp] = []
+        self.blocks: list[UOp] = []
+        self.ranges: set[UOp] = set()
         self.defined: set[UOp] = set()
-        self.values_by_loop: list[list[UOp]] = [[]]
+        self.values_by_block: list[list[UOp]] = [[]]
         self.registers: set[UOp] = set()
         self.checked: set[UOp] = set()
 
@@ -150,15 +159,21 @@ class _Walk:
             self.checked.add(step)
         if step.op is Ops.LOOP:
             self._open(step)
-        elif step.op is Ops.ENDLOOP:
+        elif step.op is Ops.IF:
+            self._begin(step)
+        elif step.op in (Ops.ENDLOOP, Ops.ENDIF):
             self._close(step)
+        elif step.op is Ops.SPECIAL:
+            self.ranges.add(step.axis)
         elif step.op is Ops.SET:
             self.registers.add(step.src[0])
+        elif step.op is Ops.BARRIER and any(b.op is Ops.IF for b in self.blocks):
+            raise _broken("divergence", step, "it stands in an IF")
         elif step in self.defined and step.dtype is not dtypes.void:
             raise _broken("once", step, "it is a second step of the same value")
         if step not in self.defined:
             self.defined.add(step)
-            self.values_by_loop[-1].append(step)
+            self.values_by_block[-1].append(step)
 
     def _source(self, step: UOp, source: UOp) -> None:
         if source.op in _ANYWHERE:
@@ -171,25 +186,32 @@ class _Walk:
         if source.op is Ops.REG and source not in self.registers:
             if step.op is not Ops.SET or source is not step.src[0]:
                 raise _broken("set-first", step, f"register {source.arg} is not set")
-        if source.op is Ops.RANGE and source not in self.loops:
-            if step.op not in (Ops.LOOP, Ops.ENDLOOP):
+        if source.op is Ops.RANGE and source not in self.ranges:
+            if step.op not in (Ops.LOOP, Ops.ENDLOOP, Ops.SPECIAL):
                 raise _broken(
                     "open-range", step, f"no loop over {source.axis_name} is open"
                 )
 
     def _open(self, step: UOp) -> None:
-        axis = step.src[0]
-        if axis in self.loops:
-            raise _broken("nesting", step, f"a loop over {axis.axis_name} is open")
-        self.loops.append(axis)
-        self.values_by_loop.append([])
+        if step.axis in self.ranges:
+            name = step.axis.axis_name
+            raise _broken("nesting", step, f"a loop over {name} is open")
+        self.ranges.add(step.axis)
+        self._begin(step)
+
+    def _begin(self, step: UOp) -> None:
+        self.blocks.append(step)
+        self.values_by_block.append([])
 
     def _close(self, step: UOp) -> None:
-        if not self.loops or self.loops[-1] is not step.src[0]:
-            raise _broken(
-                "nesting",
-                step,
-                f"the loop over {step.src[0].axis_name} is not innermost",
+        begins = Ops.LOOP if step.op is Ops.ENDLOOP else Ops.IF
+        innermost = self.blocks[-1] if self.blocks else step
+        if (innermost.op, innermost.src[0]) != (begins, step.src[0]):
+            what = (
+                "the IF" if begins is Ops.IF else f"the loop over {step.axis.axis_name}"
             )
-        self.loops.pop()
-        self.defined.difference_update(self.values_by_loop.pop())
+            raise _broken("nesting", step, f"{what} is not innermost")
+        self.blocks.pop()
+        if begins is Ops.LOOP:
+            self.ranges.discard(step.axis)
+        self.defined.difference_update(self.values_by_block.pop())

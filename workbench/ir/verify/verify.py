@@ -15,6 +15,7 @@ from workbench.base.errors import VerifyError
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 from workbench.ir.text.printer import brief
+from workbench.ir.verify.guarded import IN_IF, check_guarded, guarded_indexes
 from workbench.ir.verify.kernel import KERNEL, LOWERED
 from workbench.ir.verify.linear import LINEAR, verify_linear
 from workbench.ir.verify.rows import Spec, Table, require
@@ -49,5 +50,7 @@ def verify(ir: UOp | Sequence[UOp], level: Level) -> None:
             f"root: level {level} has {expected} as its root", where=brief(ir)
         )
     table = LEVELS[level]
+    guarded = guarded_indexes(ir) if level == "lowered" else {}
     for node in ir.toposort():
-        require(node, table)
+        require(node, IN_IF if node in guarded else table)
+    check_guarded(guarded)

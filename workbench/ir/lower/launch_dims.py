@@ -1,0 +1,47 @@
+"""The dimensions of a launch: which axes are numbers of work-groups, and of work-items in one.
+
+Axes that are open together need dimensions of their own; a device has few, and each has a limit.
+Dimension 0 is the innermost: neighbouring work-items differ in it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from itertools import combinations
+
+Dims = list[list[int]]
+"""For each dimension, innermost first, the positions of its axes, outermost first."""
+
+
+def grid_dims(extents: Sequence[int], limits: Sequence[int]) -> Dims | None:
+    """Return the dimensions for loops of these extents (outermost first), neighbours folded where
+    there are more loops than dimensions; None where the limits allow none. As few as possible are
+    folded, those outermost."""
+    count = len(extents)
+    for used in range(min(count, len(limits)), 0, -1):
+        for inner in reversed([*combinations(range(1, count), used - 1)]):
+            cuts = [0, *inner, count]
+            runs = [[*range(a, b)] for a, b in zip(cuts, cuts[1:], strict=False)][::-1]
+            sizes = [math.prod(extents[i] for i in run) for run in runs]
+            if all(n <= most for n, most in zip(sizes, limits, strict=False)):
+                return runs
+    return None if count else []
+
+
+def item_dims(nests: Iterable[Sequence[int]]) -> dict[int, int]:
+    """Return the dimension of each axis, given the axes that are open together, outermost first:
+    they have different dimensions. Longer nests choose first, and their innermost axis is
+    dimension 0."""
+    dimension: dict[int, int] = {}
+    apart: dict[int, set[int]] = {}
+    ordered = sorted(nests, key=len, reverse=True)
+    for nest in ordered:
+        for axis in nest:
+            apart.setdefault(axis, set()).update(a for a in nest if a != axis)
+    for nest in ordered:
+        for axis in reversed(nest):
+            taken = {dimension[a] for a in apart[axis] if a in dimension}
+            if axis not in dimension:
+                dimension[axis] = next(d for d in range(len(apart)) if d not in taken)
+    return dimension
