@@ -26,9 +26,9 @@ from tests.ir import samples
 from tests.support import ROOT
 from tests.tools.kernels import convolution, matmul_bias_relu, softmax
 from workbench.backends.c.expressions.types import constant
-from workbench.backends.c.render import render
-from workbench.backends.c.writer import identifier
+from workbench.backends.c.render import RESERVED, render
 from workbench.backends.program.source import Source
+from workbench.backends.program.writer import identifier
 from workbench.base.dtypes import Const, DType, dtypes
 from workbench.base.errors import CompileError
 from workbench.base.target import Target
@@ -222,7 +222,7 @@ def test_constant_text(value: Const, dtype: DType, text: str) -> None:
     ],
 )
 def test_names_are_identifiers(name: str, spelling: str) -> None:
-    assert identifier(name) == spelling
+    assert identifier(name, RESERVED) == spelling
 
 
 def test_an_op_without_an_operator_is_told() -> None:

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from workbench.backends.c.expressions.expression import (
+from workbench.backends.c.expressions.operands import COperands
+from workbench.backends.program.analysis import ProgramAnalysis
+from workbench.backends.program.expression import (
     ATOM,
     EITHER,
     EQUAL,
@@ -17,9 +19,7 @@ from workbench.backends.c.expressions.expression import (
     call,
     paren,
 )
-from workbench.backends.c.expressions.operands import COperands
-from workbench.backends.c.writer import CWriter
-from workbench.backends.program.analysis import ProgramAnalysis
+from workbench.backends.program.writer import CodeWriter
 from workbench.base.dtypes import DType, dtypes
 from workbench.base.errors import CompileError
 from workbench.ir.nest.accesses import size_of
@@ -34,7 +34,7 @@ class CMemory:
         self,
         plan: ProgramAnalysis,
         values: COperands,
-        text: CWriter,
+        text: CodeWriter,
         linear: Sequence[UOp],
     ):
         self.plan, self.values, self.text = plan, values, text

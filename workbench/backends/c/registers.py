@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from workbench.backends.c.expressions.expression import ATOM, MUL, paren
 from workbench.backends.c.expressions.operands import COperands
 from workbench.backends.c.expressions.operators import product
-from workbench.backends.c.writer import CWriter
+from workbench.backends.program.expression import ATOM, MUL, paren
+from workbench.backends.program.writer import CodeWriter
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 
@@ -15,7 +15,7 @@ from workbench.ir.node.uop import UOp
 class CRegisters:
     """Writes declarations and SETs."""
 
-    def __init__(self, values: COperands, text: CWriter, linear: Sequence[UOp]):
+    def __init__(self, values: COperands, text: CodeWriter, linear: Sequence[UOp]):
         self.values, self.text, self.prelude = values, text, values.prelude
         self.names: dict[UOp, str] = {}
         self._declared: set[UOp] = set()

@@ -27,29 +27,29 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import chain
 
-from workbench.backends.c.comments import Follower, deserves_comment
 from workbench.backends.c.expressions.bools import about_bools, is_about_bools
-from workbench.backends.c.expressions.expression import ATOM, Expression
 from workbench.backends.c.expressions.helpers import Prelude
 from workbench.backends.c.expressions.lanes import LANES
 from workbench.backends.c.expressions.operands import COperands
 from workbench.backends.c.expressions.operators import arithmetic
-from workbench.backends.c.inlining import (
-    LEAVES,
-    TRANSPARENT,
-    InliningPlan,
-    plan_inlining,
-)
 from workbench.backends.c.memory import CMemory
 from workbench.backends.c.registers import CRegisters
-from workbench.backends.c.writer import CWriter, identifier
 from workbench.backends.program.analysis import (
     ProgramAnalysis,
     about,
     analyse,
     finished,
 )
+from workbench.backends.program.comments import Follower, deserves_comment
+from workbench.backends.program.expression import ATOM, Expression
+from workbench.backends.program.inlining import (
+    LEAVES,
+    TRANSPARENT,
+    InliningPlan,
+    plan_inlining,
+)
 from workbench.backends.program.source import Source
+from workbench.backends.program.writer import CodeWriter, identifier
 from workbench.base.dtypes import dtypes
 from workbench.base.errors import CompileError
 from workbench.base.target import Target
@@ -57,6 +57,13 @@ from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import KernelInfo, UOp, leaves
 from workbench.ir.node.views import LoopRole
 
+RESERVED = frozenset(
+    "args lo hi scratch main auto break case char const continue default do double else enum"
+    " extern float for goto if inline int long register restrict return short signed sizeof"
+    " static struct switch typedef union unsigned void volatile while asm typeof linux unix"
+    " i386 arm".split()
+)
+"""Names that an axis, a value or a kernel does not get."""
 _SHORT_INDEX = 40  # arithmetic this short is repeated; longer one gets a name
 _SHORT_VALUE = 72
 _PARTS: dict[LoopRole | None, tuple[str, str]] = {
@@ -77,7 +84,7 @@ def render(
     """
     info: KernelInfo = linear[0].arg
     plan = analyse(linear, target)
-    name = identifier(info.name)
+    name = identifier(info.name, RESERVED)
     writer = _CRenderer(
         name, plan, plan_inlining(linear), Follower(block, tree), linear
     )
@@ -116,7 +123,7 @@ class _CRenderer:
         self.inlining, self.follower = inlining, follower
         self.prelude = Prelude()
         self.values = COperands(self.prelude)
-        self.text = CWriter({name, "thread"})
+        self.text = CodeWriter({*RESERVED, name, "thread"})
         self.memory = CMemory(plan, self.values, self.text, linear)
         self.registers = CRegisters(self.values, self.text, linear)
         self.axes: dict[UOp, str] = {}

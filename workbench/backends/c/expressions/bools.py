@@ -6,7 +6,10 @@ as the elements it chooses between. The width of each mask is in `COperands.mask
 
 from __future__ import annotations
 
-from workbench.backends.c.expressions.expression import (
+from workbench.backends.c.expressions.operands import COperands
+from workbench.backends.c.expressions.operators import INFIX, where
+from workbench.backends.c.expressions.types import constant, mask_type
+from workbench.backends.program.expression import (
     ADD,
     AND,
     ATOM,
@@ -22,9 +25,6 @@ from workbench.backends.c.expressions.expression import (
     call,
     paren,
 )
-from workbench.backends.c.expressions.operands import COperands
-from workbench.backends.c.expressions.operators import INFIX, where
-from workbench.backends.c.expressions.types import constant, mask_type
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 

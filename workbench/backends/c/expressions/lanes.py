@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from workbench.backends.c.expressions.expression import (
+from workbench.backends.c.expressions.operands import COperands
+from workbench.backends.program.expression import (
     ATOM,
     EQUAL,
     UNARY,
@@ -10,7 +11,6 @@ from workbench.backends.c.expressions.expression import (
     call,
     paren,
 )
-from workbench.backends.c.expressions.operands import COperands
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 

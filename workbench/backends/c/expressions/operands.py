@@ -9,7 +9,14 @@ from __future__ import annotations
 
 import re
 
-from workbench.backends.c.expressions.expression import (
+from workbench.backends.c.expressions.helpers import Prelude
+from workbench.backends.c.expressions.types import (
+    constant,
+    lanes,
+    mask_type,
+    scalar_type,
+)
+from workbench.backends.program.expression import (
     ATOM,
     LOOSE,
     UNARY,
@@ -17,13 +24,6 @@ from workbench.backends.c.expressions.expression import (
     call,
     paren,
     signed,
-)
-from workbench.backends.c.expressions.helpers import Prelude
-from workbench.backends.c.expressions.types import (
-    constant,
-    lanes,
-    mask_type,
-    scalar_type,
 )
 from workbench.base.dtypes import DType
 from workbench.base.errors import CompileError

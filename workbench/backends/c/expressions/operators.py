@@ -9,7 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from workbench.backends.c.expressions.expression import (
+from workbench.backends.c.expressions.operands import COperands, is_constant, is_splat
+from workbench.backends.c.expressions.types import constant, math_name
+from workbench.backends.program.expression import (
     ADD,
     AND,
     ATOM,
@@ -27,8 +29,6 @@ from workbench.backends.c.expressions.expression import (
     paren,
     signed,
 )
-from workbench.backends.c.expressions.operands import COperands, is_constant, is_splat
-from workbench.backends.c.expressions.types import constant, math_name
 from workbench.backends.program.value_facts import is_number, may_overflow
 from workbench.base.dtypes import dtypes
 from workbench.base.errors import CompileError

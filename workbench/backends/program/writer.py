@@ -1,10 +1,10 @@
-"""The growing text of a C function: lines, indentation, names that are used once."""
+"""The growing text of a function in a language like C: lines, indentation, unique names."""
 
 from __future__ import annotations
 
 import re
 import textwrap
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 
 from workbench.backends.program.names import Names
 
@@ -12,23 +12,18 @@ _WIDTH = 96
 """Most characters of a line of a comment."""
 _LONGEST = 110
 """Most characters of a line of code."""
-_RESERVED = frozenset(
-    "args lo hi scratch main auto break case char const continue default do double else enum"
-    " extern float for goto if inline int long register restrict return short signed sizeof"
-    " static struct switch typedef union unsigned void volatile while asm typeof linux unix"
-    " i386 arm".split()
-)
 
 
-class CWriter(Names):
-    """Lines of C, the body of a function. `depth` is the number of open loops.
+class CodeWriter(Names):
+    """Lines of code, the body of a function. `depth` is the number of open loops.
 
     `positions` has, for each line, the positions in the program of the nodes whose code it is; `at`
     has those of the nodes that are being written.
     """
 
     def __init__(self, reserved: Iterable[str]):
-        super().__init__({*_RESERVED, *reserved}, identifier, "_")
+        self.words = frozenset(reserved)
+        super().__init__({*self.words}, self.identifier, "_")
         self.lines: list[str] = []
         self.positions: list[tuple[int, ...]] = []
         self.at: tuple[int, ...] = ()
@@ -58,10 +53,14 @@ class CWriter(Names):
         )
         self.positions.insert(at, ())
 
+    def identifier(self, name: str) -> str:
+        """Return `name` as an identifier of the language."""
+        return identifier(name, self.words)
 
-def identifier(name: str) -> str:
-    """Return `name` as an identifier of C."""
+
+def identifier(name: str, reserved: Container[str]) -> str:
+    """Return `name` as an identifier of a language with these reserved words."""
     name = re.sub(r"\W", "_", name, flags=re.ASCII)
     if not name or name[0].isdigit():
         name = "k" + name
-    return name + "_" if name in _RESERVED else name
+    return name + "_" if name in reserved else name

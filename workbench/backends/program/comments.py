@@ -18,6 +18,7 @@ from workbench.ir.node.ops import OPS, Ops
 from workbench.ir.node.uop import UOp
 from workbench.ir.text.readable import statement_lines
 
+_NOT_FOLLOWED = (Ops.SPECIAL, Ops.BARRIER)
 _LONGEST = 88
 _LONG_COST = 20
 """What an op costs, in additions, that takes many lines as a polynomial."""
@@ -45,10 +46,18 @@ class Follower:
         if node is None or node.op is not Ops.LOOP or node.src[0] is not axis:
             self._stop()
             return
-        self._levels.append(iter(node.src[1:]))
+        self._levels.append(iter(node.body))
+
+    def open_if(self) -> None:
+        """An IF begins."""
+        node = self._next()
+        if node is None or node.op is not Ops.IF:
+            self._stop()
+            return
+        self._levels.append(iter(node.body))
 
     def close(self) -> None:
-        """The innermost loop ends."""
+        """The innermost loop or IF ends."""
         if self._levels:
             self._levels.pop()
 
@@ -87,7 +96,8 @@ class Follower:
     def _next(self) -> UOp | None:
         if self._elements_left or not self._levels:
             return None
-        return next(self._levels[-1], None)
+        statements = (n for n in self._levels[-1] if n.op not in _NOT_FOLLOWED)
+        return next(statements, None)
 
     def _stop(self) -> None:
         self._levels, self._leaf, self._elements_left = [], None, -1

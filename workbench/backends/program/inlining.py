@@ -18,7 +18,19 @@ from workbench.ir.node.uop import UOp
 TRANSPARENT = frozenset({Ops.INDEX, Ops.AFTER, Ops.BROADCAST})
 """Ops that are never variables: their users use their source."""
 LEAVES = frozenset({Ops.CONST, Ops.PARAM, Ops.RANGE, Ops.LANES, Ops.REG, Ops.DEFINE})
-_STATEMENTS = frozenset({Ops.LOOP, Ops.ENDLOOP, Ops.SET, Ops.STORE, Ops.BLOCK})
+_STATEMENTS = frozenset(
+    {
+        Ops.LOOP,
+        Ops.ENDLOOP,
+        Ops.IF,
+        Ops.ENDIF,
+        Ops.SET,
+        Ops.STORE,
+        Ops.BLOCK,
+        Ops.BARRIER,
+    }
+    | {Ops.SPECIAL}
+)
 
 
 @dataclass(slots=True)
@@ -46,14 +58,14 @@ def plan_inlining(linear: Sequence[UOp]) -> InliningPlan:
 
 
 def _paths(linear: Sequence[UOp]) -> list[tuple[int, ...]]:
-    """Return per position the positions of the loops that are open there."""
+    """Return per position the positions of the loops and IFs that are open there."""
     paths: list[tuple[int, ...]] = []
     path: tuple[int, ...] = ()
     for position, node in enumerate(linear):
-        if node.op is Ops.ENDLOOP:
+        if node.op in (Ops.ENDLOOP, Ops.ENDIF):
             path = path[:-1]
         paths.append(path)
-        if node.op is Ops.LOOP:
+        if node.op in (Ops.LOOP, Ops.IF):
             path = (*path, position)
     return paths
 
@@ -97,10 +109,13 @@ def _users(linear: Sequence[UOp]) -> list[list[int]]:
     definitions: dict[UOp, int] = {}
     for position, node in enumerate(linear):
         for source in node.src:
-            if source in definitions and node.op not in (Ops.LOOP, Ops.ENDLOOP):
+            if source in definitions and node.op not in _NO_USE:
                 users[definitions[source]].append(position)
         definitions[node] = position
     return users
+
+
+_NO_USE = (Ops.LOOP, Ops.ENDLOOP, Ops.ENDIF, Ops.SPECIAL)
 
 
 def _ends(linear: Sequence[UOp], users: list[list[int]], position: int) -> list[int]:
@@ -117,9 +132,13 @@ def _ends(linear: Sequence[UOp], users: list[list[int]], position: int) -> list[
 
 
 def _changes(linear: Sequence[UOp]) -> dict[UOp, list[int]]:
-    """Return the positions that set each register and write each memory."""
+    """Return the positions that set each register and write each memory; others may write what
+    they see at a BARRIER."""
     changes: dict[UOp, list[int]] = {}
     stores: list[int] = []
+    barriers = [i for i, node in enumerate(linear) if node.op is Ops.BARRIER]
+    for define in (n for n in linear if n.op is Ops.DEFINE and n.space == "shared"):
+        changes[define] = [*barriers]
     for position, node in enumerate(linear):
         if node.op is Ops.SET:
             changes.setdefault(node.src[0], []).append(position)
@@ -131,7 +150,7 @@ def _changes(linear: Sequence[UOp]) -> dict[UOp, list[int]]:
                 stores.append(position)
     for node in linear:  # arguments may share memory
         if node.op is Ops.LOAD and node.place.param.op is Ops.PARAM:
-            changes[node.place.param] = stores
+            changes[node.place.param] = stores + barriers
     return changes
 
 

@@ -1,0 +1,240 @@
+"""A language of work-items, as data and small texts: what `gpu/render.py` asks while it writes.
+
+The default texts are those of a language like C; a dialect says what it writes otherwise.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+
+from workbench.backends.program.expression import (
+    ATOM,
+    CHOICE,
+    EITHER,
+    UNARY,
+    Expression,
+    call,
+    paren,
+    signed,
+)
+from workbench.backends.program.language import Language
+from workbench.backends.program.launch import LaunchShape
+from workbench.base.dtypes import Const, DType, dtypes
+from workbench.base.errors import CompileError
+from workbench.ir.node.ops import Ops
+from workbench.ir.node.views import LoopRole
+
+COMPONENTS = "xyzw"
+_SHORT_DIGITS = 9
+
+
+class Parameter(NamedTuple):
+    """An argument of a kernel: its name, the type of its elements in memory, and whether the kernel
+    writes it."""
+
+    name: str
+    dtype: DType
+    is_written: bool
+
+
+class Dialect(ABC):
+    """A language. `types` has its name of each scalar dtype: what it lacks is refused."""
+
+    language: Language
+    reserved: frozenset[str]
+    types: Mapping[str, str]
+    barrier: str
+    """The statement that a work-group waits at."""
+    functions: ClassVar[Mapping[Ops, str]] = {
+        Ops.SQRT: "sqrt", Ops.TRUNC: "trunc", Ops.EXP2: "exp2", Ops.LOG2: "log2",
+        Ops.SIN: "sin", Ops.COS: "cos", Ops.FMOD: "fmod",
+    }  # fmt: skip
+    """Functions of floats by their ops."""
+    has_wide_index = True
+    """Whether there are integers of 64 bits to index with."""
+
+    # types
+
+    def scalar(self, dtype: DType) -> str:
+        """Return the type of one value. Errors: CompileError for one that the language lacks."""
+        name = self.types.get(dtype.scalar.name)
+        if name is None:
+            raise CompileError(
+                "render", f"{self.language.name} has no {dtype.scalar.name}"
+            )
+        return name
+
+    def in_memory(self, dtype: DType) -> str:
+        """Return the type of one element in memory, where a bool is a byte."""
+        return self.scalar(dtypes.uint8 if dtype.is_bool else dtype)
+
+    def vector(self, dtype: DType) -> str:
+        """Return the type of a vector: `float4`."""
+        return f"{self.scalar(dtype)}{dtype.count}"
+
+    def index(self, wide: bool) -> str:
+        """Return the type of an index."""
+        if wide and not self.has_wide_index:
+            because = f"{self.language.name} has no indexes of 64 bits"
+            raise CompileError("render", because, hint="a smaller tensor")
+        return "long" if wide else "int"
+
+    # constants
+
+    def constant(self, value: Const, dtype: DType) -> Expression:
+        """Return a constant whose value, and bits, are exactly those of `value`."""
+        value = dtype.scalar.const(value)
+        if dtype.is_bool:
+            return ("true" if value else "false"), ATOM
+        if dtype.is_float:
+            return signed(self.float_text(float(value), dtype))
+        return signed(self.integer_text(int(value), dtype))
+
+    def integer_text(self, value: int, dtype: DType) -> str:
+        """Return an integer as a literal of its type."""
+        if dtype.bits < 32 or dtype.kind == "index" and abs(value) < 1 << 31:
+            return str(value)
+        suffix = "u" if dtype.kind == "uint" else ""
+        suffix += self.long_suffix if dtype.bits == 64 else ""
+        if value == dtype.min and value:  # a minus and a number that is too large
+            return f"({value + 1}{suffix} - 1)"
+        return f"{value}{suffix}"
+
+    long_suffix = "l"
+
+    def float_text(self, value: float, dtype: DType) -> str:
+        """Return a float as a literal of its type."""
+        if not math.isfinite(value):
+            return self.special_float(value, dtype)
+        single = dtype.bits <= 32
+        text = str(np.float32(value)) if single else repr(value)
+        if len(text) > _SHORT_DIGITS:
+            mantissa, exponent = value.hex().split("p")
+            text = mantissa.rstrip("0").rstrip(".") + "p" + exponent
+        return text + ("f" if single else "")
+
+    @abstractmethod
+    def special_float(self, value: float, dtype: DType) -> str:
+        """Return an infinity or NaN."""
+
+    # expressions
+
+    def cast(self, value: Expression, source: DType, dtype: DType) -> Expression:
+        """Return a number as another type, as C does it."""
+        return f"({self.scalar(dtype)}){paren(value, UNARY)}", UNARY
+
+    @abstractmethod
+    def bitcast(self, value: Expression, source: DType, dtype: DType) -> Expression:
+        """Return the same bits as another scalar type of that width, one of them a float."""
+
+    def choose(
+        self, condition: Expression, yes: Expression, no: Expression
+    ) -> Expression:
+        """Return `yes` where the condition holds, else `no`."""
+        test, a, b = (paren(e, EITHER) for e in (condition, yes, no))
+        return f"{test} ? {a} : {b}", CHOICE
+
+    def apply(
+        self, op: Ops, dtype: DType, arguments: Sequence[Expression]
+    ) -> Expression:
+        """Return a function of floats."""
+        return call(self.functions[op], *[words for words, _ in arguments])
+
+    def shift(self, amount: Expression, tight: int) -> str:
+        """Return the right operand of a shift."""
+        return paren(amount, tight)
+
+    def build(self, dtype: DType, lanes: Sequence[Expression]) -> Expression:
+        """Return a vector of these lanes."""
+        return call(f"({self.vector(dtype)})", *[words for words, _ in lanes])
+
+    def function(
+        self, kind: str, name: str, parameters: Sequence[tuple[str, str]], value: str
+    ) -> str:
+        """Return a function before the kernel that gives one expression."""
+        listed = ", ".join(f"{k} {n}" for k, n in parameters)
+        return f"{self.inline}{kind} {name}({listed}) {{ return {value}; }}"
+
+    inline = "static inline "
+
+    # memory
+
+    def element(self, name: str, index: str) -> str:
+        """Return the place of one element."""
+        return f"{name}[{index}]"
+
+    def load_vector(
+        self,
+        name: str,
+        index: str,
+        dtype: DType,
+        space: str,
+        aligned: bool,
+        constant: bool,
+    ) -> str | None:
+        """Return the expression that loads `dtype` from there on, None where each lane is loaded
+        by itself. `space` is "global", "shared" or "private"; `aligned` says that the address is a
+        multiple of the vector's size."""
+        return None
+
+    def store_vector(
+        self, name: str, index: str, dtype: DType, space: str, aligned: bool, value: str
+    ) -> str | None:
+        """Return the statement that stores a vector, None where each lane is stored by itself."""
+        return None
+
+    # statements
+
+    def define(self, kind: str, name: str, value: str, constant: bool = True) -> str:
+        """Return the definition of a value (`constant`) or of a register."""
+        return f"{'const ' if constant else ''}{kind} {name} = {value};"
+
+    def declare(self, kind: str, name: str) -> str:
+        """Return the declaration of a register that is set later."""
+        return f"{kind} {name};"
+
+    def array(self, kind: str, name: str, size: int) -> str:
+        """Return the declaration of an array that a work-item has for itself."""
+        return f"{kind} {name}[{size}];"
+
+    @abstractmethod
+    def shared_array(self, kind: str, name: str, size: int) -> str:
+        """Return the declaration of an array that a work-group shares."""
+
+    shares_outside = False
+    """Whether shared arrays are declared before the kernel."""
+
+    def loop(self, kind: str, name: str, extent: int) -> str:
+        """Return the head of a loop."""
+        return f"for ({kind} {name} = 0; {name} < {extent}; {name}++) {{"
+
+    @abstractmethod
+    def number(self, role: LoopRole, dimension: int) -> str:
+        """Return the number of this work-group or work-item along a dimension."""
+
+    @abstractmethod
+    def head(
+        self, name: str, parameters: Sequence[Parameter], launch: LaunchShape
+    ) -> list[str]:
+        """Return the lines that begin a kernel, the last with its brace."""
+
+    def preamble(self, uses: frozenset[str]) -> list[str]:
+        """Return the lines that a text begins with; `uses` has the scalar types in it."""
+        return []
+
+
+def group_size(launch: LaunchShape) -> tuple[int, int, int]:
+    """Return the work-items of a group along x, y and z."""
+    x, y, z = (*reversed(launch.group), 1, 1, 1)[:3]
+    return x, y, z
+
+
+def grid_size(launch: LaunchShape) -> tuple[int, int, int]:
+    """Return the work-groups of a grid along x, y and z."""
+    x, y, z = (*reversed(launch.grid), 1, 1, 1)[:3]
+    return x, y, z

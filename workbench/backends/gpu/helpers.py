@@ -1,0 +1,84 @@
+"""The small functions before a kernel, for operations that a language has no operator for: each
+once, and only those that are called."""
+
+from __future__ import annotations
+
+from workbench.backends.gpu.dialect import Dialect
+from workbench.backends.program.expression import (
+    ADD,
+    ATOM,
+    EITHER,
+    LESS,
+    Expression,
+    call,
+)
+from workbench.base.dtypes import DType
+from workbench.ir.node.ops import Ops
+
+_A, _B = ("a", ATOM), ("b", ATOM)
+
+
+class Helpers:
+    """Functions by name, in the order of their first call."""
+
+    def __init__(self, dialect: Dialect):
+        self.dialect = dialect
+        self.texts: dict[str, str] = {}
+
+    def extreme(
+        self, op: Ops, dtype: DType, a: Expression, b: Expression
+    ) -> Expression:
+        """The greater or lesser of two values; NaN if either is."""
+        word = op.name.lower()
+        if not dtype.is_float:
+            return call(word, a[0], b[0])
+        sign = ">" if op is Ops.MAX else "<"
+        test = f"a {sign} b || a != a", EITHER
+        value = self.dialect.choose(test, _A, _B)
+        return self._called(f"{word}_{dtype.name}", dtype, 2, value, a, b)
+
+    def quotient(
+        self, op: Ops, dtype: DType, a: Expression, b: Expression
+    ) -> Expression:
+        """A quotient or remainder that wraps where INT_MIN / -1 is possible."""
+        minus = f"b == {self.dialect.constant(-1, dtype)[0]}", LESS
+        if op is Ops.CDIV:
+            wrapped, plain, name = ("-a", ATOM), ("a / b", ADD), "quotient"
+        else:
+            wrapped, plain, name = (
+                self.dialect.constant(0, dtype),
+                ("a % b", ADD),
+                "rest",
+            )
+        value = self.dialect.choose(minus, wrapped, plain)
+        return self._called(f"{name}_{dtype.name}", dtype, 2, value, a, b)
+
+    def saturate(self, source: DType, dtype: DType, value: Expression) -> Expression:
+        """A float as an integer: truncated, clamped to its limits, 0 for NaN."""
+        dialect = self.dialect
+        low = dialect.constant(float(dtype.min), source)[0]
+        high = dialect.constant(float(int(dtype.max) + 1), source)[0]
+        least, most = (dialect.constant(v, dtype) for v in (dtype.min, dtype.max))
+        inside = dialect.cast(_A, source, dtype)
+        nan = dialect.choose((f"a < {low}", LESS), least, dialect.constant(0, dtype))
+        below = dialect.choose((f"a >= {low}", LESS), inside, nan)
+        text = dialect.choose((f"a >= {high}", LESS), most, below)
+        name = f"{dtype.name}_from_{source.name}"
+        return self._called(name, dtype, 1, text, value, source=source)
+
+    def _called(
+        self,
+        name: str,
+        dtype: DType,
+        count: int,
+        value: Expression,
+        *arguments: Expression,
+        source: DType | None = None,
+    ) -> Expression:
+        if name not in self.texts:
+            kind = self.dialect.scalar(source or dtype)
+            parameters = [(kind, letter) for letter in "ab"[:count]]
+            self.texts[name] = self.dialect.function(
+                self.dialect.scalar(dtype), name, parameters, value[0]
+            )
+        return call(name, *[words for words, _ in arguments])

@@ -1,0 +1,137 @@
+"""Memory in a dialect: loads and stores, by vectors where the language and the address allow."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from workbench.backends.gpu.dialect import Dialect
+from workbench.backends.gpu.values import Lanes, Values
+from workbench.backends.program.analysis import alignment, element_type
+from workbench.backends.program.expression import ATOM, EQUAL, Expression
+from workbench.backends.program.writer import CodeWriter
+from workbench.base.dtypes import dtypes
+from workbench.base.errors import CompileError
+from workbench.ir.node.ops import Ops
+from workbench.ir.node.uop import UOp
+
+_SPACES = {"shared": "shared", "scratch": "private", "register": "private"}
+
+
+class WorkItemMemory:
+    """Writes memory accesses. `names` has the name of each argument and array."""
+
+    def __init__(
+        self, dialect: Dialect, values: Values, text: CodeWriter, written: set[UOp]
+    ):
+        self.dialect, self.values, self.text = dialect, values, text
+        self.names: dict[UOp, str] = {}
+        self.written = written
+
+    def load(self, node: UOp) -> Expression | Lanes:
+        """Return a LOAD: 0 where its condition does not hold."""
+        address, *condition = node.src
+        count = node.dtype.count
+        if count == 1:
+            return self._element(node, 0, condition)
+        per_lane = condition and condition[0].dtype.count > 1
+        if not per_lane and not node.dtype.is_bool:
+            whole = self._load_vector(node, address)
+            if whole is not None:
+                return self._where(condition, 0, whole, node)
+        return tuple(self._element(node, i, condition) for i in range(count))
+
+    def _load_vector(self, node: UOp, address: UOp) -> Expression | None:
+        name, index = self._place(address)
+        text = self.dialect.load_vector(
+            name,
+            index[0],
+            node.dtype,
+            self._space(address),
+            self._is_aligned(address, node.dtype.itemsize),
+            address.param not in self.written,
+        )
+        return None if text is None else (text, ATOM)
+
+    def _element(self, node: UOp, i: int, condition: Sequence[UOp]) -> Expression:
+        name, index = self._place(node.place)
+        at = index[0] if i == 0 else f"{index[0]} + {i}"
+        text: Expression = self.dialect.element(name, at), ATOM
+        if node.dtype.is_bool:
+            zero = self.dialect.constant(0, dtypes.uint8)[0]
+            text = f"{text[0]} != {zero}", EQUAL
+        return self._where(condition, i, text, None, node)
+
+    def _where(
+        self,
+        condition: Sequence[UOp],
+        i: int,
+        text: Expression,
+        whole: UOp | None,
+        node: UOp | None = None,
+    ) -> Expression:
+        if not condition:
+            return text
+        test = self.values.lane(condition[0], i)
+        if whole is not None:
+            zeros = [self.dialect.constant(0, whole.dtype)] * whole.dtype.count
+            zero = self.dialect.build(whole.dtype, zeros)
+        else:
+            assert node is not None
+            zero = self.dialect.constant(0, node.dtype)
+        words, _ = self.dialect.choose(test, text, zero)
+        return f"({words})", ATOM
+
+    def store(self, node: UOp) -> None:
+        """Write a STORE, which does nothing where its condition does not hold."""
+        address, value, *condition = node.src
+        count = value.dtype.count
+        per_lane = bool(condition) and condition[0].dtype.count > 1
+        whole = None
+        if count > 1 and not per_lane and not value.dtype.is_bool:
+            name, index = self._place(address)
+            whole = self.dialect.store_vector(
+                name,
+                index[0],
+                value.dtype,
+                self._space(address),
+                self._is_aligned(address, value.dtype.itemsize),
+                self.values.whole(value)[0],
+            )
+        if whole is not None:
+            self._put(condition, 0, whole)
+            return
+        for i in range(count):
+            self._store_element(address, value, condition, i)
+
+    def _store_element(
+        self, address: UOp, value: UOp, condition: Sequence[UOp], i: int
+    ) -> None:
+        name, index = self._place(address)
+        at = index[0] if i == 0 else f"{index[0]} + {i}"
+        words = self.values.lane(value, i)
+        if value.dtype.is_bool:
+            words = self.dialect.cast(words, dtypes.bool, dtypes.uint8)
+        self._put(condition, i, f"{self.dialect.element(name, at)} = {words[0]};")
+
+    def _put(self, condition: Sequence[UOp], i: int, statement: str) -> None:
+        if not condition:
+            self.text.put(statement)
+            return
+        test = self.values.lane(condition[0], i)[0]
+        self.text.put(f"if ({test}) {{ {statement} }}")
+
+    def _place(self, address: UOp) -> tuple[str, Expression]:
+        name = self.names.get(address.param)
+        if name is None:
+            raise CompileError("render", f"{address.param!r} is used before its DEFINE")
+        return name, self.values.scalar(address.src[1])
+
+    def _space(self, address: UOp) -> str:
+        memory = address.param
+        return "global" if memory.op is Ops.PARAM else _SPACES[memory.space]
+
+    def _is_aligned(self, address: UOp, nbytes: int) -> bool:
+        """Whether an address is a multiple of `nbytes` from the beginning of its memory, which
+        begins at a multiple of 16 or more."""
+        assert element_type(address).bits
+        return alignment(address, nbytes) == nbytes

@@ -1,0 +1,289 @@
+"""A kernel as the program of one work-item, in any dialect.
+
+    __kernel void name(__global float *p0, __global const float *p1) {
+      __local float As[256];
+      const int g0 = get_group_id(1);
+      const int l0 = get_local_id(0);
+      float acc0 = 0.0f;
+      for (int r0 = 0; r0 < 16; r0++) {  // reduce
+        if (l0 < 8) {
+          As[l0] = p1[r0*8 + l0];
+        }
+        barrier(CLK_LOCAL_MEM_FENCE);
+
+This file has the order of the program and which values get names; values.py and scalars.py write
+expressions, memory.py loads and stores, registers.py registers, and the dialect every word.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import chain
+
+from workbench.backends.gpu.dialect import Dialect, Parameter
+from workbench.backends.gpu.helpers import Helpers
+from workbench.backends.gpu.memory import WorkItemMemory
+from workbench.backends.gpu.registers import WorkItemRegisters
+from workbench.backends.gpu.values import Values
+from workbench.backends.program.analysis import ProgramAnalysis, about, analyse
+from workbench.backends.program.comments import Follower, deserves_comment
+from workbench.backends.program.expression import ATOM
+from workbench.backends.program.inlining import (
+    LEAVES,
+    TRANSPARENT,
+    InliningPlan,
+    plan_inlining,
+)
+from workbench.backends.program.source import Source, signature
+from workbench.backends.program.writer import CodeWriter, identifier
+from workbench.base.dtypes import dtypes
+from workbench.base.target import Target
+from workbench.ir.nest.accesses import size_of
+from workbench.ir.node.ops import Ops
+from workbench.ir.node.uop import KernelInfo, UOp
+
+_SHORT_INDEX = 40  # arithmetic this short is repeated; longer one gets a name
+_SHORT_VALUE = 72
+_INT32 = 1 << 31
+
+
+def render(
+    dialect: Dialect,
+    block: UOp,
+    linear: tuple[UOp, ...],
+    target: Target,
+    tree: UOp | None = None,
+) -> Source:
+    """Return the text of a linear program in a dialect, with comments from the statement tree
+    `block`, whose text is that of `tree` (before exp2 and the like were decomposed).
+
+    Errors: CompileError for a dtype or an operation that the language lacks.
+    """
+    info: KernelInfo = linear[0].arg
+    plan = analyse(linear, target)
+    name = identifier(info.name, dialect.reserved)
+    writer = _Writer(dialect, name, plan, Follower(block, tree), linear)
+    parameters = writer.parameters()
+    writer.body(linear)
+    outside = writer.outside
+    used = frozenset(p.dtype.scalar.name for p in plan.params) | writer.types
+    head = [*dialect.preamble(used), *writer.helpers.texts.values()]
+    head += [*([""] if head else []), *outside]
+    head += ["// " + words for words in about(info.name.replace("\\", "/"), plan)]
+    head += dialect.head(name, parameters, plan.launch)
+    lines = [*head, *writer.text.lines, "}", ""]
+    positions = [()] * len(head) + writer.text.positions + [(), ()]
+    return Source(
+        name=name,
+        language=dialect.language.name,
+        text="\n".join(lines),
+        params=signature(plan.params),
+        launch=plan.launch,
+        block=block,
+        lines=tuple(positions),
+    )
+
+
+class _Writer:
+    """Writes one node after another."""
+
+    def __init__(
+        self,
+        dialect: Dialect,
+        name: str,
+        plan: ProgramAnalysis,
+        follower: Follower,
+        linear: Sequence[UOp],
+    ):
+        self.dialect, self.plan, self.follower = dialect, plan, follower
+        self.inlining: InliningPlan = plan_inlining(linear)
+        self.helpers = Helpers(dialect)
+        self.values = Values(dialect, self.helpers, _needs_wide(linear), self._define)
+        self.text = CodeWriter({*dialect.reserved, name})
+        written = {n.place.param for n in linear if n.op is Ops.STORE}
+        self.memory = WorkItemMemory(dialect, self.values, self.text, written)
+        self.registers = WorkItemRegisters(dialect, self.values, self.text, linear)
+        self.types = frozenset(n.dtype.scalar.name for n in linear)
+        self.outside: list[str] = []
+        """Lines before the kernel: the arrays of a group, in some languages."""
+        self.axes: dict[UOp, str] = {}
+        self._inline: dict[UOp, tuple[int, ...]] = {}  # inlined positions
+        self._statement_at = 0  # the line where the statement being written begins
+
+    def parameters(self) -> list[Parameter]:
+        """Return the arguments, named, and name the arrays."""
+        parameters = []
+        for param in self.plan.params:
+            name = self.text.unique(f"p{param.slot}")
+            self.memory.names[param] = name
+            dtype = param.dtype.scalar
+            parameters.append(Parameter(name, dtype, param in self.memory.written))
+        for define in self.plan.scratch:
+            name = self.text.unique(define.name)
+            self.memory.names[define] = name
+            kind, size = self.dialect.in_memory(define.dtype), size_of(define)
+            if define.space != "shared":
+                self.text.put(self.dialect.array(kind, name, size))
+            elif self.dialect.shares_outside:
+                self.outside.append(self.dialect.shared_array(kind, name, size))
+            else:
+                self.text.put(self.dialect.shared_array(kind, name, size))
+        return parameters
+
+    def body(self, linear: Sequence[UOp]) -> None:
+        """Write the whole program."""
+        self._statement_at = len(self.text.lines)
+        for position, node in enumerate(linear):
+            self.text.at = ()
+            for register in self.inlining.begins.get(position, ()):
+                self.registers.begin(register, node)
+            self._write(position, node)
+
+    def _write(self, position: int, node: UOp) -> None:
+        op = node.op
+        self.text.at = self._written_with(position, node)
+        if op is Ops.SPECIAL:
+            assert node.role is not None
+            number = self.dialect.number(node.role, node.dimension)
+            self._axis(node.axis, number)
+        elif op is Ops.LOOP:
+            self._loop(node)
+        elif op is Ops.IF:
+            self.text.put(f"if ({self.values.scalar(node.condition)[0]}) {{")
+            self._open()
+            self.follower.open_if()
+        elif op in (Ops.ENDLOOP, Ops.ENDIF):
+            self._close()
+        elif op is Ops.BARRIER:
+            self.text.put(self.dialect.barrier)
+            self._statement_at = len(self.text.lines)
+        elif op is Ops.SET:
+            self.registers.set(node)
+            self._finish_statement(node)
+        elif op is Ops.STORE:
+            self.memory.store(node)
+            self._finish_statement(node)
+        elif op in TRANSPARENT:
+            self._inline[node] = self.text.at
+        elif op not in LEAVES and op is not Ops.BLOCK:
+            if position not in self.inlining.unused:
+                self._value(position, node)
+
+    def _written_with(self, position: int, node: UOp) -> tuple[int, ...]:
+        """Return the positions of a node and of all nodes inlined in its expression."""
+        inside = [self._inline[s] for s in node.src if s in self._inline]
+        return (
+            tuple(dict.fromkeys([position, *chain(*inside)])) if inside else (position,)
+        )
+
+    # values
+
+    def _value(self, position: int, node: UOp) -> None:
+        """Inline a value where its expression is short and that is allowed, else name it."""
+        text = (
+            self.memory.load(node) if node.op is Ops.LOAD else self.values.compute(node)
+        )
+        self.values.parts.pop(node, None)
+        self.values.wholes.pop(node, None)
+        if isinstance(text[0], str):
+            self._whole(position, node, (text[0], text[1]))
+        else:
+            self._lanes(position, node, text)
+
+    def _whole(self, position: int, node: UOp, text: tuple[str, int]) -> None:
+        self.values.wholes[node] = text
+        if node.op is Ops.EXTRACT or self._stands_inline(position, text[0]):
+            self._inline[node] = self.text.at
+            return
+        self._inline.pop(node, None)
+        self._define(node)
+
+    def _define(self, node: UOp) -> None:
+        """Give a value a name."""
+        name, words = self.text.numbered(self._stem(node)), self.values.wholes[node][0]
+        self.text.put(self.dialect.define(self.values.type(node.dtype), name, words))
+        self.values.wholes[node] = name, ATOM
+
+    def _lanes(
+        self, position: int, node: UOp, lanes: tuple[tuple[str, int], ...]
+    ) -> None:
+        self.values.parts[node] = lanes
+        if self._stands_inline(position, max((words for words, _ in lanes), key=len)):
+            self._inline[node] = self.text.at
+            return
+        self._inline.pop(node, None)
+        kind, stem = self.values.type(node.dtype.scalar), self._stem(node)
+        if node.dtype.is_bool:
+            names = [self.text.numbered(stem) for _ in lanes]
+            for name, (words, _) in zip(names, lanes, strict=True):
+                self.text.put(self.dialect.define(kind, name, words))
+            self.values.parts[node] = tuple((name, ATOM) for name in names)
+            return
+        name, whole = self.text.numbered(stem), self.values.whole(node)[0]
+        self.text.put(self.dialect.define(self.values.type(node.dtype), name, whole))
+        del self.values.parts[node]
+        self.values.wholes[node] = name, ATOM
+
+    def _stands_inline(self, position: int, words: str) -> bool:
+        if position in self.inlining.anywhere and len(words) <= _SHORT_INDEX:
+            return True
+        return position in self.inlining.once and len(words) <= _SHORT_VALUE
+
+    def _stem(self, node: UOp) -> str:
+        """Return the first part of a value's name, by its op."""
+        if node.op is Ops.LOAD:
+            return f"{self.memory.names[node.place.param]}_v"
+        if node.dtype is dtypes.index:
+            return "at"
+        return "is" if node.dtype.is_bool else "v"
+
+    # loops
+
+    def _axis(self, axis: UOp, number: str) -> None:
+        if axis not in self.axes:
+            self.axes[axis] = self.text.unique(axis.axis_name)
+        name, kind = self.axes[axis], self.values.type(dtypes.index)
+        self.text.put(self.dialect.define(kind, name, number))
+        self.values.wholes[axis] = name, ATOM
+
+    def _loop(self, node: UOp) -> None:
+        axis = node.axis
+        if axis not in self.axes:
+            self.axes[axis] = self.text.unique(axis.axis_name)
+        name, kind = self.axes[axis], self.values.type(dtypes.index)
+        note = axis.axis_kind.words
+        self.text.put(f"{self.dialect.loop(kind, name, axis.extent)}  // {note}")
+        self.values.wholes[axis] = name, ATOM
+        self._open()
+        self.follower.open(axis)
+
+    def _open(self) -> None:
+        self.text.depth += 1
+        self._statement_at = len(self.text.lines)
+
+    def _close(self) -> None:
+        self.text.depth -= 1
+        self.text.put("}")
+        self.follower.close()
+        self._statement_at = len(self.text.lines)
+
+    def _finish_statement(self, node: UOp) -> None:
+        """Write a comment above the lines of a statement of the tree, if this SET or STORE
+        completes it and it took several lines, or a vector."""
+        leaf = self.follower.write(node)
+        if leaf is None:
+            return
+        at, self._statement_at = self._statement_at, len(self.text.lines)
+        if deserves_comment(leaf, len(self.text.lines) - at):
+            self.text.comment(self.follower.comment(leaf), at)
+            self._statement_at = len(self.text.lines)
+
+
+def _needs_wide(linear: Sequence[UOp]) -> bool:
+    """Whether an index of a program may need 64 bits."""
+    for step in linear:
+        for node in (step, *step.src):
+            if node.dtype.scalar is dtypes.index and node.op is not Ops.PARAM:
+                if not (-_INT32 <= int(node.vmin) and int(node.vmax) < _INT32):
+                    return True
+    return False

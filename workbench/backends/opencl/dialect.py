@@ -1,0 +1,100 @@
+"""OpenCL C (OpenCL C specification, version 1.2: what every implementation has)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from workbench.backends.gpu.dialect import Dialect, Parameter, group_size
+from workbench.backends.program.expression import Expression, call
+from workbench.backends.program.language import Language
+from workbench.backends.program.launch import LaunchShape
+from workbench.base.dtypes import DType
+from workbench.ir.node.views import LoopRole
+
+OPENCL_C = Language(
+    "OpenCL C",
+    "OpenCL C, the program of one work-item",
+    comment="//.*$",
+    word=r"\b(?:for|if|else|return|const|void|float|double|long|int|uint|bool|uchar|inline"
+    r"|__kernel|__local|__global|barrier)\b",
+    head="^__kernel ",
+)
+_SPACES = {"global": "__global ", "shared": "__local ", "private": ""}
+
+
+class OpenCLC(Dialect):
+    """The dialect."""
+
+    language = OPENCL_C
+    reserved = frozenset(
+        "auto break case char const continue default do double else enum extern float for goto if"
+        " inline int long register restrict return short signed sizeof static struct switch typedef"
+        " union unsigned void volatile while bool half uchar ushort uint ulong kernel global local"
+        " private constant read_only write_only image2d_t sampler_t event_t pipe complex imaginary"
+        " true false main linux unix".split()
+    )
+    types = {
+        "bool": "bool", "int8": "char", "uint8": "uchar", "int16": "short", "uint16": "ushort",
+        "int32": "int", "uint32": "uint", "int64": "long", "uint64": "ulong",
+        "float32": "float", "float64": "double", "float16": "half",
+    }  # fmt: skip
+    barrier = "barrier(CLK_LOCAL_MEM_FENCE);"
+
+    def special_float(self, value: float, dtype: DType) -> str:
+        if math.isnan(value):
+            return "NAN" if dtype.bits <= 32 else "nan(0ul)"
+        sign = "-" if value < 0 else ""
+        return sign + ("INFINITY" if dtype.bits <= 32 else "HUGE_VAL")
+
+    def bitcast(self, value: Expression, source: DType, dtype: DType) -> Expression:
+        return call(f"as_{self.scalar(dtype)}", value[0])
+
+    def load_vector(
+        self,
+        name: str,
+        index: str,
+        dtype: DType,
+        space: str,
+        aligned: bool,
+        constant: bool,
+    ) -> str | None:
+        if not aligned:
+            return f"vload{dtype.count}(0, &{name}[{index}])"
+        kind = f"{_SPACES[space]}{'const ' if constant else ''}{self.vector(dtype)}"
+        return f"*({kind} *)&{name}[{index}]"
+
+    def store_vector(
+        self, name: str, index: str, dtype: DType, space: str, aligned: bool, value: str
+    ) -> str | None:
+        if not aligned:
+            return f"vstore{dtype.count}({value}, 0, &{name}[{index}]);"
+        return f"*({_SPACES[space]}{self.vector(dtype)} *)&{name}[{index}] = {value};"
+
+    def shared_array(self, kind: str, name: str, size: int) -> str:
+        return f"__local {kind} {name}[{size}] __attribute__((aligned(16)));"
+
+    def array(self, kind: str, name: str, size: int) -> str:
+        return f"{kind} {name}[{size}] __attribute__((aligned(16)));"
+
+    def number(self, role: LoopRole, dimension: int) -> str:
+        return f"get_{'group' if role == 'grid' else 'local'}_id({dimension})"
+
+    def head(
+        self, name: str, parameters: Sequence[Parameter], launch: LaunchShape
+    ) -> list[str]:
+        listed = [
+            f"__global {'' if p.is_written else 'const '}{self.in_memory(p.dtype)} *{p.name}"
+            for p in parameters
+        ]
+        size = ", ".join(map(str, group_size(launch)))
+        lines = [f"__kernel __attribute__((reqd_work_group_size({size})))"]
+        return [*lines, f"void {name}({', '.join(listed)}) {{"]
+
+    def preamble(self, uses: frozenset[str]) -> list[str]:
+        enabled = {"float64": "cl_khr_fp64", "float16": "cl_khr_fp16"}
+        return [
+            f"#pragma OPENCL EXTENSION {extension} : enable"
+            for name, extension in enabled.items()
+            if name in uses
+        ]

@@ -1,0 +1,66 @@
+"""Memory of an OpenCL driver: a handle is a pyopencl Buffer."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from workbench.backends.memory import Bytes, Memory
+
+if TYPE_CHECKING:
+    from workbench.backends.opencl.driver import Driver
+
+
+class OpenCLMemory(Memory):
+    """Memory that kernels of the OPENCL device read and write."""
+
+    alignment_bytes = 128
+    offset_bytes = 128
+
+    @property
+    def _driver(self) -> Driver:
+        from workbench.backends.opencl.driver import driver
+
+        return driver()
+
+    def allocate(self, size_bytes: int, alignment_bytes: int) -> Any:
+        import pyopencl as cl
+
+        try:
+            flags = cl.mem_flags.READ_WRITE
+            return cl.Buffer(self._driver.context, flags, size=size_bytes)
+        except cl.Error as error:
+            raise MemoryError(str(error)) from error
+
+    def free(self, handle: Any) -> None:
+        handle.release()
+
+    def copy_in(self, handle: Any, offset: int, data: Bytes) -> None:
+        import pyopencl as cl
+
+        queue = self._driver.queue
+        cl.enqueue_copy(queue, handle, data, dst_offset=offset, is_blocking=True)
+
+    def copy_out(self, handle: Any, offset: int, data: Bytes) -> None:
+        import pyopencl as cl
+
+        queue = self._driver.queue
+        cl.enqueue_copy(queue, data, handle, src_offset=offset, is_blocking=True)
+
+    def copy(
+        self,
+        target: Any,
+        target_offset: int,
+        source: Any,
+        source_offset: int,
+        size_bytes: int,
+    ) -> None:
+        import pyopencl as cl
+
+        cl.enqueue_copy(
+            self._driver.queue,
+            target,
+            source,
+            byte_count=size_bytes,
+            src_offset=source_offset,
+            dst_offset=target_offset,
+        )

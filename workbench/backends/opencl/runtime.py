@@ -1,0 +1,103 @@
+"""OpenCL C -> a Program, through the driver's compiler."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any
+
+import pyopencl as cl
+
+from workbench.backends.buffer import Buffer
+from workbench.backends.gpu.dialect import grid_size, group_size
+from workbench.backends.opencl.driver import driver
+from workbench.backends.program.source import Source
+from workbench.base.errors import CompileError, DeviceError
+from workbench.base.forking import once
+
+KEPT_PROGRAMS = 1024
+_OPTIONS = "-cl-std=CL1.2"
+_LINE = re.compile(r":(\d+):\d+: error: (.*)")
+
+
+@lru_cache(maxsize=KEPT_PROGRAMS)
+def load(source: Source) -> OpenCLProgram:
+    """Return the Program of a Source, the same one for the same text."""
+    return OpenCLProgram(source)
+
+
+class OpenCLProgram:
+    """A kernel in OpenCL C; it is compiled when it is first bound.
+
+    Errors: CompileError if the driver refuses the text.
+    """
+
+    def __init__(self, source: Source):
+        self.source = source
+
+    @once
+    def program(self) -> Any:
+        """The driver's compiled program."""
+        text = self.source.text
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # what compilers say of right kernels
+                return cl.Program(driver().context, text).build(options=_OPTIONS)
+        except cl.Error as error:
+            found = _LINE.search(str(error))
+            because = found[2] if found else str(error).splitlines()[0]
+            line = int(found[1]) if found else None
+            raise CompileError("opencl", because, last_good=text, line=line) from error
+
+    def __call__(self, buffers: Sequence[Buffer]) -> None:
+        self.bind(buffers)()
+
+    def bind(self, buffers: Sequence[Buffer]) -> OpenCLLaunch:
+        return OpenCLLaunch(self, buffers)
+
+
+class OpenCLLaunch:
+    """A kernel and its memory."""
+
+    def __init__(self, program: OpenCLProgram, buffers: Sequence[Buffer]):
+        source = program.source
+        self.source = source
+        self.kernel = cl.Kernel(program.program, source.name)
+        self.arguments = [s for s, (dtype, _) in enumerate(source.params) if dtype.bits]
+        self.buffers = [*buffers]
+        grid, self.group = grid_size(source.launch), group_size(source.launch)
+        self.items = tuple(n * m for n, m in zip(grid, self.group, strict=True))
+        for slot in self.arguments:
+            self.move(slot, buffers[slot])
+
+    def move(self, slot: int, buffer: Buffer) -> None:
+        self.buffers[slot] = buffer
+        if slot not in self.arguments:
+            return
+        memory = buffer.handle
+        if buffer.offset:
+            memory = memory.get_sub_region(buffer.offset, max(1, buffer.nbytes))
+        self.kernel.set_arg(self.arguments.index(slot), memory)
+
+    def _enqueue(self) -> Any:
+        try:
+            return cl.enqueue_nd_range_kernel(
+                driver().queue, self.kernel, self.items, self.group
+            )
+        except cl.Error as error:
+            raise DeviceError(
+                f"OPENCL cannot launch {self.source.name}", str(error)
+            ) from error
+
+    def __call__(self, wait: bool = True) -> None:
+        event = self._enqueue()
+        if wait:
+            event.wait()
+
+    def timed(self) -> float:
+        """Run, and return the seconds by the driver's clock."""
+        event = self._enqueue()
+        event.wait()
+        return float(event.profile.end - event.profile.start) * 1e-9
