@@ -55,13 +55,15 @@ class Dialect(ABC):
         Ops.SIN: "sin", Ops.COS: "cos", Ops.FMOD: "fmod",
     }  # fmt: skip
     """Functions of floats by their ops."""
-    has_wide_index = True
-    """Whether there are integers of 64 bits to index with."""
+    wide = False
+    """Whether indexes of this kernel need 64 bits."""
 
     # types
 
     def scalar(self, dtype: DType) -> str:
         """Return the type of one value. Errors: CompileError for one that the language lacks."""
+        if dtype.scalar is dtypes.index:
+            return self.index_type
         name = self.types.get(dtype.scalar.name)
         if name is None:
             raise CompileError(
@@ -77,12 +79,14 @@ class Dialect(ABC):
         """Return the type of a vector: `float4`."""
         return f"{self.scalar(dtype)}{dtype.count}"
 
-    def index(self, wide: bool) -> str:
-        """Return the type of an index."""
-        if wide and not self.has_wide_index:
+    @property
+    def index_type(self) -> str:
+        """The type of an index."""
+        name = self.types.get("int64" if self.wide else "int32")
+        if name is None:
             because = f"{self.language.name} has no indexes of 64 bits"
             raise CompileError("render", because, hint="a smaller tensor")
-        return "long" if wide else "int"
+        return name
 
     # constants
 
@@ -152,6 +156,12 @@ class Dialect(ABC):
     def build(self, dtype: DType, lanes: Sequence[Expression]) -> Expression:
         """Return a vector of these lanes."""
         return call(f"({self.vector(dtype)})", *[words for words, _ in lanes])
+
+    def operator(  # noqa: B027  most languages have operators
+        self, sign: str, dtype: DType, left: bool, right: bool
+    ) -> None:
+        """Note that a sum or product of a vector is written; `left` and `right` say which operand
+        is a vector, the other one is a scalar (there is no left one of a minus sign)."""
 
     def function(
         self, kind: str, name: str, parameters: Sequence[tuple[str, str]], value: str

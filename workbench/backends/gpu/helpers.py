@@ -30,10 +30,10 @@ class Helpers:
     ) -> Expression:
         """The greater or lesser of two values; NaN if either is."""
         word = op.name.lower()
-        if not dtype.is_float:
+        if dtype.is_int and dtype.bits == 32:
             return call(word, a[0], b[0])
         sign = ">" if op is Ops.MAX else "<"
-        test = f"a {sign} b || a != a", EITHER
+        test = f"a {sign} b" + " || a != a" * dtype.is_float, EITHER
         value = self.dialect.choose(test, _A, _B)
         return self._called(f"{word}_{dtype.name}", dtype, 2, value, a, b)
 

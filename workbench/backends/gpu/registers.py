@@ -80,9 +80,17 @@ class WorkItemRegisters:
         whole = self.values.wholes.get(value)
         if whole is None or whole[0].isidentifier() or value.dtype.is_bool:
             return None
+        is_vector = register.dtype.count > 1
+        if is_vector and not register.dtype.is_float:
+            return None
         if value.op is Ops.FMA and value.src[2] is register:
+            if is_vector:
+                self.dialect.operator("+=", register.dtype, True, True)
             return f"+= {self.values.product(value)}"
         if value.op not in (Ops.ADD, Ops.MUL) or value.src[0] is not register:
             return None
         words = self.values.whole(value.src[1])
+        if is_vector:
+            sign = "*=" if value.op is Ops.MUL else "+="
+            self.dialect.operator(sign, register.dtype, True, True)
         return f"*= {paren(words, MUL)}" if value.op is Ops.MUL else f"+= {words[0]}"

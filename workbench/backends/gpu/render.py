@@ -98,7 +98,8 @@ class _Writer:
         self.dialect, self.plan, self.follower = dialect, plan, follower
         self.inlining: InliningPlan = plan_inlining(linear)
         self.helpers = Helpers(dialect)
-        self.values = Values(dialect, self.helpers, _needs_wide(linear), self._define)
+        dialect.wide = _needs_wide(linear)
+        self.values = Values(dialect, self.helpers, self._define)
         self.text = CodeWriter({*dialect.reserved, name})
         written = {n.place.param for n in linear if n.op is Ops.STORE}
         self.memory = WorkItemMemory(dialect, self.values, self.text, written)

@@ -20,7 +20,7 @@ from workbench.backends.program.expression import (
     Expression,
     paren,
 )
-from workbench.base.dtypes import DType, dtypes
+from workbench.base.dtypes import DType
 from workbench.base.errors import CompileError
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
@@ -30,26 +30,22 @@ _INFIX = {Ops.ADD: ("+", ADD), Ops.MUL: ("*", MUL), Ops.FDIV: ("/", MUL)}
 
 
 class Values:
-    """The expressions of the values of one kernel, by node. `wide` says that its indexes need 64
-    bits; `define` gives a value a name where it would be written several times."""
+    """The expressions of the values of one kernel, by node. `define` gives a value a name where it
+    would be written several times."""
 
     def __init__(
         self,
         dialect: Dialect,
         helpers: Helpers,
-        wide: bool,
         define: Callable[[UOp], None],
     ):
-        self.dialect, self.helpers, self.wide = dialect, helpers, wide
+        self.dialect, self.helpers = dialect, helpers
         self._define = define
         self.wholes: dict[UOp, Expression] = {}
         self.parts: dict[UOp, Lanes] = {}
 
     def type(self, dtype: DType) -> str:
         """Return the type of a value."""
-        if dtype.scalar is dtypes.index:
-            kind = self.dialect.index(self.wide)
-            return kind if dtype.count == 1 else f"{kind}{dtype.count}"
         return (
             self.dialect.scalar(dtype)
             if dtype.count == 1
@@ -147,26 +143,32 @@ class Values:
 
     def _vector_operation(self, node: UOp) -> Expression:
         if node.op is Ops.NEG:
+            self.dialect.operator("-", node.dtype, False, True)
             return f"-{paren(self.whole(node.src[0]), UNARY)}", UNARY
         if node.op is Ops.FMA:
-            words, tail = self.product(node), self._operand(node.src[2])
-            return sum_of(words, paren(tail, MUL)), ADD
+            words, tail = self.product(node), paren(self._operand(node.src[2]), MUL)
+            sign = "-" if tail.startswith("-") else "+"
+            self.dialect.operator(sign, node.dtype, True, not is_splat(node.src[2]))
+            return sum_of(words, tail), ADD
         sign, binds = _INFIX[node.op]
-        a, b = (self._operand(s) for s in node.src)
-        if all(s.op in (Ops.BROADCAST, Ops.CONST) for s in node.src):
-            a = self.whole(node.src[0])
-        left, right = paren(a, binds), paren(b, binds + 1)
-        if node.op is Ops.ADD:
-            return sum_of(left, right), binds
-        return f"{left} {sign} {right}", binds
+        a, b = node.src
+        left, right = self._operand(a), paren(self._operand(b), binds + 1)
+        left_is_vector = not is_splat(a) or is_splat(b)
+        words = paren(self.whole(a) if left_is_vector else left, binds)
+        if node.op is Ops.ADD and right.startswith("-"):
+            sign, right = "-", right[1:]
+        self.dialect.operator(sign, node.dtype, left_is_vector, not is_splat(b))
+        return f"{words} {sign} {right}", binds
 
     def product(self, node: UOp) -> str:
         """Return the product of an FMA."""
-        a, b = (self._operand(s) for s in node.src[:2])
-        both_scalar = all(s.op in (Ops.BROADCAST, Ops.CONST) for s in node.src[:2])
-        if node.dtype.count > 1 and both_scalar:
-            a = self.whole(node.src[0])
-        return f"{paren(a, MUL)} * {paren(b, UNARY)}"
+        a, b = node.src[:2]
+        if node.dtype.count == 1:
+            return f"{paren(self.scalar(a), MUL)} * {paren(self.scalar(b), UNARY)}"
+        left_is_vector = not is_splat(a) or is_splat(b)
+        self.dialect.operator("*", node.dtype, left_is_vector, not is_splat(b))
+        words = self.whole(a) if left_is_vector else self._operand(a)
+        return f"{paren(words, MUL)} * {paren(self._operand(b), UNARY)}"
 
     def _operand(self, node: UOp) -> Expression:
         """Return a value beside a vector, where a scalar will do for all lanes."""
@@ -175,6 +177,11 @@ class Values:
         if node.op is Ops.CONST:
             return self.scalar(node)
         return self.whole(node)
+
+
+def is_splat(node: UOp) -> bool:
+    """Whether all lanes have one value that exists as a scalar."""
+    return node.op in (Ops.CONST, Ops.BROADCAST) or node.dtype.count == 1
 
 
 def sum_of(left: str, right: str) -> str:

@@ -47,7 +47,7 @@ class OpenCLProgram:
                 return cl.Program(driver().context, text).build(options=_OPTIONS)
         except cl.Error as error:
             found = _LINE.search(str(error))
-            because = found[2] if found else str(error).splitlines()[0]
+            because = found[2] if found else " ".join(str(error).split())[-400:]
             line = int(found[1]) if found else None
             raise CompileError("opencl", because, last_good=text, line=line) from error
 

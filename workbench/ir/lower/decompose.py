@@ -109,11 +109,13 @@ x, y, k = var("x", "integer"), var("y", "integer"), const("c", "integer")
 xf = var("x", "float")
 
 # fmt: off
-DECOMPOSE_RULES = RuleSet("decompose", [
+_FUNCTION_RULES = (
     Rule("exp2-polynomial",   op(Ops.EXP2, xf), exp2),
     Rule("log2-polynomial",   op(Ops.LOG2, xf), log2),
     Rule("sin-polynomial",    op(Ops.SIN, xf), sin),
     Rule("cos-polynomial",    op(Ops.COS, xf), cos),
+)
+INTEGER_RULES = RuleSet("decompose-integers", [
     Rule("idiv-by-shift",     x // k, shift_for_div, where=is_power_of_two),
     Rule("mod-by-mask",       x % k, mask_for_mod, where=is_power_of_two),
     Rule("idiv-nonnegative",  x // y, op(Ops.CDIV, x, y), where=both_nonnegative,
@@ -134,3 +136,5 @@ DECOMPOSE_RULES = RuleSet("decompose", [
          doc="a difference, with the product on the left"),
 ])
 # fmt: on
+"""The rules for a language that has functions, such as exp2."""
+DECOMPOSE_RULES = RuleSet("decompose", [*_FUNCTION_RULES, *INTEGER_RULES.rules])

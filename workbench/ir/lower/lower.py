@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from workbench.base.target import Target
-from workbench.ir.lower.decompose import DECOMPOSE_RULES
+from workbench.ir.lower.decompose import DECOMPOSE_RULES, INTEGER_RULES
 from workbench.ir.lower.linearize import linearize
 from workbench.ir.lower.low_precision import (
     ALL_LOW_PRECISION_RULES,
@@ -54,6 +54,11 @@ WORK_GROUPS = Pass(
     " dealt out to its work-items.",
     work_groups,
 )
+DECOMPOSED_INTEGERS = Pass(
+    "decompose",
+    "Only operations that the language has remain: no floor division or wide shift.",
+    RuleSet("decompose", INTEGER_RULES.rules, keep=values_only),
+)
 LINEARIZE = Pass(
     "linearize",
     "Lanes are vectors, every value stands once in the deepest loop it needs.",
@@ -79,6 +84,8 @@ def levels(kernel: UOp, target: Target) -> Iterator[Any]:
         lowered = floats(lowered)
     if not target.native_transcendentals:
         lowered = DECOMPOSED(lowered)
+    elif target.has_groups:
+        lowered = DECOMPOSED_INTEGERS(lowered)
     if target.has_groups:
         lowered = SIMPLIFY_INDEX(WORK_GROUPS(lowered, target))
     yield lowered

@@ -1,0 +1,113 @@
+"""The Metal Shading Language (Apple, Metal Shading Language Specification)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from workbench.backends.cuda.dialect import CPP_WORDS
+from workbench.backends.gpu.dialect import COMPONENTS, Dialect, Parameter, group_size
+from workbench.backends.program.expression import Expression, call
+from workbench.backends.program.language import Language
+from workbench.backends.program.launch import LaunchShape
+from workbench.base.dtypes import DType
+from workbench.ir.node.views import LoopRole
+
+METAL = Language(
+    "Metal",
+    "Metal, the program of one thread",
+    comment="//.*$",
+    word=r"\b(?:for|if|else|return|const|void|float|long|int|uint|bool|uchar|inline|kernel|device"
+    r"|threadgroup|using|namespace)\b",
+    head="^kernel ",
+)
+_SPACES = {"global": "device ", "shared": "threadgroup ", "private": "thread "}
+
+
+class Metal(Dialect):
+    """The dialect."""
+
+    language = METAL
+    reserved = CPP_WORDS | set(
+        "kernel vertex fragment device threadgroup thread constant metal group item uint uchar"
+        " ushort ulong".split()
+    )
+    types = {
+        "bool": "bool", "int8": "char", "uint8": "uchar", "int16": "short", "uint16": "ushort",
+        "int32": "int", "uint32": "uint", "int64": "long", "uint64": "ulong",
+        "float32": "float", "float16": "half",
+    }  # fmt: skip
+    barrier = "threadgroup_barrier(mem_flags::mem_threadgroup);"
+    inline = "static inline "
+
+    def special_float(self, value: float, dtype: DType) -> str:
+        if math.isnan(value):
+            return "NAN"
+        return "-INFINITY" if value < 0 else "INFINITY"
+
+    def build(self, dtype: DType, lanes: Sequence[Expression]) -> Expression:
+        return call(self.vector(dtype), *[words for words, _ in lanes])
+
+    def bitcast(self, value: Expression, source: DType, dtype: DType) -> Expression:
+        return call(f"as_type<{self.scalar(dtype)}>", value[0])
+
+    def load_vector(
+        self,
+        name: str,
+        index: str,
+        dtype: DType,
+        space: str,
+        aligned: bool,
+        constant: bool,
+    ) -> str | None:
+        space_words = f"{_SPACES[space]}{'const ' if constant else ''}"
+        if aligned:
+            return f"*({space_words}{self.vector(dtype)} *)&{name}[{index}]"
+        if dtype.scalar.bits == 64:
+            return None
+        packed = f"*({space_words}packed_{self.vector(dtype)} *)&{name}[{index}]"
+        return f"{self.vector(dtype)}({packed})"
+
+    def store_vector(
+        self, name: str, index: str, dtype: DType, space: str, aligned: bool, value: str
+    ) -> str | None:
+        if dtype.scalar.bits == 64 and not aligned:
+            return None
+        packed = "" if aligned else "packed_"
+        where = f"*({_SPACES[space]}{packed}{self.vector(dtype)} *)&{name}[{index}]"
+        return f"{where} = {value};"
+
+    def shared_array(self, kind: str, name: str, size: int) -> str:
+        return f"threadgroup alignas(16) {kind} {name}[{size}];"
+
+    def array(self, kind: str, name: str, size: int) -> str:
+        return f"alignas(16) {kind} {name}[{size}];"
+
+    def number(self, role: LoopRole, dimension: int) -> str:
+        return f"{'group' if role == 'grid' else 'item'}.{COMPONENTS[dimension]}"
+
+    def head(
+        self, name: str, parameters: Sequence[Parameter], launch: LaunchShape
+    ) -> list[str]:
+        listed = [
+            f"device {'' if p.is_written else 'const '}{self.in_memory(p.dtype)} *{p.name}"
+            f" [[buffer({place})]]"
+            for place, p in enumerate(parameters)
+        ]
+        listed += [
+            "uint3 group [[threadgroup_position_in_grid]]",
+            "uint3 item [[thread_position_in_threadgroup]]",
+        ]
+        items = math.prod(group_size(launch))
+        lines = [
+            f"[[max_total_threads_per_threadgroup({items})]]",
+            f"kernel void {name}(",
+        ]
+        return [
+            *lines,
+            *[f"    {each}," for each in listed[:-1]],
+            f"    {listed[-1]}) {{",
+        ]
+
+    def preamble(self, uses: frozenset[str]) -> list[str]:
+        return ["#include <metal_stdlib>", "using namespace metal;", ""]
