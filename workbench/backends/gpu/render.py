@@ -25,6 +25,7 @@ from workbench.backends.gpu.helpers import Helpers
 from workbench.backends.gpu.memory import WorkItemMemory
 from workbench.backends.gpu.registers import WorkItemRegisters
 from workbench.backends.gpu.values import Values
+from workbench.backends.gpu.wide_index import needs_wide
 from workbench.backends.program.analysis import ProgramAnalysis, about, analyse
 from workbench.backends.program.comments import Follower, deserves_comment
 from workbench.backends.program.expression import ATOM
@@ -44,7 +45,6 @@ from workbench.ir.node.uop import KernelInfo, UOp
 
 _SHORT_INDEX = 40  # arithmetic this short is repeated; longer one gets a name
 _SHORT_VALUE = 72
-_INT32 = 1 << 31
 
 
 def render(
@@ -98,7 +98,7 @@ class _Writer:
         self.dialect, self.plan, self.follower = dialect, plan, follower
         self.inlining: InliningPlan = plan_inlining(linear)
         self.helpers = Helpers(dialect)
-        dialect.wide = _needs_wide(linear)
+        dialect.wide = needs_wide(linear)
         self.values = Values(dialect, self.helpers, self._define)
         self.text = CodeWriter({*dialect.reserved, name})
         written = {n.place.param for n in linear if n.op is Ops.STORE}
@@ -278,13 +278,3 @@ class _Writer:
         if deserves_comment(leaf, len(self.text.lines) - at):
             self.text.comment(self.follower.comment(leaf), at)
             self._statement_at = len(self.text.lines)
-
-
-def _needs_wide(linear: Sequence[UOp]) -> bool:
-    """Whether an index of a program may need 64 bits."""
-    for step in linear:
-        for node in (step, *step.src):
-            if node.dtype.scalar is dtypes.index and node.op is not Ops.PARAM:
-                if not (-_INT32 <= int(node.vmin) and int(node.vmax) < _INT32):
-                    return True
-    return False
