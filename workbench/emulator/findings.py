@@ -1,0 +1,35 @@
+"""What is wrong with a program of work-items: who did what, where, and what is to be done."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+Kind = Literal["race", "unwritten", "out of bounds", "divergent barrier"]
+
+
+@dataclass(frozen=True)
+class WorkItem:
+    """A work-item, by its numbers along x, y and z."""
+
+    group: tuple[int, int, int]
+    item: tuple[int, int, int]
+
+    def __str__(self) -> str:
+        return f"work-item {self.item} of group {self.group}"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One defect, at its first occurrence. `items` are the work-items that it happened to, and
+    `positions` what they were at in the linear program, in the order of the words."""
+
+    kind: Kind
+    memory: str
+    element: int
+    items: tuple[WorkItem, ...]
+    positions: tuple[int, ...]
+    words: str
+
+    def __str__(self) -> str:
+        return f"{self.kind}: {self.words}"

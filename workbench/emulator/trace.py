@@ -1,0 +1,60 @@
+"""A run of a kernel on the emulator, as a value."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from workbench.backends.program.launch import LaunchShape
+from workbench.emulator.accesses import AccessCount
+from workbench.emulator.findings import Finding
+from workbench.ir.node.uop import UOp
+
+
+@dataclass(frozen=True)
+class Trace:
+    """What happened in a run.
+
+    `linear` is the program, `launch` its shape. Counts are by position in the program:
+    `accesses` of global and shared memory, `executed` work-items, `divergent` warps at an IF,
+    `barriers` that groups waited at. `findings` are its defects; `outputs` the arrays that it wrote,
+    by slot.
+    """
+
+    linear: tuple[UOp, ...]
+    launch: LaunchShape
+    accesses: Mapping[int, AccessCount]
+    executed: Mapping[int, int]
+    divergent: Mapping[int, int]
+    barriers: Mapping[int, int]
+    findings: tuple[Finding, ...]
+    outputs: Mapping[int, NDArray[Any]]
+
+    def total(self, space: str) -> AccessCount:
+        """Return the sum of all accesses of a space, "global" or "shared"."""
+        whole = AccessCount(space, False)
+        for count in self.accesses.values():
+            if count.space == space:
+                whole.requests += count.requests
+                whole.transactions += count.transactions
+                whole.conflicts += count.conflicts
+                whole.bytes_wanted += count.bytes_wanted
+                whole.bytes_moved += count.bytes_moved
+        return whole
+
+    def __str__(self) -> str:
+        groups, items = int(np.prod(self.launch.grid)), int(np.prod(self.launch.group))
+        main, shared = self.total("global"), self.total("shared")
+        lines = [
+            f"{groups:,} groups of {items:,} work-items",
+            f"global memory: {main.transactions:,} transactions, {main.bytes_wanted:,} bytes wanted,"
+            f" {main.bytes_moved:,} moved",
+            f"shared memory: {shared.transactions:,} passes, {shared.conflicts:,} of them conflicts",
+            f"barriers: {sum(self.barriers.values()):,}, divergent warps:"
+            f" {sum(self.divergent.values()):,}",
+        ]
+        return "\n".join([*lines, *map(str, self.findings)])
