@@ -9,6 +9,7 @@ Practices Guide: coalesced access, shared memory.)
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,9 +41,7 @@ class AccessCount:
     bytes_moved: int = 0
 
 
-def by_warps(
-    values: NDArray[np.generic], lanes: int, fill: object
-) -> NDArray[np.generic]:
+def by_warps(values: Any, lanes: int, fill: object) -> Any:
     """Return an array (groups, items, ..) as (warps, lanes, ..): the last warp of a group is filled
     up, and a warp is of one group."""
     groups, items = values.shape[:2]
@@ -54,8 +53,8 @@ def by_warps(
 
 
 def count_global(count: AccessCount, first: Array, active: Mask, nbytes: int) -> None:
-    """Add an access to global memory: work-item by work-item (warps, lanes) the address of its first
-    byte, whether it takes part, and the bytes that it accesses."""
+    """Add an access to global memory: for each work-item (warps, lanes) the address of its first
+    byte, and whether it takes part; `nbytes` are what one accesses."""
     last = first + (nbytes - 1)
     sectors = -(-nbytes // SECTOR_BYTES) + 1
     touched = first[..., None] // SECTOR_BYTES + np.arange(sectors)

@@ -57,7 +57,8 @@ Watch = Callable[["Machine", int, UOp], None]
 class Machine:
     """Runs a program over `params`, one array for each slot, which it changes.
 
-    `warp_lanes` work-items are a warp; at most `lanes_at_once` run together. `watch` sees each step.
+    `warp_lanes` work-items are a warp; at most `lanes_at_once` run together; `watch` sees each
+    step.
     """
 
     def __init__(

@@ -21,8 +21,8 @@ class Trace:
 
     `linear` is the program, `launch` its shape. Counts are by position in the program:
     `accesses` of global and shared memory, `executed` work-items, `divergent` warps at an IF,
-    `barriers` that groups waited at. `findings` are its defects; `outputs` the arrays that it wrote,
-    by slot.
+    `barriers` that groups waited at. `findings` are its defects; `outputs` the arrays that it
+    wrote, by slot.
     """
 
     linear: tuple[UOp, ...]
@@ -49,12 +49,14 @@ class Trace:
     def __str__(self) -> str:
         groups, items = int(np.prod(self.launch.grid)), int(np.prod(self.launch.group))
         main, shared = self.total("global"), self.total("shared")
+        wanted, moved = main.bytes_wanted, main.bytes_moved
+        waits, divergent = sum(self.barriers.values()), sum(self.divergent.values())
         lines = [
             f"{groups:,} groups of {items:,} work-items",
-            f"global memory: {main.transactions:,} transactions, {main.bytes_wanted:,} bytes wanted,"
-            f" {main.bytes_moved:,} moved",
-            f"shared memory: {shared.transactions:,} passes, {shared.conflicts:,} of them conflicts",
-            f"barriers: {sum(self.barriers.values()):,}, divergent warps:"
-            f" {sum(self.divergent.values()):,}",
+            f"global memory: {main.transactions:,} transactions, {wanted:,} bytes wanted,"
+            f" {moved:,} moved",
+            f"shared memory: {shared.transactions:,} passes, {shared.conflicts:,} of them for"
+            " conflicts",
+            f"barriers: {waits:,}, divergent warps: {divergent:,}",
         ]
         return "\n".join([*lines, *map(str, self.findings)])
