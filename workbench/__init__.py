@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from workbench.base.errors import KernelOptError as KernelOptError
     from workbench.base.target import Target as Target
     from workbench.counters import GlobalCounters as GlobalCounters
+    from workbench.emulator.emulate import emulate as emulate
+    from workbench.emulator.trace import Trace as Trace
     from workbench.ir.node.axis import AxisType as AxisType
     from workbench.ir.opt.opt import Opt as Opt
     from workbench.ir.opt.opt import OptKind as OptKind
@@ -65,6 +67,8 @@ _HOME = {
     "KernelOptError": "workbench.base.errors",
     "GlobalCounters": "workbench.counters",
     "Exploration": "workbench.viz.exploration.exploration",
+    "emulate": "workbench.emulator.emulate",
+    "Trace": "workbench.emulator.trace",
     "explore": "workbench.viz.exploration.explore",
     "glossary": "workbench.viz.glossary.glossary",
     "load": "workbench.viz.files.load",

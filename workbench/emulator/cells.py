@@ -55,12 +55,12 @@ class Cells:
         )
         self._write_at, self._read_at = np.full(size, NOBODY), np.full(size, NOBODY)
 
-    def read(self, access: Access) -> tuple[Conflict | None, int | None]:
-        """Note a read; return a race, and the number (among the lanes) of one that reads a cell
-        which nobody has written."""
+    def read(self, access: Access) -> tuple[Conflict | None, Mask | None]:
+        """Note a read; return a race, and which lanes read a cell that nobody has written (None if
+        none does)."""
         cells = access.cells
         unwritten = ~self.is_written[cells]
-        lane = int(np.argmax(unwritten)) if unwritten.any() else None
+        lanes = unwritten if unwritten.any() else None
         conflict = self._with_writes(access, "reads")
         same_time = (self._read_epoch[cells] == access.epoch) & (
             self._reader_group[cells] == access.groups
@@ -72,7 +72,7 @@ class Cells:
         self._note_many(access)
         self._read_epoch[cells], self._read_at[cells] = access.epoch, access.position
         self._reader_group[cells] = access.groups
-        return conflict, lane
+        return conflict, lanes
 
     def _note_many(self, access: Access) -> None:
         """Where several lanes read one cell at once, the last of them is noted: it is MANY."""

@@ -1,45 +1,78 @@
-"""`emulate(kernel)`: a kernel on a GPU that is not here, work-item by work-item."""
+"""`emulate(kernel)`: a kernel on a GPU that need not be here, work-item by work-item."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
 
 from workbench.backends.device import Device
+from workbench.backends.gpu.target import common_gpu
+from workbench.backends.program.analysis import analyse
+from workbench.backends.program.source import signature
+from workbench.base.errors import DeviceError
 from workbench.base.target import Target
+from workbench.base.trace import unobserved
 from workbench.emulator.machine import Machine
 from workbench.emulator.trace import Trace
+from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
+from workbench.kernel.runnable import RunnableKernel
 from workbench.pipeline import stages
 
+Array = np.ndarray[Any, Any]
 
-def run_program(
-    linear: Sequence[UOp], params: Sequence[object], warp_lanes: int = 32
-) -> Trace:
-    """Return the Trace of a linear program over arrays, one for each slot, which it writes to."""
-    machine = Machine(linear, params, warp_lanes)
+
+def emulate(kernel: RunnableKernel, target: str | Target = "") -> Trace:
+    """Return the Trace of a run of `kernel`, on its own data, as a device with work-groups runs it:
+    `target` is the name of one, or a Target; "" is the kernel's device, or else a common GPU.
+
+    Errors: DeviceError for a device without work-groups; WorkbenchError where the kernel's data are
+    not here; CompileError as `compile`.
+    """
+    kernel.require_data("cannot emulate this kernel")
+    chosen = _target(kernel, target)
+    with unobserved():
+        linear = stages(kernel.ast, chosen, "linear").linear
+        buffers = kernel.data.buffers(kernel.original, Device.emulator.name)
+        return emulated(linear, [b.array for b in buffers], chosen)
+
+
+def emulated(linear: Sequence[UOp], arrays: Sequence[Array], target: Target) -> Trace:
+    """Return the Trace of a linear program over `arrays`, one for each slot, which it writes to."""
+    params = signature(analyse(tuple(linear), target).params)
+    memory = [
+        array.view(dtype.numpy) if dtype.bits else array
+        for array, (dtype, _) in zip(arrays, params, strict=False)
+    ]
+    machine = Machine(linear, memory, target.warp_lanes)
     machine.run()
     totals = machine.totals
-    written = {
-        n.place.param.slot for n in linear if n.op.name == "STORE" and not_local(n)
-    }
+    written = {n.place.param for n in linear if n.op is Ops.STORE}
+    slots = sorted(p.slot for p in written if p.op is Ops.PARAM)
     return Trace(
         tuple(linear),
         machine.launch,
-        totals.accesses,
+        machine.memory.counts,
         totals.executed,
         totals.divergent,
         totals.barriers,
-        tuple(machine.findings),
-        {slot: machine.params[slot] for slot in sorted(written)},
+        tuple(machine.report.findings),
+        {slot: memory[slot] for slot in slots},
     )
 
 
-def not_local(store: UOp) -> bool:
-    """Whether a STORE writes an argument."""
-    return store.place.param.op.name == "PARAM"
-
-
-def linear_program(kernel: UOp, device: str | Target) -> tuple[UOp, ...]:
-    """Return the linear program of a kernel for a device, or a Target, with work-groups."""
-    target = device if isinstance(device, Target) else Device[device].target
-    return stages(kernel, target, "linear").linear
+def _target(kernel: RunnableKernel, target: str | Target) -> Target:
+    if isinstance(target, Target):
+        chosen = target
+    elif target:
+        chosen = Device[target].target
+    else:
+        own = Device[kernel.device].target
+        return own if own.has_groups else common_gpu("GPU")
+    if not chosen.has_groups:
+        what = f"cannot emulate work-items of {chosen.device}"
+        because = "it has no work-groups"
+        raise DeviceError(what, because, 'a device such as "OPENCL"')
+    return chosen

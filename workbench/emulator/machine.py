@@ -1,8 +1,8 @@
 """The emulator: a linear program, run by all work-items of many groups in lock step.
 
 A value is an array (groups, items), or (groups, items, lanes) for a vector, or smaller where it is
-the same for all. An IF switches work-items off. Every access is checked against the size of its
-memory, counted, and compared with those of other work-items.
+the same for all. An IF switches work-items off. Beside a value there may be a shadow: which of it
+depends on memory that nobody has written (as valgrind's memcheck has it).
 """
 
 from __future__ import annotations
@@ -10,41 +10,36 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from inspect import unwrap
 from typing import Any
 
 import numpy as np
 
 from workbench.backends.program.launch import LaunchShape, launch_shape
-from workbench.emulator.accesses import (
-    AccessCount,
-    by_warps,
-    count_global,
-    count_shared,
-)
-from workbench.emulator.cells import Access, Cells, Conflict
-from workbench.emulator.findings import Finding, WorkItem
-from workbench.ir.meaning.casts import bitcast_array, cast_array
+from workbench.emulator.accesses import by_warps
+from workbench.emulator.arithmetic import beside, computed, spread, undefined
+from workbench.emulator.memory import Lanes, Memories
+from workbench.emulator.report import Report
 from workbench.ir.nest.accesses import name_of, size_of
-from workbench.ir.node.ops import OPS, REDUCTIONS, Ops
+from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 
 Array = Any  # numpy arrays of any dtype
-_ELEMENTWISE: dict[Ops, Callable[..., Array]] = {
-    op: unwrap(row.python) for op, row in OPS.items() if row.python is not None
-}
-MOST_FINDINGS = 20
+
+
+@dataclass(frozen=True)
+class Shadow:
+    """Where a value depends on what nobody has written, and one such read: the name of the memory,
+    the element, the work-item's number, the position."""
+
+    mask: Array
+    read: tuple[str, int, int, int]
 
 
 @dataclass
 class Totals:
-    """What is counted over a whole run, by positions in the program.
+    """Counts by position in the program. executed: how often a work-item came to a step; divergent:
+    warps at an IF of which some work-items go on and some do not; barriers: groups that waited."""
 
-    accesses: loads and stores; executed: how often a work-item came to a step; divergent: warps at
-    an IF of which some work-items go on and some do not; barriers: how often a group waited.
-    """
-
-    accesses: dict[int, AccessCount] = field(default_factory=dict)
     executed: dict[int, int] = field(default_factory=dict)
     divergent: dict[int, int] = field(default_factory=dict)
     barriers: dict[int, int] = field(default_factory=dict)
@@ -71,17 +66,14 @@ class Machine:
     ):
         self.linear, self.warp_lanes, self.watch = tuple(linear), warp_lanes, watch
         self.launch: LaunchShape = launch_shape(linear)
-        self.params = {n.slot: params[n.slot] for n in _params(linear)}
-        self.totals, self.findings = Totals(), list[Finding]()
         self.group_items = math.prod(self.launch.group)
         self.group_count = math.prod(self.launch.grid)
         self.at_once = max(1, min(self.group_count, lanes_at_once // self.group_items))
-        self.globals = {
-            slot: Cells(array.size, True) for slot, array in self.params.items()
-        }
-        self._found: set[tuple[str, str, tuple[int, ...]]] = set()
+        slots = {n.param.slot for n in linear if _is_of_param(n)}
+        self.report = Report(self.launch, self.group_items)
+        self.memory = Memories({s: params[s] for s in slots}, self.report, warp_lanes)
+        self.totals = Totals()
         self._ends = _ends(self.linear)
-        self._numbers = {n.axis: n for n in linear if n.op is Ops.SPECIAL}
 
     def run(self, first_group: int = 0, groups: int | None = None) -> None:
         """Run work-groups, by default all."""
@@ -91,22 +83,19 @@ class Machine:
                 self._start(first, min(self.at_once, last - first))
                 self._body(0, len(self.linear))
 
-    # the state of the groups that run together
+    # the groups that run together
 
     def _start(self, first: int, groups: int) -> None:
-        self.first_group, self.groups = first, groups
         self.values: dict[UOp, Array] = {}
+        self.shadows: dict[UOp, Shadow] = {}
         self.registers: dict[UOp, Array] = {}
-        self.arrays: dict[UOp, Array] = {}
-        self.cells: dict[UOp, Cells] = {}
-        self.epoch = 0
         self.mask = np.ones((groups, self.group_items), bool)
         self.item_numbers = np.arange(self.group_items)[None, :]
         self.group_numbers = np.arange(first, first + groups)[:, None]
-        shape = self.mask.shape
-        number = self.group_numbers * self.group_items + self.item_numbers
-        self.numbers = np.broadcast_to(number, shape)
-        self.whole_groups = np.broadcast_to(self.group_numbers, shape)
+        numbers = self.group_numbers * self.group_items + self.item_numbers
+        self.numbers = numbers
+        of_groups = np.broadcast_to(self.group_numbers, numbers.shape)
+        self.memory.start(numbers, of_groups)
 
     def _body(self, begin: int, end: int) -> None:
         position = begin
@@ -133,13 +122,10 @@ class Machine:
 
     def _if(self, position: int, node: UOp) -> None:
         before = self.mask
-        holds = np.broadcast_to(self.value(node.condition), before.shape)
-        self.mask = before & holds
-        warps = (
-            by_warps(before, self.warp_lanes, False),
-            by_warps(self.mask, self.warp_lanes, False),
-        )
-        some = warps[1].any(1) & (warps[0] & ~warps[1]).any(1)
+        self._depends(node.condition, before)
+        self.mask = before & np.broadcast_to(self.value(node.condition), before.shape)
+        were, are = (by_warps(m, self.warp_lanes, False) for m in (before, self.mask))
+        some = are.any(1) & (were & ~are).any(1)
         count = self.totals.divergent
         count[position] = count.get(position, 0) + int(some.sum())
         self._watched(position, node)
@@ -150,11 +136,10 @@ class Machine:
     # steps
 
     def _step(self, position: int, node: UOp) -> None:
-        op = node.op
-        executed = self.totals.executed
+        op, executed = node.op, self.totals.executed
         executed[position] = executed.get(position, 0) + int(self.mask.sum())
         if op is Ops.LOAD:
-            self.values[node] = self._load(position, node)
+            self._load(position, node)
         elif op is Ops.STORE:
             self._store(position, node)
         elif op is Ops.SET:
@@ -164,9 +149,9 @@ class Machine:
         elif op is Ops.SPECIAL:
             self.values[node.axis] = self._number(node)
         elif op is Ops.DEFINE:
-            self._define(node)
+            self.memory.define(node)
         elif op not in _NO_STEP:
-            self.values[node] = self._compute(node)
+            self._compute(node)
 
     def value(self, node: UOp) -> Array:
         """Return the value of a node, for the work-items that run together."""
@@ -182,275 +167,123 @@ class Machine:
 
     def _number(self, node: UOp) -> Array:
         """Return the number along a dimension; dimension 0 is the innermost."""
-        sizes = self.launch.grid if node.role == "grid" else self.launch.group
+        is_group = node.role == "grid"
+        sizes = self.launch.grid if is_group else self.launch.group
         inner = math.prod(sizes[len(sizes) - node.dimension :])
-        flat = self.group_numbers if node.role == "grid" else self.item_numbers
+        flat = self.group_numbers if is_group else self.item_numbers
         numbers: Array = flat // inner % node.axis.extent
         return numbers
 
-    def _define(self, node: UOp) -> None:
-        size = size_of(node)
-        poison = math.nan if node.dtype.is_float else node.dtype.min
-        owners = self.groups * (1 if node.space == "shared" else self.group_items)
-        self.arrays[node] = np.full(owners * size, poison, node.dtype.numpy)
-        self.cells[node] = Cells(owners * size, False)
+    def _compute(self, node: UOp) -> None:
+        sources = [self.value(s) for s in node.src]
+        self.values[node] = computed(node, sources)
+        shadowed = [self.shadows[s] for s in node.src if s in self.shadows]
+        self.shadows.pop(node, None)
+        if shadowed:
+            masks = [
+                self.shadows[s].mask if s in self.shadows else np.zeros_like(v, bool)
+                for s, v in zip(node.src, sources, strict=True)
+            ]
+            self._shade(node, undefined(node, sources, masks), shadowed[0])
+
+    def _shade(self, node: UOp, mask: Array, origin: Shadow) -> None:
+        if np.any(mask):
+            self.shadows[node] = Shadow(mask, origin.read)
 
     def _set(self, node: UOp) -> None:
         register, value = node.src
         lanes = () if register.dtype.count == 1 else (register.dtype.count,)
         shape = (*self.mask.shape, *lanes)
-        new = _spread(self.value(value), value, shape)
-        if not self.mask.all() and register in self.registers:
-            mask = self.mask[..., None] if lanes else self.mask
-            new = np.where(mask, new, self.registers[register])
+        mask = np.broadcast_to(self.mask[..., None] if lanes else self.mask, shape)
+        new = spread(self.value(value), value, shape)
+        before = self.registers.get(register)
+        if before is not None and not mask.all():
+            new = np.where(mask, new, before)
         self.registers[register] = new
+        was, now = self.shadows.pop(register, None), self.shadows.get(value)
+        if was is not None and not mask.all():
+            self._shade(register, was.mask & ~mask, was)
+        if now is not None:
+            self._shade(register, spread(now.mask, value, shape) & mask, now)
 
     def _barrier(self, position: int) -> None:
-        self.epoch += 1
+        self.memory.epoch += 1
         count = self.totals.barriers
-        count[position] = count.get(position, 0) + self.groups
+        count[position] = count.get(position, 0) + len(self.mask)
         if not self.mask.all():
-            lane = tuple(np.argwhere(~self.mask)[0])
-            words = "not all work-items of a group come to a barrier"
-            self._add("divergent barrier", "", 0, [lane], (position,), words)
-
-    def _compute(self, node: UOp) -> Array:
-        op, count = node.op, node.dtype.count
-        if op is Ops.BROADCAST:
-            return self.value(node.src[0])[..., None]
-        if op is Ops.STACK:
-            parts = [np.asarray(self.value(s)) for s in node.src]
-            return np.stack(np.broadcast_arrays(*parts), -1)
-        if op is Ops.EXTRACT:
-            return self.value(node.src[0])[..., node.arg]
-        if op is Ops.SHUFFLE:
-            width = node.src[0].dtype.count
-            both = [
-                np.broadcast_to(v, (*v.shape[:-1], width))
-                for v in map(self.value, node.src)
-            ]
-            shape = np.broadcast_shapes(*[v.shape for v in both])
-            whole = np.concatenate([np.broadcast_to(v, shape) for v in both], -1)
-            return whole[..., list(node.arg)]
-        if op is Ops.HREDUCE:
-            source = node.src[0]
-            whole = np.asarray(self.value(source))
-            whole = np.broadcast_to(whole, (*whole.shape[:-1], source.dtype.count))
-            return (
-                REDUCTIONS[node.combines]
-                .ufunc.reduce(whole, -1)
-                .astype(node.dtype.numpy)
-            )
-        parts = [_beside(self.value(s), s, count) for s in node.src]
-        if op in (Ops.CAST, Ops.BITCAST):
-            convert = cast_array if op is Ops.CAST else bitcast_array
-            return convert(
-                np.asarray(parts[0]), node.src[0].dtype.scalar, node.dtype.scalar
-            )
-        return _ELEMENTWISE[op](*parts)
+            where = tuple(int(n) for n in np.argwhere(~self.mask)[0])
+            self.report.divergent(int(self.numbers[where]), position)
 
     # memory
 
-    def _load(self, position: int, node: UOp) -> Array:
-        memory, dtype = node.place.param, node.dtype
-        first, takes_part = self._access(
-            position, node.place, node.src[1:], dtype.count, False
-        )
-        array = self._array(memory)
-        lanes = np.arange(dtype.count)
-        safe = np.where(takes_part, first[..., None] + lanes, 0)
-        if not array.size:
-            return np.zeros(
-                safe.shape if dtype.count > 1 else safe.shape[:-1], array.dtype
+    def _load(self, position: int, node: UOp) -> None:
+        count, place = node.dtype.count, node.place
+        lanes = self._lanes(position, place, node.src[1:], count, False)
+        array = self.memory.array(place.param)
+        shape = lanes.takes_part.shape
+        values = np.zeros(shape, array.dtype)
+        values[lanes.takes_part] = array[lanes.places]
+        self.values[node] = values if count > 1 else values[..., 0]
+        shadow = self.memory.read(position, place, lanes)
+        self.shadows.pop(node, None)
+        if shadow is not None:
+            group, item, lane = (int(n) for n in np.argwhere(shadow)[0])
+            element = int(lanes.index[group, item]) + lane
+            read = (
+                name_of(place.param),
+                element,
+                int(self.numbers[group, item]),
+                position,
             )
-        values = np.where(takes_part, array[safe], array.dtype.type(0))
-        return values if dtype.count > 1 else values[..., 0]
+            self.shadows[node] = Shadow(shadow if count > 1 else shadow[..., 0], read)
 
     def _store(self, position: int, node: UOp) -> None:
-        value = node.src[1]
+        value, place = node.src[1], node.place
         count = value.dtype.count
-        first, takes_part = self._access(
-            position, node.place, node.src[2:], count, True
-        )
-        shape = (*self.mask.shape, count)
-        new = _spread(self.value(value), value, shape if count > 1 else shape[:-1])
-        new = new.reshape(shape)
-        places = (first[..., None] + np.arange(count))[takes_part]
-        self._array(node.place.param)[places] = new[takes_part]
+        lanes = self._lanes(position, place, node.src[2:], count, True)
+        shape = lanes.takes_part.shape
+        new = np.broadcast_to(beside(self.value(value), value, 2), shape)
+        self.memory.array(place.param)[lanes.places] = new[lanes.takes_part]
+        shadow = self.shadows.get(value)
+        mask = None
+        if shadow is not None:
+            mask = np.broadcast_to(beside(shadow.mask, value, 2), shape)
+            if place.param.op is Ops.PARAM and (mask & lanes.takes_part).any():
+                self.report.unwritten(*shadow.read)
+        self.memory.write(position, place, lanes, mask)
 
-    def _array(self, memory: UOp) -> Array:
-        return (
-            self.params[memory.slot] if memory.op is Ops.PARAM else self.arrays[memory]
-        )
-
-    def _access(
+    def _lanes(
         self,
         position: int,
         place: UOp,
         gates: Sequence[UOp],
         count: int,
         is_store: bool,
-    ) -> tuple[Array, Array]:
-        """Return the first element that each work-item accesses, and for each lane whether it takes
-        part: (groups, items) and (groups, items, lanes). Notes all that there is to note."""
-        memory = place.param
+    ) -> Lanes:
+        """Return which elements the work-items that take part access."""
         shape = self.mask.shape
         index = np.broadcast_to(self.value(place.src[1]), shape).astype(np.int64)
         takes_part = np.broadcast_to(self.mask[..., None], (*shape, count))
-        if gates:
-            gate = _beside(self.value(gates[0]), gates[0], max(count, 2))
-            gate = (
-                gate
-                if gates[0].dtype.count > 1
-                else np.asarray(self.value(gates[0]))[..., None]
-            )
-            takes_part = takes_part & np.broadcast_to(gate, takes_part.shape)
-        size = size_of(memory)
-        elements = index[..., None] + np.arange(count)
-        outside = takes_part & ((elements < 0) | (elements >= size))
-        if outside.any():
-            self._outside(position, memory, elements, outside, size, is_store)
-            takes_part = takes_part & ~outside
-        owner = self._owner(memory, size)
-        first = index + owner
-        self._count(position, memory, index, takes_part, is_store)
-        self._compare(position, memory, first, takes_part, is_store, size)
-        return first, takes_part
+        for gate in gates:
+            self._depends(gate, self.mask)
+            takes_part = takes_part & beside(self.value(gate), gate, 2)
+        if size_of(place.param) == 0:
+            takes_part = np.zeros_like(takes_part)
+        return self.memory.lanes(position, place, index, takes_part, is_store)
 
-    def _owner(self, memory: UOp, size: int) -> Array:
-        """Return where the memory of each work-item's group, or of itself, begins."""
-        if memory.op is Ops.PARAM:
-            return np.int64(0)
-        groups = np.arange(self.groups)[:, None]
-        if memory.space == "shared":
-            return groups * size
-        return (groups * self.group_items + self.item_numbers) * size
-
-    def _count(
-        self,
-        position: int,
-        memory: UOp,
-        index: Array,
-        takes_part: Array,
-        is_store: bool,
-    ) -> None:
-        is_global = memory.op is Ops.PARAM
-        if not is_global and memory.space != "shared":
-            return
-        space = "global" if is_global else "shared"
-        count = self.totals.accesses.get(position)
-        if count is None:
-            count = self.totals.accesses[position] = AccessCount(space, is_store)
-        itemsize = memory.dtype.itemsize
-        address = by_warps(index * itemsize, self.warp_lanes, 0)
-        active = by_warps(takes_part.any(-1), self.warp_lanes, False)
-        add = count_global if is_global else count_shared
-        add(count, address, active, itemsize * takes_part.shape[-1])
-
-    def _compare(
-        self,
-        position: int,
-        memory: UOp,
-        first: Array,
-        takes_part: Array,
-        is_store: bool,
-        size: int,
-    ) -> None:
-        cells = (
-            self.globals[memory.slot] if memory.op is Ops.PARAM else self.cells[memory]
-        )
-        lanes = takes_part.shape[-1]
-        access = Access(
-            (first[..., None] + np.arange(lanes))[takes_part],
-            np.broadcast_to(self.numbers[..., None], takes_part.shape)[takes_part],
-            np.broadcast_to(self.whole_groups[..., None], takes_part.shape)[takes_part],
-            self.epoch,
-            position,
-        )
-        if not access.cells.size:
-            return
-        if is_store:
-            conflict, unwritten = cells.write(access), None
-        else:
-            conflict, unwritten = cells.read(access)
-        if conflict is not None:
-            self._race(memory, conflict, size)
-        if unwritten is not None:
-            cell, number = int(access.cells[unwritten]), int(access.items[unwritten])
-            item, name = self.item(number), name_of(memory)
-            words = f"{item} reads {name}[{cell % size}], which nobody has written"
-            self._note("unwritten", name, cell % size, (item,), (position,), words)
-
-    # findings
-
-    def item(self, number: int) -> WorkItem:
-        """Return a work-item by its number among all."""
-        group, item = divmod(number, self.group_items)
-        return WorkItem(
-            _along(group, self.launch.grid), _along(item, self.launch.group)
-        )
-
-    def _race(self, memory: UOp, conflict: Conflict, size: int) -> None:
-        name, element = name_of(memory), conflict.cell % size
-        one, other = (
-            (self.item(n) for n in conflict.items)
-            if min(conflict.items) >= 0
-            else (None, self.item(conflict.items[1]))
-        )
-        first, second = conflict.verbs
-        who = "several work-items" if one is None else str(one)
-        verb = first.removesuffix("s") if one is None else first
-        words = f"{who} {verb} {name}[{element}], and {other} {second} it: no barrier is between"
-        items = tuple(i for i in (one, other) if i is not None)
-        self._note("race", name, element, items, conflict.positions, words)
-
-    def _outside(
-        self,
-        position: int,
-        memory: UOp,
-        elements: Array,
-        outside: Array,
-        size: int,
-        is_store: bool,
-    ) -> None:
-        group, lane, part = (int(n) for n in np.argwhere(outside)[0])
-        index, name = int(elements[group, lane, part]), name_of(memory)
-        verb = "writes" if is_store else "reads"
-        item = self.item(int(self.numbers[group, lane]))
-        words = f"{item} {verb} {name}[{index}], and there are {size} elements"
-        self._note("out of bounds", name, index, (item,), (position,), words)
-
-    def _add(
-        self,
-        kind: Any,
-        memory: str,
-        element: int,
-        lanes: list[Any],
-        positions: tuple[int, ...],
-        words: str,
-    ) -> None:
-        items = tuple(self.item(int(self.numbers[lane])) for lane in lanes)
-        self._note(kind, memory, element, items, positions, words)
-
-    def _note(
-        self,
-        kind: Any,
-        memory: str,
-        element: int,
-        items: tuple[WorkItem, ...],
-        positions: tuple[int, ...],
-        words: str,
-    ) -> None:
-        key = kind, memory, positions
-        if key not in self._found and len(self.findings) < MOST_FINDINGS:
-            self._found.add(key)
-            self.findings.append(
-                Finding(kind, memory, element, items, positions, words)
-            )
+    def _depends(self, condition: UOp, mask: Array) -> None:
+        """Note that what is done depends on a condition."""
+        shadow = self.shadows.get(condition)
+        if (
+            shadow is not None
+            and condition.dtype.count == 1
+            and (shadow.mask & mask).any()
+        ):
+            self.report.unwritten(*shadow.read)
 
 
-def _params(linear: Sequence[UOp]) -> set[UOp]:
-    return {n.param for n in linear if n.op is Ops.INDEX and n.param.op is Ops.PARAM}
+def _is_of_param(node: UOp) -> bool:
+    return node.op is Ops.INDEX and node.param.op is Ops.PARAM
 
 
 def _ends(linear: Sequence[UOp]) -> dict[int, int]:
@@ -463,30 +296,6 @@ def _ends(linear: Sequence[UOp]) -> dict[int, int]:
         elif node.op in (Ops.ENDLOOP, Ops.ENDIF):
             ends[opened.pop()] = position
     return ends
-
-
-def _beside(value: Array, node: UOp, count: int) -> Array:
-    """Return a value with a dimension for lanes, where others of the operation have one."""
-    return (
-        np.asarray(value)[..., None] if node.dtype.count == 1 and count > 1 else value
-    )
-
-
-def _spread(value: Array, node: UOp, shape: tuple[int, ...]) -> Array:
-    """Return a value for all work-items, and lanes."""
-    if len(shape) == 3 and node.dtype.count == 1:
-        value = np.asarray(value)[..., None]
-    return np.broadcast_to(value, shape)
-
-
-def _along(number: int, sizes: Sequence[int]) -> tuple[int, int, int]:
-    """Return a number as numbers along x, y and z."""
-    parts = []
-    for size in reversed(sizes):
-        parts.append(number % size)
-        number //= size
-    x, y, z = (*parts, 0, 0, 0)[:3]
-    return x, y, z
 
 
 _NO_STEP = frozenset(

@@ -193,7 +193,9 @@ class _Writer:
 
     def _whole(self, position: int, node: UOp, text: tuple[str, int]) -> None:
         self.values.wholes[node] = text
-        if node.op is Ops.EXTRACT or self._stands_inline(position, text[0]):
+        is_wide_load = node.op is Ops.LOAD and node.dtype.count > 1
+        may_stand = not is_wide_load and self._stands_inline(position, text[0])
+        if node.op is Ops.EXTRACT or may_stand:
             self._inline[node] = self.text.at
             return
         self._inline.pop(node, None)

@@ -110,4 +110,4 @@ class Metal(Dialect):
         ]
 
     def preamble(self, uses: frozenset[str]) -> list[str]:
-        return ["#include <metal_stdlib>", "using namespace metal;", ""]
+        return ["#include <metal_stdlib>", "using namespace metal;"]

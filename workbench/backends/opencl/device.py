@@ -5,6 +5,7 @@ from __future__ import annotations
 from importlib.util import find_spec
 
 from workbench.backends.contract import DeviceInfo, Program
+from workbench.backends.gpu.target import common_gpu
 from workbench.backends.memory import Memory
 from workbench.backends.opencl.dialect import OPENCL_C
 from workbench.backends.opencl.memory import OpenCLMemory
@@ -42,7 +43,7 @@ class OpenCLDevice(DeviceInfo):
 
     def _target(self) -> Target:
         if not self.is_available:
-            return typical_target(self.name)
+            return common_gpu(self.name)
         with no_fork:
             from workbench.backends.opencl.driver import driver
 
@@ -70,21 +71,6 @@ class OpenCLDevice(DeviceInfo):
             from workbench.backends.opencl.driver import driver
 
         driver().queue.finish()
-
-
-def typical_target(name: str) -> Target:
-    """Return the Target of a common GPU, for text that is only read."""
-    return Target(
-        name,
-        vector_bytes=16,
-        native_transcendentals=True,
-        grid_limits=(1 << 31, 1 << 16, 1 << 16),
-        group_items=256,
-        warp_lanes=32,
-        shared_bytes=32 << 10,
-        stack_bytes=1 << 30,
-        scratch_bytes=16 << 10,
-    )
 
 
 DEVICE = OpenCLDevice()

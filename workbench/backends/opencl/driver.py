@@ -37,7 +37,9 @@ class Driver:
         return Target(
             name,
             vector_bytes=16,
-            native_transcendentals=True,
+            native_transcendentals=bool(
+                is_gpu
+            ),  # those of PoCL give wrong answers for NaN
             grid_limits=(1 << 31, 1 << 16, 1 << 16),
             group_items=min(device.max_work_group_size, sizes[0], 1024),
             warp_lanes=32 if is_gpu else 8,

@@ -19,7 +19,8 @@ from workbench.base.forking import once
 
 KEPT_PROGRAMS = 1024
 _OPTIONS = "-cl-std=CL1.2"
-_LINE = re.compile(r":(\d+):\d+: error: (.*)")
+_LINE = re.compile(r"error: .*?:(\d+):\d+: (.*)|:(\d+):\d+: error: (.*)")
+"""How drivers (PoCL; those on Clang) say where an error is."""
 
 
 @lru_cache(maxsize=KEPT_PROGRAMS)
@@ -47,8 +48,9 @@ class OpenCLProgram:
                 return cl.Program(driver().context, text).build(options=_OPTIONS)
         except cl.Error as error:
             found = _LINE.search(str(error))
-            because = found[2] if found else " ".join(str(error).split())[-400:]
-            line = int(found[1]) if found else None
+            because, line = " ".join(str(error).split())[-400:], None
+            if found:
+                because, line = found[2] or found[4], int(found[1] or found[3])
             raise CompileError("opencl", because, last_good=text, line=line) from error
 
     def __call__(self, buffers: Sequence[Buffer]) -> None:

@@ -1,0 +1,155 @@
+"""Every language of work-items writes the same kernels: by the words of the language, and for the
+language that somebody asks for."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from workbench import Opt, OptOps, Tensor, dtypes, explore
+from workbench.backends.cuda.dialect import CudaCpp
+from workbench.backends.gpu.dialect import Dialect
+from workbench.backends.gpu.render import render
+from workbench.backends.gpu.target import common_gpu
+from workbench.backends.hip.dialect import HipCpp
+from workbench.backends.metal.dialect import Metal
+from workbench.backends.opencl.dialect import OpenCLC
+from workbench.backends.webgpu.dialect import Wgsl
+from workbench.base.errors import CompileError
+from workbench.ir.node.uop import UOp
+from workbench.pipeline import stages
+
+DIALECTS: dict[str, Callable[[], Dialect]] = {
+    "OpenCL C": OpenCLC, "CUDA": CudaCpp, "HIP": HipCpp, "Metal": Metal, "WGSL": Wgsl,
+}  # fmt: skip
+GPU = common_gpu("GPU")
+TILED = (
+    Opt(OptOps.LOCAL, "g0", 16),
+    Opt(OptOps.LOCAL, "g1", 4),
+    Opt(OptOps.UPCAST, "g1", 4),
+    Opt(OptOps.SPLIT, "r0", 16),
+    Opt(OptOps.ORDER, "r0", "l0"),
+    Opt(OptOps.STAGE, "r0", 1),
+    Opt(OptOps.STAGE, "r0", 2),
+)
+
+
+def ones(*shape: int, dtype: Any = np.float32) -> Tensor:
+    return Tensor(np.ones(shape, dtype)).realize()
+
+
+def tiled() -> UOp:
+    kernel = explore((ones(64, 48) @ ones(48, 64)).relu()).kernels[-1]
+    for opt in TILED:
+        kernel = kernel.apply(opt)
+    return kernel.ast
+
+
+def text_of(kernel: UOp, dialect: Dialect, **changes: Any) -> str:
+    target = replace(GPU, **changes)
+    built = stages(kernel, target, "linear")
+    return render(dialect, built.lowered, built.linear, target, built.tree).text
+
+
+EXPECTED = {
+    "OpenCL C": [
+        "__kernel __attribute__((reqd_work_group_size(4, 16, 1)))",
+        "void r_64_64_48(__global float *p0, __global const float *p1, __global const float *p2) {",
+        "  __local float As[256] __attribute__((aligned(16)));",
+        "  const int l0 = get_local_id(1);",
+        "    barrier(CLK_LOCAL_MEM_FENCE);",
+    ],
+    "CUDA": [
+        'extern "C" __global__ void __launch_bounds__(64)',
+        "r_64_64_48(float *p0, const float *p1, const float *p2) {",
+        "  __shared__ __align__(16) float As[256];",
+        "  const int l0 = threadIdx.y;",
+        "    __syncthreads();",
+    ],
+    "HIP": [
+        'extern "C" __global__ void __launch_bounds__(64)',
+        "  __shared__ __align__(16) float As[256];",
+        "    __syncthreads();",
+    ],
+    "Metal": [
+        "[[max_total_threads_per_threadgroup(64)]]",
+        "kernel void r_64_64_48(",
+        "    device const float *p1 [[buffer(1)]],",
+        "  threadgroup alignas(16) float As[256];",
+        "  const int l0 = item.y;",
+        "    threadgroup_barrier(mem_flags::mem_threadgroup);",
+    ],
+    "WGSL": [
+        "@group(0) @binding(1) var<storage, read> p1: array<f32>;",
+        "var<workgroup> As: array<f32, 256>;",
+        "@compute @workgroup_size(4, 16, 1)",
+        "  let l0: i32 = i32(item.y);",
+        "    workgroupBarrier();",
+    ],
+}
+
+
+@pytest.mark.parametrize("name", DIALECTS)
+def test_a_tiled_product(name: str) -> None:
+    lines = text_of(tiled(), DIALECTS[name]()).splitlines()
+    for line in EXPECTED[name]:
+        assert line in lines, "\n".join(lines)
+    assert sum("arrier" in x or "sync" in x for x in lines) == 2
+    # the same loops, in the same order, with the same names
+    loops = [m[1] for x in lines if (m := re.search(r"for \(\w+ (\w+) = 0", x))]
+    assert loops[-1] == "r1" and loops[0] == "r0" and len(loops) == 4
+
+
+@pytest.mark.parametrize("name", DIALECTS)
+def test_vectors_are_loaded_and_stored_whole(name: str) -> None:
+    kernel = (
+        explore(ones(64) * 2 + ones(64)).kernels[-1].apply(Opt(OptOps.UPCAST, "g0", 4))
+    )
+    text = text_of(kernel.ast, DIALECTS[name]())
+    if name == "WGSL":
+        assert "p1[g0*4 + 3] * 2.0f" in text, "it has no pointers"
+    else:
+        assert text.count("float4 *)&p") == 3, text
+
+
+def test_what_a_language_lacks_is_refused() -> None:
+    whole = explore(ones(8, dtype=np.int64) + 1).kernels[-1].ast
+    with pytest.raises(CompileError, match="WGSL has no int64"):
+        text_of(whole, Wgsl())
+    double = explore(ones(8, dtype=np.float64) + 1).kernels[-1].ast
+    with pytest.raises(CompileError, match="Metal has no float64"):
+        text_of(double, Metal())
+    flags = explore(ones(8) > 0).kernels[-1].ast
+    with pytest.raises(CompileError, match="WGSL has no uint8"):
+        text_of(flags, Wgsl())
+
+
+@pytest.mark.parametrize("name", DIALECTS)
+def test_special_numbers(name: str) -> None:
+    x = ones(8)
+    result = (x > 0).where(float("nan"), float("-inf"))
+    text = text_of(explore(result).kernels[-1].ast, DIALECTS[name]())
+    words = {
+        "OpenCL C": ("NAN", "-INFINITY"),
+        "CUDA": ("__int_as_float(0x7fc00000)", "__int_as_float(0xff800000)"),
+        "HIP": ("__int_as_float(0x7fc00000)", "__int_as_float(0xff800000)"),
+        "Metal": ("NAN", "-INFINITY"),
+        "WGSL": ("bitcast<f32>(nan_bits)", "-bitcast<f32>(infinity_bits)"),
+    }
+    assert all(word in text for word in words[name]), text
+
+
+def test_indexes_are_wide_where_they_must_be() -> None:
+    rows = Tensor(np.array([1, 0, 3], np.int32)).realize()
+    gathered = text_of(explore(ones(8, 8)[rows]).kernels[-1].ast, Wgsl())
+    assert "i32" in gathered, "the bounds of an index from memory are checked beside it"
+    huge = Tensor.empty(1 << 17, 1 << 17, dtype=dtypes.uint8)
+    kernel = explore(huge.sum(1)).kernels[0].ast
+    assert "const long " in text_of(kernel, OpenCLC())
+    with pytest.raises(CompileError, match="no indexes of 64 bits|no uint8"):
+        text_of(kernel, Wgsl())

@@ -1,0 +1,99 @@
+"""What a node of a linear program computes, for all work-items that run together, and which of its
+values depend on memory that nobody has written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from inspect import unwrap
+from typing import Any
+
+import numpy as np
+
+from workbench.ir.meaning.casts import bitcast_array, cast_array
+from workbench.ir.node.ops import OPS, REDUCTIONS, Ops
+from workbench.ir.node.uop import UOp
+
+Array = Any  # numpy arrays of any dtype
+_ELEMENTWISE: dict[Ops, Callable[..., Array]] = {
+    op: unwrap(row.python) for op, row in OPS.items() if row.python is not None
+}
+
+
+def computed(node: UOp, sources: Sequence[Array]) -> Array:
+    """Return the value of a node: (groups, items), or with a last dimension for the lanes of a
+    vector. Dimensions may have size 1."""
+    op, count = node.op, node.dtype.count
+    if op is Ops.HREDUCE:
+        whole = whole_vector(sources[0], node.src[0].dtype.count)
+        total = REDUCTIONS[node.combines].ufunc.reduce(whole, -1)
+        return total.astype(node.dtype.numpy)
+    moved = _moved(node, sources)
+    if moved is not None:
+        return moved
+    parts = [
+        beside(value, s, count) for value, s in zip(sources, node.src, strict=True)
+    ]
+    if op in (Ops.CAST, Ops.BITCAST):
+        convert = cast_array if op is Ops.CAST else bitcast_array
+        kinds = node.src[0].dtype.scalar, node.dtype.scalar
+        return convert(np.asarray(parts[0]), *kinds)
+    return _ELEMENTWISE[op](*parts)
+
+
+def undefined(node: UOp, sources: Sequence[Array], shadows: Sequence[Array]) -> Array:
+    """Return which values of a node depend on what nobody has written; `shadows` says it of the
+    sources. A choice depends on its condition, and on what it chooses."""
+    op, count = node.op, node.dtype.count
+    if op is Ops.HREDUCE:
+        return whole_vector(shadows[0], node.src[0].dtype.count).any(-1)
+    moved = _moved(node, shadows)
+    if moved is not None:
+        return moved
+    parts = [
+        beside(shadow, s, count) for shadow, s in zip(shadows, node.src, strict=True)
+    ]
+    if op is Ops.WHERE:
+        condition = beside(sources[0], node.src[0], count)
+        return parts[0] | np.where(condition, parts[1], parts[2])
+    total = parts[0]
+    for part in parts[1:]:
+        total = total | part
+    return total
+
+
+def _moved(node: UOp, sources: Sequence[Array]) -> Array | None:
+    """Return the value of a node that puts lanes in other places; None for any other one."""
+    op = node.op
+    if op is Ops.BROADCAST:
+        return np.asarray(sources[0])[..., None]
+    if op is Ops.STACK:
+        return np.stack(np.broadcast_arrays(*map(np.asarray, sources)), -1)
+    if op is Ops.EXTRACT:
+        return whole_vector(sources[0], node.src[0].dtype.count)[..., node.arg]
+    if op is Ops.SHUFFLE:
+        width = node.src[0].dtype.count
+        both = [whole_vector(value, width) for value in sources]
+        shape = np.broadcast_shapes(*[value.shape for value in both])
+        whole = np.concatenate([np.broadcast_to(v, shape) for v in both], -1)
+        return whole[..., list(node.arg)]
+    return None
+
+
+def whole_vector(value: Array, count: int) -> Array:
+    """Return a vector with all its lanes."""
+    value = np.asarray(value)
+    return np.broadcast_to(value, (*value.shape[:-1], count))
+
+
+def beside(value: Array, node: UOp, count: int) -> Array:
+    """Return a value with a dimension for lanes, where others of the operation have one."""
+    return (
+        np.asarray(value)[..., None] if node.dtype.count == 1 and count > 1 else value
+    )
+
+
+def spread(value: Array, node: UOp, shape: tuple[int, ...]) -> Array:
+    """Return a value for all work-items, and lanes."""
+    if len(shape) == 3 and node.dtype.count == 1:
+        value = np.asarray(value)[..., None]
+    return np.broadcast_to(value, shape)

@@ -1,0 +1,164 @@
+"""The memories of a run: every access is checked, counted, and compared with others."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from workbench.emulator.accesses import (
+    AccessCount,
+    by_warps,
+    count_global,
+    count_shared,
+)
+from workbench.emulator.cells import Access, Cells
+from workbench.emulator.report import Report
+from workbench.ir.nest.accesses import name_of, size_of
+from workbench.ir.node.ops import Ops
+from workbench.ir.node.uop import UOp
+
+Array = Any  # numpy arrays of any dtype
+
+
+@dataclass(frozen=True)
+class Lanes:
+    """An access of the work-items that run together: `index` (groups, items) is the first element
+    in the memory, `first` that in the array of all groups; `takes_part` (groups, items, lanes)."""
+
+    index: Array
+    first: Array
+    takes_part: Array
+
+    @property
+    def places(self) -> Array:
+        """The elements that are accessed, one after the other."""
+        count = self.takes_part.shape[-1]
+        return (self.first[..., None] + np.arange(count))[self.takes_part]
+
+
+class Memories:
+    """The arrays that work-items read and write. `numbers` has the number of each work-item among
+    all, `groups` that of its group (both (groups, items), of those that run together)."""
+
+    def __init__(self, params: Mapping[int, Array], report: Report, warp_lanes: int):
+        self.params, self.report, self.warp_lanes = params, report, warp_lanes
+        self.counts: dict[int, AccessCount] = {}
+        self.epoch = 0
+        self._globals = {slot: Cells(a.size, True) for slot, a in params.items()}
+
+    def start(self, numbers: Array, groups: Array) -> None:
+        """Begin with other work-groups."""
+        self.numbers, self.groups = numbers, groups
+        self.arrays: dict[UOp, Array] = {}
+        self.cells: dict[UOp, Cells] = {}
+
+    def define(self, node: UOp) -> None:
+        """Make an array full of conspicuous values for each group, or work-item."""
+        poison = np.nan if node.dtype.is_float else node.dtype.min
+        count, items = self.numbers.shape
+        total = size_of(node) * count * (1 if node.space == "shared" else items)
+        self.arrays[node] = np.full(total, poison, node.dtype.numpy)
+        self.cells[node] = Cells(total, False)
+
+    def array(self, memory: UOp) -> Array:
+        """Return the array of a memory, of all groups."""
+        if memory.op is Ops.PARAM:
+            return self.params[memory.slot]
+        return self.arrays[memory]
+
+    def lanes(
+        self, position: int, place: UOp, index: Array, takes_part: Array, is_store: bool
+    ) -> Lanes:
+        """Return an access, without what is outside of its memory; it is counted."""
+        memory = place.param
+        size = size_of(memory)
+        elements = index[..., None] + np.arange(takes_part.shape[-1])
+        outside = takes_part & ((elements < 0) | (elements >= size))
+        if outside.any():
+            where = tuple(int(n) for n in np.argwhere(outside)[0])
+            verb = "writes" if is_store else "reads"
+            number, element = int(self.numbers[where[:2]]), int(elements[where])
+            name = name_of(memory)
+            self.report.outside(name, element, number, position, size, verb)
+            takes_part = takes_part & ~outside
+        self._count(position, memory, index, takes_part, is_store)
+        return Lanes(index, index + self._owner(memory, size), takes_part)
+
+    def read(self, position: int, place: UOp, lanes: Lanes) -> Array | None:
+        """Note a read; return which lanes read what nobody has written, None if none does."""
+        memory, size = place.param, size_of(place.param)
+        access = self._accessed(position, lanes)
+        if not access.cells.size:
+            return None
+        conflict, unwritten = self._cells(memory).read(access)
+        if conflict is not None:
+            self.report.race(name_of(memory), conflict, size)
+        if unwritten is None:
+            return None
+        shadow = np.zeros(lanes.takes_part.shape, bool)
+        shadow[lanes.takes_part] = unwritten
+        return shadow
+
+    def write(
+        self, position: int, place: UOp, lanes: Lanes, undefined: Array | None
+    ) -> None:
+        """Note a write; `undefined` says which lanes write what depends on no written value."""
+        memory, size = place.param, size_of(place.param)
+        access = self._accessed(position, lanes)
+        if not access.cells.size:
+            return
+        cells = self._cells(memory)
+        conflict = cells.write(access)
+        if conflict is not None:
+            self.report.race(name_of(memory), conflict, size)
+        if undefined is not None:
+            cells.is_written[access.cells[undefined[lanes.takes_part]]] = False
+
+    def _cells(self, memory: UOp) -> Cells:
+        if memory.op is Ops.PARAM:
+            return self._globals[memory.slot]
+        return self.cells[memory]
+
+    def _owner(self, memory: UOp, size: int) -> Array:
+        """Return where the memory of each work-item's group, or of itself, begins."""
+        if memory.op is Ops.PARAM:
+            return np.int64(0)
+        count, items = self.numbers.shape
+        groups = np.arange(count)[:, None]
+        if memory.space == "shared":
+            return groups * size
+        return (groups * items + np.arange(items)) * size
+
+    def _count(
+        self,
+        position: int,
+        memory: UOp,
+        index: Array,
+        takes_part: Array,
+        is_store: bool,
+    ) -> None:
+        is_global = memory.op is Ops.PARAM
+        if not is_global and memory.space != "shared":
+            return
+        count = self.counts.get(position)
+        if count is None:
+            space = "global" if is_global else "shared"
+            count = self.counts[position] = AccessCount(space, is_store)
+        itemsize = memory.dtype.itemsize
+        address = by_warps(index * itemsize, self.warp_lanes, 0)
+        active = by_warps(takes_part.any(-1), self.warp_lanes, False)
+        add = count_global if is_global else count_shared
+        add(count, address, active, itemsize * takes_part.shape[-1])
+
+    def _accessed(self, position: int, lanes: Lanes) -> Access:
+        shape, takes_part = lanes.takes_part.shape, lanes.takes_part
+        return Access(
+            lanes.places,
+            np.broadcast_to(self.numbers[..., None], shape)[takes_part],
+            np.broadcast_to(self.groups[..., None], shape)[takes_part],
+            self.epoch,
+            position,
+        )

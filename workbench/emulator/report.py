@@ -1,0 +1,86 @@
+"""Findings, as the emulator comes upon them: one for each pair of places, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from workbench.backends.program.launch import LaunchShape
+from workbench.emulator.cells import Conflict
+from workbench.emulator.findings import Finding, Kind, WorkItem
+
+MOST_FINDINGS = 20
+
+
+class Report:
+    """Collects findings of a launch."""
+
+    def __init__(self, launch: LaunchShape, group_items: int):
+        self.launch, self.group_items = launch, group_items
+        self.findings: list[Finding] = []
+        self._found: set[tuple[str, str, tuple[int, ...]]] = set()
+
+    def item(self, number: int) -> WorkItem:
+        """Return a work-item by its number among all."""
+        group, item = divmod(number, self.group_items)
+        return WorkItem(along(group, self.launch.grid), along(item, self.launch.group))
+
+    def race(self, name: str, conflict: Conflict, size: int) -> None:
+        """Add two accesses of one cell that no barrier is between."""
+        element = conflict.cell % size
+        one, other = (self.item(n) if n >= 0 else None for n in conflict.items)
+        first, second = conflict.verbs
+        who = (
+            f"{one} {first}" if one else f"several work-items {first.removesuffix('s')}"
+        )
+        words = (
+            f"{who} {name}[{element}], and {other} {second} it: no barrier is between"
+        )
+        items = tuple(item for item in (one, other) if item is not None)
+        self.add("race", name, element, items, conflict.positions, words)
+
+    def unwritten(self, name: str, element: int, number: int, position: int) -> None:
+        """Add a value that a result depends on, and that nobody has written."""
+        item = self.item(number)
+        words = f"{item} reads {name}[{element}], which nobody has written"
+        self.add("unwritten", name, element, (item,), (position,), words)
+
+    def outside(
+        self, name: str, element: int, number: int, position: int, size: int, verb: str
+    ) -> None:
+        """Add an access outside of its memory."""
+        item = self.item(number)
+        words = f"{item} {verb} {name}[{element}], and there are {size} elements"
+        self.add("out of bounds", name, element, (item,), (position,), words)
+
+    def divergent(self, number: int, position: int) -> None:
+        """Add a barrier that a work-item does not come to."""
+        item = self.item(number)
+        words = f"{item} does not come to a barrier that others of its group wait at"
+        self.add("divergent barrier", "", 0, (item,), (position,), words)
+
+    def add(
+        self,
+        kind: Kind,
+        memory: str,
+        element: int,
+        items: tuple[WorkItem, ...],
+        positions: tuple[int, ...],
+        words: str,
+    ) -> None:
+        """Add a finding, unless there is one of its kind at the same places."""
+        key = kind, memory, positions
+        if key not in self._found and len(self.findings) < MOST_FINDINGS:
+            self._found.add(key)
+            self.findings.append(
+                Finding(kind, memory, element, items, positions, words)
+            )
+
+
+def along(number: int, sizes: Sequence[int]) -> tuple[int, int, int]:
+    """Return a number as numbers along x, y and z."""
+    parts = []
+    for size in reversed(sizes):
+        parts.append(number % size)
+        number //= size
+    x, y, z = (*parts, 0, 0, 0)[:3]
+    return x, y, z
