@@ -51,6 +51,7 @@ STAY = {
     "workbench/backends/llvm/ssa.py: loop_carried": "the field's term",
     "workbench/backends/llvm/ssa.py: _loop_carried": "the field's term",
     "workbench/ir/verify/kernel.py: no_race": "the field's term: a data race",
+    "workbench/emulator/finding_list.py: race": "the field's term: a data race",
     "workbench/search/result.py: given": "SearchResult.given is public",
     "workbench/check/node_values.py: chosen": "NodeValues.chosen is public",
     "workbench/viz/schema/messages.py: done": "how much of a total is done",

@@ -23,7 +23,7 @@ from workbench.base.trace import unobserved
 from workbench.base.words import plural
 from workbench.cost.cache_traffic import Traffic
 from workbench.cost.core_time import LoopWork, work
-from workbench.ir.lower.barriers import barriers
+from workbench.ir.lower.launch.barriers import barriers
 from workbench.ir.nest.estimates import Counts, Estimates, count, estimate
 from workbench.ir.node.uop import UOp
 from workbench.ir.rewriting.rewrite import RulesInForce, rules_in_force

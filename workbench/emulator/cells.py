@@ -13,11 +13,12 @@ from numpy.typing import NDArray
 
 Array = NDArray[np.int64]
 Mask = NDArray[np.bool_]
-NOBODY, MANY = -1, -2
+NOBODY = -1
+MANY = -2
 
 
 @dataclass(frozen=True)
-class Access:
+class CellAccess:
     """An access of lanes that take part: their cells, their numbers among all work-items, their
     work-groups, how many barriers they have passed, and the position in the program."""
 
@@ -55,7 +56,7 @@ class Cells:
         )
         self._write_at, self._read_at = np.full(size, NOBODY), np.full(size, NOBODY)
 
-    def read(self, access: Access) -> tuple[Conflict | None, Mask | None]:
+    def read(self, access: CellAccess) -> tuple[Conflict | None, Mask | None]:
         """Note a read; return a race, and which lanes read a cell that nobody has written (None if
         none does)."""
         cells = access.cells
@@ -74,12 +75,12 @@ class Cells:
         self._reader_group[cells] = access.groups
         return conflict, lanes
 
-    def _note_many(self, access: Access) -> None:
+    def _note_many(self, access: CellAccess) -> None:
         """Where several lanes read one cell at once, the last of them is noted: it is MANY."""
         others = self._reader[access.cells] != access.items
         self._reader[access.cells[others]] = MANY
 
-    def write(self, access: Access) -> Conflict | None:
+    def write(self, access: CellAccess) -> Conflict | None:
         """Note a write; return a race."""
         cells = access.cells
         conflict = self._with_writes(access, "writes") or self._with_reads(access)
@@ -89,28 +90,28 @@ class Cells:
         self.is_written[cells] = True
         return conflict
 
-    def _unordered(self, access: Access, epochs: Array, groups: Array) -> Mask:
+    def _unordered(self, access: CellAccess, epochs: Array, groups: Array) -> Mask:
         """Return where an earlier access of these epochs and groups is not before a barrier."""
         cells = access.cells
         elsewhere = groups[cells] != access.groups
         mask: Mask = elsewhere | (epochs[cells] == access.epoch)
         return mask
 
-    def _with_writes(self, access: Access, verb: str) -> Conflict | None:
+    def _with_writes(self, access: CellAccess, verb: str) -> Conflict | None:
         cells = access.cells
         writer = self._writer[cells]
         races = (writer != NOBODY) & (writer != access.items)
         races &= self._unordered(access, self._write_epoch, self._writer_group)
         return self._first(access, races, writer, self._write_at, ("writes", verb))
 
-    def _with_reads(self, access: Access) -> Conflict | None:
+    def _with_reads(self, access: CellAccess) -> Conflict | None:
         cells = access.cells
         reader = self._reader[cells]
         races = (reader != NOBODY) & (reader != access.items)
         races &= self._unordered(access, self._read_epoch, self._reader_group)
         return self._first(access, races, reader, self._read_at, ("reads", "writes"))
 
-    def _at_once(self, access: Access) -> Conflict | None:
+    def _at_once(self, access: CellAccess) -> Conflict | None:
         """Two lanes of one step that write one cell."""
         order = np.argsort(access.cells, kind="stable")
         ordered = access.cells[order]
@@ -124,7 +125,7 @@ class Cells:
 
     def _first(
         self,
-        access: Access,
+        access: CellAccess,
         races: Mask,
         others: Array,
         at: Array,

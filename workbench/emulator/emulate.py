@@ -32,11 +32,11 @@ def emulate(kernel: RunnableKernel, target: str | Target = "") -> Trace:
     not here; CompileError as `compile`.
     """
     kernel.require_data("cannot emulate this kernel")
-    chosen = _target(kernel, target)
+    gpu = _target(kernel, target)
     with unobserved():
-        linear = stages(kernel.ast, chosen, "linear").linear
+        linear = stages(kernel.ast, gpu, "linear").linear
         buffers = kernel.data.buffers(kernel.original, Device.emulator.name)
-        return emulated(linear, [b.array for b in buffers], chosen)
+        return emulated(linear, [b.array for b in buffers], gpu)
 
 
 def emulated(linear: Sequence[UOp], arrays: Sequence[Array], target: Target) -> Trace:
@@ -58,21 +58,21 @@ def emulated(linear: Sequence[UOp], arrays: Sequence[Array], target: Target) -> 
         totals.executed,
         totals.divergent,
         totals.barriers,
-        tuple(machine.report.findings),
+        tuple(machine.findings.all),
         {slot: memory[slot] for slot in slots},
     )
 
 
 def _target(kernel: RunnableKernel, target: str | Target) -> Target:
     if isinstance(target, Target):
-        chosen = target
+        gpu = target
     elif target:
-        chosen = Device[target].target
+        gpu = Device[target].target
     else:
         own = Device[kernel.device].target
-        return own if own.has_groups else common_gpu("GPU")
-    if not chosen.has_groups:
-        what = f"cannot emulate work-items of {chosen.device}"
+        return own if own.has_groups else common_gpu("common GPU")
+    if not gpu.has_groups:
+        what = f"cannot emulate work-items of {gpu.device}"
         because = "it has no work-groups"
-        raise DeviceError(what, because, 'a device such as "OPENCL"')
-    return chosen
+        raise DeviceError(what, because, "a device with work-groups, or no device")
+    return gpu

@@ -17,8 +17,8 @@ import numpy as np
 from workbench.backends.program.launch import LaunchShape, launch_shape
 from workbench.emulator.accesses import by_warps
 from workbench.emulator.arithmetic import beside, computed, spread, undefined
+from workbench.emulator.finding_list import FindingList
 from workbench.emulator.memory import Lanes, Memories
-from workbench.emulator.report import Report
 from workbench.ir.nest.accesses import name_of, size_of
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
@@ -70,8 +70,8 @@ class Machine:
         self.group_count = math.prod(self.launch.grid)
         self.at_once = max(1, min(self.group_count, lanes_at_once // self.group_items))
         slots = {n.param.slot for n in linear if _is_of_param(n)}
-        self.report = Report(self.launch, self.group_items)
-        self.memory = Memories({s: params[s] for s in slots}, self.report, warp_lanes)
+        self.findings = FindingList(self.launch, self.group_items)
+        self.memory = Memories({s: params[s] for s in slots}, self.findings, warp_lanes)
         self.totals = Totals()
         self._ends = _ends(self.linear)
 
@@ -212,7 +212,7 @@ class Machine:
         count[position] = count.get(position, 0) + len(self.mask)
         if not self.mask.all():
             where = tuple(int(n) for n in np.argwhere(~self.mask)[0])
-            self.report.divergent(int(self.numbers[where]), position)
+            self.findings.divergent(int(self.numbers[where]), position)
 
     # memory
 
@@ -249,7 +249,7 @@ class Machine:
         if shadow is not None:
             mask = np.broadcast_to(beside(shadow.mask, value, 2), shape)
             if place.param.op is Ops.PARAM and (mask & lanes.takes_part).any():
-                self.report.unwritten(*shadow.read)
+                self.findings.unwritten(*shadow.read)
         self.memory.write(position, place, lanes, mask)
 
     def _lanes(
@@ -279,7 +279,7 @@ class Machine:
             and condition.dtype.count == 1
             and (shadow.mask & mask).any()
         ):
-            self.report.unwritten(*shadow.read)
+            self.findings.unwritten(*shadow.read)
 
 
 def _is_of_param(node: UOp) -> bool:

@@ -14,8 +14,8 @@ from workbench.emulator.accesses import (
     count_global,
     count_shared,
 )
-from workbench.emulator.cells import Access, Cells
-from workbench.emulator.report import Report
+from workbench.emulator.cells import CellAccess, Cells
+from workbench.emulator.finding_list import FindingList
 from workbench.ir.nest.accesses import name_of, size_of
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
@@ -43,8 +43,10 @@ class Memories:
     """The arrays that work-items read and write. `numbers` has the number of each work-item among
     all, `groups` that of its group (both (groups, items), of those that run together)."""
 
-    def __init__(self, params: Mapping[int, Array], report: Report, warp_lanes: int):
-        self.params, self.report, self.warp_lanes = params, report, warp_lanes
+    def __init__(
+        self, params: Mapping[int, Array], findings: FindingList, warp_lanes: int
+    ):
+        self.params, self.findings, self.warp_lanes = params, findings, warp_lanes
         self.counts: dict[int, AccessCount] = {}
         self.epoch = 0
         self._globals = {slot: Cells(a.size, True) for slot, a in params.items()}
@@ -82,7 +84,7 @@ class Memories:
             verb = "writes" if is_store else "reads"
             number, element = int(self.numbers[where[:2]]), int(elements[where])
             name = name_of(memory)
-            self.report.outside(name, element, number, position, size, verb)
+            self.findings.outside(name, element, number, position, size, verb)
             takes_part = takes_part & ~outside
         self._count(position, memory, index, takes_part, is_store)
         return Lanes(index, index + self._owner(memory, size), takes_part)
@@ -95,7 +97,7 @@ class Memories:
             return None
         conflict, unwritten = self._cells(memory).read(access)
         if conflict is not None:
-            self.report.race(name_of(memory), conflict, size)
+            self.findings.race(name_of(memory), conflict, size)
         if unwritten is None:
             return None
         shadow = np.zeros(lanes.takes_part.shape, bool)
@@ -113,7 +115,7 @@ class Memories:
         cells = self._cells(memory)
         conflict = cells.write(access)
         if conflict is not None:
-            self.report.race(name_of(memory), conflict, size)
+            self.findings.race(name_of(memory), conflict, size)
         if undefined is not None:
             cells.is_written[access.cells[undefined[lanes.takes_part]]] = False
 
@@ -153,9 +155,9 @@ class Memories:
         add = count_global if is_global else count_shared
         add(count, address, active, itemsize * takes_part.shape[-1])
 
-    def _accessed(self, position: int, lanes: Lanes) -> Access:
+    def _accessed(self, position: int, lanes: Lanes) -> CellAccess:
         shape, takes_part = lanes.takes_part.shape, lanes.takes_part
-        return Access(
+        return CellAccess(
             lanes.places,
             np.broadcast_to(self.numbers[..., None], shape)[takes_part],
             np.broadcast_to(self.groups[..., None], shape)[takes_part],

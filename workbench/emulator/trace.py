@@ -49,11 +49,11 @@ class Trace:
     def __str__(self) -> str:
         groups, items = int(np.prod(self.launch.grid)), int(np.prod(self.launch.group))
         main, shared = self.total("global"), self.total("shared")
-        wanted, moved = main.bytes_wanted, main.bytes_moved
+        useful, moved = main.bytes_wanted, main.bytes_moved
         waits, divergent = sum(self.barriers.values()), sum(self.divergent.values())
         lines = [
             f"{groups:,} groups of {items:,} work-items",
-            f"global memory: {main.transactions:,} transactions, {wanted:,} bytes wanted,"
+            f"global memory: {main.transactions:,} transactions, {useful:,} bytes wanted,"
             f" {moved:,} moved",
             f"shared memory: {shared.transactions:,} passes, {shared.conflicts:,} of them for"
             " conflicts",

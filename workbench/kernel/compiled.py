@@ -11,7 +11,7 @@ from workbench.base.display import Displayed
 from workbench.base.errors import DeviceError
 from workbench.base.trace import PassRecord
 from workbench.base.unpicklable import Unpicklable
-from workbench.ir.lower.barriers import barriers
+from workbench.ir.lower.launch.barriers import barriers
 from workbench.ir.nest.estimates import Counts, Estimates, count
 from workbench.pipeline import Recorded, Stages
 

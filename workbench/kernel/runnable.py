@@ -16,7 +16,7 @@ from workbench.check import answer as checking
 from workbench.check.answer import CheckResult
 from workbench.check.oracle import observed
 from workbench.execution.buffers import no_data
-from workbench.ir.lower.barriers import barriers
+from workbench.ir.lower.launch.barriers import barriers
 from workbench.ir.nest.estimates import Counts, Estimates, count, estimate
 from workbench.ir.node.uop import UOp
 from workbench.ir.opt import apply as opts

@@ -15,7 +15,8 @@ from workbench.backends.program.expression import (
 from workbench.base.dtypes import DType
 from workbench.ir.node.ops import Ops
 
-_A, _B = ("a", ATOM), ("b", ATOM)
+_A: Expression = ("a", ATOM)
+_B: Expression = ("b", ATOM)
 
 
 class Helpers:

@@ -136,9 +136,11 @@ class Values:
     # vectors of floats have operators
 
     def _has_operator(self, node: UOp) -> bool:
-        known = node.op in _INFIX or node.op in (Ops.FMA, Ops.NEG)
+        has_sign = node.op in _INFIX or node.op in (Ops.FMA, Ops.NEG)
         return (
-            known and node.dtype.is_float and not any(s in self.parts for s in node.src)
+            has_sign
+            and node.dtype.is_float
+            and not any(s in self.parts for s in node.src)
         )
 
     def _vector_operation(self, node: UOp) -> Expression:

@@ -33,14 +33,14 @@ def needs_wide(linear: Sequence[UOp]) -> bool:
 
 def _sums(addresses: Sequence[UOp]) -> set[UOp]:
     """Return the sums and products that only lead to an address."""
-    found: set[UOp] = set()
+    sums: set[UOp] = set()
     pending = list(addresses)
     while pending:
         node = pending.pop()
-        if node.op in _SUMS and node not in found:
-            found.add(node)
+        if node.op in _SUMS and node not in sums:
+            sums.add(node)
             pending += node.src
-    return found
+    return sums
 
 
 def _is_wide(node: UOp) -> bool:

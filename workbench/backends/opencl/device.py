@@ -25,7 +25,7 @@ class OpenCLDevice(DeviceInfo):
         "pip install 'workbench[opencl]', which brings a driver for the processor (PoCL); drivers"
         " of GPUs are found too"
     )
-    aliases = ("CL", "GPU")
+    aliases = ("CL",)
     rank = 40
     renders_anywhere = True
     queues = True

@@ -47,10 +47,10 @@ class OpenCLProgram:
                 warnings.simplefilter("ignore")  # what compilers say of right kernels
                 return cl.Program(driver().context, text).build(options=_OPTIONS)
         except cl.Error as error:
-            found = _LINE.search(str(error))
+            match = _LINE.search(str(error))
             because, line = " ".join(str(error).split())[-400:], None
-            if found:
-                because, line = found[2] or found[4], int(found[1] or found[3])
+            if match:
+                because, line = match[2] or match[4], int(match[1] or match[3])
             raise CompileError("opencl", because, last_good=text, line=line) from error
 
     def __call__(self, buffers: Sequence[Buffer]) -> None:

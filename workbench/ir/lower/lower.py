@@ -7,6 +7,7 @@ from typing import Any
 
 from workbench.base.target import Target
 from workbench.ir.lower.decompose import DECOMPOSE_RULES, INTEGER_RULES
+from workbench.ir.lower.launch.work_groups import work_groups
 from workbench.ir.lower.linearize import linearize
 from workbench.ir.lower.low_precision import (
     ALL_LOW_PRECISION_RULES,
@@ -14,7 +15,6 @@ from workbench.ir.lower.low_precision import (
     has_low_precision,
 )
 from workbench.ir.lower.statement_tree import build_tree
-from workbench.ir.lower.work_groups import work_groups
 from workbench.ir.node.uop import UOp
 from workbench.ir.rewriting.passes import Pass
 from workbench.ir.rewriting.rewrite import RuleSet

@@ -12,8 +12,8 @@ from workbench.base.dtypes import dtypes
 from workbench.base.errors import CompileError
 from workbench.base.target import Target
 from workbench.base.trace import PassStep, derived_from, note_steps
-from workbench.ir.lower.barriers import barrier_points
-from workbench.ir.lower.launch_loops import launch_roles
+from workbench.ir.lower.launch.barriers import barrier_points
+from workbench.ir.lower.launch.loops import launch_roles
 from workbench.ir.lower.tree_steps import matches_between
 from workbench.ir.nest.placement import Item, Loop
 from workbench.ir.nest.storage import StoragePlan, plan_storage

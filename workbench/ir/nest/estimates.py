@@ -35,8 +35,8 @@ class Counts(Displayed):
     `fmas` and `other` count instructions: a vector is one, masked or not. `other` has operations on
     values and conditions, combined lanes and shuffles, but not index arithmetic. The bytes are
     those that loads and stores move; `barriers` is how often the kernel's work-groups wait until a
-    tile is filled, before work-items read what others wrote (see ir/lower/barriers.py; on a CPU,
-    loops are cut there instead)."""
+    tile is filled, before work-items read what others wrote (see ir/lower/launch/barriers.py; on a
+    CPU, loops are cut there instead)."""
 
     loads: int = 0
     stores: int = 0

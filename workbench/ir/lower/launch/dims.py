@@ -41,7 +41,7 @@ def item_dims(nests: Iterable[Sequence[int]]) -> dict[int, int]:
             apart.setdefault(axis, set()).update(a for a in nest if a != axis)
     for nest in ordered:
         for axis in reversed(nest):
-            taken = {dimension[a] for a in apart[axis] if a in dimension}
+            others = {dimension[a] for a in apart[axis] if a in dimension}
             if axis not in dimension:
-                dimension[axis] = next(d for d in range(len(apart)) if d not in taken)
+                dimension[axis] = next(d for d in range(len(apart)) if d not in others)
     return dimension

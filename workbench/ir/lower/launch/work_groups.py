@@ -9,7 +9,7 @@ computes them; memory that all see is written once. Loops that fill it are dealt
     for f in 200 { tile[f] = x[f] }   ->   for f in 4 { IF f*64 + l0 < 200: tile[f*64 + l0] = .. }
 
 and one work-item does the rest (IF l0 < 1). No BARRIER ever stands in an IF: all work-items of a
-group come to it. Which axes share a dimension says launch_dims.py.
+group come to it. Which axes share a dimension says dims.py.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from workbench.base.dtypes import dtypes
 from workbench.base.errors import CompileError
 from workbench.base.target import Target
 from workbench.base.trace import derived_from
-from workbench.ir.lower.launch_dims import grid_dims, item_dims
+from workbench.ir.lower.launch.dims import grid_dims, item_dims
 from workbench.ir.node import construct
 from workbench.ir.node.axis import AxisType
 from workbench.ir.node.ops import Ops
@@ -93,16 +93,16 @@ class _Launch:
     def _share(self, axes: list[UOp], nests: list[tuple[UOp, ...]]) -> None:
         """Axes that never meet share a dimension, as long as the longest."""
         position = {axis: i for i, axis in enumerate(axes)}
-        chosen = item_dims([[position[a] for a in nest] for nest in nests])
-        self.places = {axis: chosen[position[axis]] for axis in axes}
-        for place in range(len(set(chosen.values()))):
+        dimension = item_dims([[position[a] for a in nest] for nest in nests])
+        self.places = {axis: dimension[position[axis]] for axis in axes}
+        for place in range(len(set(dimension.values()))):
             members = [axis for axis in axes if self.places[axis] == place]
             dim = max(members, key=lambda axis: axis.extent)
             self.dims.append(dim)
             self.numbers |= dict.fromkeys(members, dim)
 
 
-class _Part(NamedTuple):
+class _GuardedNode(NamedTuple):
     """A statement, and the conditions that it needs."""
 
     node: UOp
@@ -123,24 +123,24 @@ class _Group:
 
     def _body(
         self, children: Iterable[UOp], used: frozenset[int], conditions: Conditions
-    ) -> Iterator[_Part]:
+    ) -> Iterator[_GuardedNode]:
         """Yield statements; `used` are the dimensions that number the steps of loops around."""
         for child in children:
             if child.op is Ops.BARRIER:
-                yield _Part(child)
+                yield _GuardedNode(child)
             elif child.op is Ops.LOOP and child.role == "grid":
                 yield from self._body(child.body, used, conditions)
             elif child.op is Ops.LOOP and child.role == "item":
                 yield from self._of_items(child, used, conditions)
             elif child.op is Ops.LOOP and _holds_group(child):
                 body = _guarded(self._body(child.body, used, conditions))
-                yield _Part(child.replace(src=(child.axis, *body)))
+                yield _GuardedNode(child.replace(src=(child.axis, *body)))
             else:
                 yield from self._together(child, used, conditions)
 
     def _of_items(
         self, loop: UOp, used: frozenset[int], conditions: Conditions
-    ) -> Iterator[_Part]:
+    ) -> Iterator[_GuardedNode]:
         place = self.items.places[loop.axis]
         dim = self.items.dims[place]
         if loop.axis.extent < dim.extent:
@@ -151,21 +151,21 @@ class _Group:
 
     def _together(
         self, node: UOp, used: frozenset[int], conditions: Conditions
-    ) -> Iterator[_Part]:
+    ) -> Iterator[_GuardedNode]:
         """Yield what work-items do that differ only in the dimensions that are not `used`."""
         free = [d for i, d in enumerate(self.items.dims) if i not in used]
         free = [d for d in free if d.extent > 1]
         if not free or not self._writes_for_all(node):
-            yield _Part(node, conditions)
+            yield _GuardedNode(node, conditions)
         elif node.op in _WRITES:
             first = tuple(dim < 1 for dim in free)
-            yield _Part(node, (*conditions, *first))
+            yield _GuardedNode(node, (*conditions, *first))
         elif self._can_be_dealt(node):
             yield from self._dealt(node, free, conditions)
         else:
             inner = (self._together(child, used, ()) for child in node.body)
             body = _guarded(part for parts in inner for part in parts)
-            yield _Part(node.replace(src=(node.axis, *body)), conditions)
+            yield _GuardedNode(node.replace(src=(node.axis, *body)), conditions)
 
     def _writes_for_all(self, node: UOp) -> bool:
         """Whether a statement, or one in a loop, writes memory that others see."""
@@ -181,7 +181,7 @@ class _Group:
 
     def _dealt(
         self, loop: UOp, free: Sequence[UOp], conditions: Conditions
-    ) -> Iterator[_Part]:
+    ) -> Iterator[_GuardedNode]:
         """Yield a loop, and those that it is all around of, with their steps dealt out."""
         axes, body = [loop.axis], loop.body
         while len(body) == 1 and body[0].op is Ops.LOOP and self._can_be_dealt(body[0]):
@@ -206,7 +206,7 @@ class _Group:
             if rounds > 1:
                 inside = [UOp(Ops.LOOP, dtypes.void, (chunk, *inside))]
         for statement in inside:
-            yield _Part(statement, conditions)
+            yield _GuardedNode(statement, conditions)
 
     def _unused(self, axes: Sequence[UOp]) -> str:
         """Return the name of a loop over parts of these axes."""
@@ -218,7 +218,7 @@ class _Group:
         return name
 
 
-def _guarded(parts: Iterable[_Part]) -> list[UOp]:
+def _guarded(parts: Iterable[_GuardedNode]) -> list[UOp]:
     """Return statements, neighbours with the same conditions in one IF."""
     body: list[UOp] = []
     run: list[UOp] = []

@@ -7,7 +7,7 @@ from itertools import combinations
 
 import pytest
 
-from workbench.ir.lower.launch_dims import Dims, grid_dims, item_dims
+from workbench.ir.lower.launch.dims import Dims, grid_dims, item_dims
 
 MANY = 1 << 16
 

@@ -11,13 +11,13 @@ from workbench.emulator.findings import Finding, Kind, WorkItem
 MOST_FINDINGS = 20
 
 
-class Report:
+class FindingList:
     """Collects findings of a launch."""
 
     def __init__(self, launch: LaunchShape, group_items: int):
         self.launch, self.group_items = launch, group_items
-        self.findings: list[Finding] = []
-        self._found: set[tuple[str, str, tuple[int, ...]]] = set()
+        self.all: list[Finding] = []
+        self._keys: set[tuple[str, str, tuple[int, ...]]] = set()
 
     def item(self, number: int) -> WorkItem:
         """Return a work-item by its number among all."""
@@ -69,11 +69,9 @@ class Report:
     ) -> None:
         """Add a finding, unless there is one of its kind at the same places."""
         key = kind, memory, positions
-        if key not in self._found and len(self.findings) < MOST_FINDINGS:
-            self._found.add(key)
-            self.findings.append(
-                Finding(kind, memory, element, items, positions, words)
-            )
+        if key not in self._keys and len(self.all) < MOST_FINDINGS:
+            self._keys.add(key)
+            self.all.append(Finding(kind, memory, element, items, positions, words))
 
 
 def along(number: int, sizes: Sequence[int]) -> tuple[int, int, int]:
