@@ -5,7 +5,6 @@ from __future__ import annotations
 from importlib.util import find_spec
 
 from workbench.backends.contract import DeviceInfo, Program
-from workbench.backends.gpu.target import common_gpu
 from workbench.backends.memory import Memory
 from workbench.backends.opencl.dialect import OPENCL_C
 from workbench.backends.opencl.memory import OpenCLMemory
@@ -26,8 +25,7 @@ class OpenCLDevice(DeviceInfo):
         " of GPUs are found too"
     )
     aliases = ("CL",)
-    rank = 40
-    renders_anywhere = True
+    rank = 95
     queues = True
     language = OPENCL_C
     memory: Memory = OpenCLMemory()
@@ -42,8 +40,6 @@ class OpenCLDevice(DeviceInfo):
         return find_driver() is not None
 
     def _target(self) -> Target:
-        if not self.is_available:
-            return common_gpu(self.name)
         with no_fork:
             from workbench.backends.opencl.driver import driver
 

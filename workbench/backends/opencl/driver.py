@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-import pyopencl as cl
-
 from workbench.base.errors import DeviceError
+from workbench.base.libraries import library
 from workbench.base.target import Target
 
 os.environ.setdefault("PYOPENCL_NO_CACHE", "1")
@@ -33,7 +32,7 @@ class Driver:
         """Return its limits."""
         device = self.device
         sizes = device.max_work_item_sizes
-        is_gpu = device.type & cl.device_type.GPU
+        is_gpu = device.type & library("pyopencl").device_type.GPU
         return Target(
             name,
             vector_bytes=16,
@@ -58,6 +57,7 @@ def is_simulator(device: Any) -> bool:
 @lru_cache(maxsize=1)
 def find_driver() -> Any | None:
     """Return the pyopencl device to use: a GPU before others, no simulator; None without one."""
+    cl = library("pyopencl")
     try:
         platforms = cl.get_platforms()
     except cl.Error:
@@ -75,6 +75,7 @@ def driver() -> Driver:
         because = "pyopencl finds no driver"
         how = "pip install 'workbench[opencl]'"
         raise DeviceError("the device OPENCL is not available", because, how)
+    cl = library("pyopencl")
     context = cl.Context([device])
     profiling = cl.command_queue_properties.PROFILING_ENABLE
     return Driver(device, context, cl.CommandQueue(context, properties=profiling))

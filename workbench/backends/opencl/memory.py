@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from workbench.backends.memory import Bytes, Memory
+from workbench.base.libraries import library
 
 if TYPE_CHECKING:
     from workbench.backends.opencl.driver import Driver
@@ -23,8 +24,7 @@ class OpenCLMemory(Memory):
         return driver()
 
     def allocate(self, size_bytes: int, alignment_bytes: int) -> Any:
-        import pyopencl as cl
-
+        cl = library("pyopencl")
         try:
             flags = cl.mem_flags.READ_WRITE
             return cl.Buffer(self._driver.context, flags, size=size_bytes)
@@ -35,14 +35,12 @@ class OpenCLMemory(Memory):
         handle.release()
 
     def copy_in(self, handle: Any, offset: int, data: Bytes) -> None:
-        import pyopencl as cl
-
+        cl = library("pyopencl")
         queue = self._driver.queue
         cl.enqueue_copy(queue, handle, data, dst_offset=offset, is_blocking=True)
 
     def copy_out(self, handle: Any, offset: int, data: Bytes) -> None:
-        import pyopencl as cl
-
+        cl = library("pyopencl")
         queue = self._driver.queue
         cl.enqueue_copy(queue, data, handle, src_offset=offset, is_blocking=True)
 
@@ -54,8 +52,7 @@ class OpenCLMemory(Memory):
         source_offset: int,
         size_bytes: int,
     ) -> None:
-        import pyopencl as cl
-
+        cl = library("pyopencl")
         cl.enqueue_copy(
             self._driver.queue,
             target,

@@ -8,14 +8,13 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
-import pyopencl as cl
-
 from workbench.backends.buffer import Buffer
 from workbench.backends.gpu.dialect import grid_size, group_size
 from workbench.backends.opencl.driver import driver
 from workbench.backends.program.source import Source
 from workbench.base.errors import CompileError, DeviceError
 from workbench.base.forking import once
+from workbench.base.libraries import library
 
 KEPT_PROGRAMS = 1024
 _OPTIONS = "-cl-std=CL1.2"
@@ -41,7 +40,7 @@ class OpenCLProgram:
     @once
     def program(self) -> Any:
         """The driver's compiled program."""
-        text = self.source.text
+        text, cl = self.source.text, library("pyopencl")
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # what compilers say of right kernels
@@ -66,7 +65,7 @@ class OpenCLLaunch:
     def __init__(self, program: OpenCLProgram, buffers: Sequence[Buffer]):
         source = program.source
         self.source = source
-        self.kernel = cl.Kernel(program.program, source.name)
+        self.kernel = library("pyopencl").Kernel(program.program, source.name)
         self.arguments = [s for s, (dtype, _) in enumerate(source.params) if dtype.bits]
         self.buffers = [*buffers]
         grid, self.group = grid_size(source.launch), group_size(source.launch)
@@ -84,6 +83,7 @@ class OpenCLLaunch:
         self.kernel.set_arg(self.arguments.index(slot), memory)
 
     def _enqueue(self) -> Any:
+        cl = library("pyopencl")
         try:
             return cl.enqueue_nd_range_kernel(
                 driver().queue, self.kernel, self.items, self.group
