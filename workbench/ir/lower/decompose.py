@@ -115,7 +115,7 @@ _FUNCTION_RULES = (
     Rule("sin-polynomial",    op(Ops.SIN, xf), sin),
     Rule("cos-polynomial",    op(Ops.COS, xf), cos),
 )
-INTEGER_RULES = RuleSet("decompose-integers", [
+INTEGER_RULES = RuleSet("decompose", [
     Rule("idiv-by-shift",     x // k, shift_for_div, where=is_power_of_two),
     Rule("mod-by-mask",       x % k, mask_for_mod, where=is_power_of_two),
     Rule("idiv-nonnegative",  x // y, op(Ops.CDIV, x, y), where=both_nonnegative,

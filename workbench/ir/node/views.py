@@ -158,7 +158,8 @@ class Views:
     def role(self) -> LoopRole | None:
         """How a launch runs a LOOP (`LaunchShape` has the meanings; None: a plain loop), or what a
         SPECIAL numbers: the groups of a grid, or the items of a group."""
-        return self.arg[0] if self.op is Ops.SPECIAL else self.arg  # type: ignore[no-any-return]
+        is_number = self.op is Ops.SPECIAL and self.arg is not None
+        return self.arg[0] if is_number else self.arg  # type: ignore[no-any-return]
 
     @property
     def dimension(self) -> int:

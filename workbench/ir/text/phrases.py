@@ -275,7 +275,7 @@ def _loop_end(node: UOp) -> Phrase:
 
 def _launch_number(node: UOp) -> Phrase:
     axis = node.src[0] if node.src else node
-    if axis.op is not Ops.RANGE:
+    if axis.op is not Ops.RANGE or node.arg is None:
         return _called(node)
     what = {"grid": "work-group", "item": "work-item"}[node.role or "item"]
     words = f" in {axis.extent} ({what}, dimension {node.dimension})"
