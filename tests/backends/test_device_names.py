@@ -17,6 +17,9 @@ NOT_A_DEVICE = {
     ("viz/still/picture.py", "C"),
     ("bench/peers.py", "CPU"),  # a device of tinygrad's
     ("bench/peers.py", "LLVM"),
+    ("bench/training/compare.py", "CPU"),
+    ("bench/training/compare.py", "LLVM"),
+    ("tensor/reductions/convolution.py", "C"),  # a type variable
     ("backends/native/jit.py", "LLVM"),  # a library
     ("measure/peak.py", "LLVM"),  # the language of a text
     ("measure/bandwidth.py", "LLVM"),

@@ -46,8 +46,9 @@ def mark_computed(nodes: Sequence[UOp], results: Sequence[UOp]) -> None:
 
 
 def mark_stored(buffers: Mapping[UOp, UOp]) -> None:
-    """Note the BUFFER of each value, of graphs without DETACH."""
-    _computed.update(buffers)
+    """Note the BUFFER of each value, of graphs without DETACH. A constant that a kernel reads from
+    memory stays one: others of its value are the same node."""
+    _computed.update({n: b for n, b in buffers.items() if constant_of(n) is None})
 
 
 def with_computed(node: UOp) -> UOp:

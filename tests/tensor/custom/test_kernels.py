@@ -114,5 +114,7 @@ def test_constants_and_views_are_operands() -> None:
     assert Tensor.empty().custom_kernel(
         Tensor(2.5), fxn=lambda out, x: out.__setitem__((), x[()] * 2)
     )[0].item() == 5.0  # fmt: skip
+    again = x * 2.5  # the same node, which is no memory of a scalar
+    np.testing.assert_array_equal(again.numpy(), x.numpy() * np.float32(2.5))
     sums = Tensor.empty(3).custom_kernel(part, fxn=row_sums)[0]
     np.testing.assert_allclose(sums.numpy(), x.numpy()[1:4, ::2].sum(1), rtol=1e-6)

@@ -69,7 +69,7 @@ CASES: dict[str, tuple[str, str, str]] = {
         "2", "models.py:8 models.py:29"),
     "a class of a module": (
         "net = models.Block(32)\nh = net(x)\nex = explore(h.sum(-1))",
-        "2 3", "1 models.py:13 models.py:15 models.py:19 models.py:21 models.py:22"),
+        "3 models.py:21 models.py:22", "1 2 models.py:13 models.py:15 models.py:19"),
     "a property": (
         "net = models.Block(8)\nex = explore(\n    net.norm.sqrt()\n)",
         "3", "1 models.py:13 models.py:19 models.py:25"),

@@ -84,6 +84,7 @@ def kernels_have_modules_and_phases(wb: Any) -> None:
     hints = [row.get_attribute("title") or "" for row in rows.all()]
     assert hints and all("net.encoder.first: " in hint for hint in hints)
     wb.locator(".wb-kernels input").fill("backward")
+    expect(rows.locator(".wb-phase", has_text="F")).to_have_count(0)
     marks = rows.locator(".wb-phase").all_inner_texts()
     assert marks and set(marks) == {"B"}
 

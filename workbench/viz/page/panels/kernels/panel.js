@@ -150,6 +150,14 @@ function kernelList(app, { order, query }, before) {
   ];
 }
 
+/** Whether another kernel has the line of kernel i.
+ * @param {App} app
+ * @param {number} i */
+function sharesLine(app, i) {
+  const { kernels } = app.record;
+  return kernels.some((other, at) => at !== i && other.line === kernels[i].line);
+}
+
 /**
  * @param {App} app
  * @param {number} i
@@ -158,7 +166,9 @@ function kernelRow(app, i, work) {
   const kernel = app.record.kernels[i];
   const phases = phasesOf(app.record, i, i + 1);
   const lines = kernel.line === null ? [] : [kernel.line, ...kernel.inner];
-  const line = rowAt(app.record.lines, kernel.inner.at(-1) ?? kernel.line); // in the module
+  // a line that many kernels have tells none of them apart: their own stand inside it
+  const isShared = kernel.modules.length > 0 && sharesLine(app, i);
+  const line = rowAt(app.record.lines, (isShared ? kernel.inner.at(-1) : null) ?? kernel.line);
   const texts = lines.map((at) => `${app.record.lines[at].where}: ${app.record.lines[at].text}`);
   const about = [
     `${kernel.name}: ${countText(kernel.flops)} operations, ${bytesText(kernel.bytes)}`,
