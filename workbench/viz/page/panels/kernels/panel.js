@@ -32,17 +32,19 @@ export const panel = { place: "left", order: 1, make: kernelsPane };
 function kernelsPane(app) {
   const head = h("div", {});
   const rows = h("div", { class: "wb-kernels-rows" });
-  const el = h("section", { class: "wb-kernels", "aria-label": "kernels" }, head, rows);
   /** @type {KernelsState} */
   const state = { order: "place", query: "" };
   const field = h("input", {
     type: "search",
     class: "wb-input",
     placeholder: "find a kernel",
-    "data-key": "kernels-find", // it has the focus while times arrive
     "aria-label": "find a kernel",
     oninput: ({ target }) => ((state.query = target.value), fillRows()),
   });
+  const sorting = h("div", {});
+  // it stays where it is while times arrive: what somebody types would be lost in between
+  const tools = h("div", { class: "wb-kernels-tools" }, sorting, field);
+  const el = h("section", { class: "wb-kernels", "aria-label": "kernels" }, head, tools, rows);
   const fillRows = () => {
     const before = elementsOf(rows, "[data-item]").length; // the reader may be among them
     refill(rows, ...kernelList(app, state, before));
@@ -61,8 +63,9 @@ function kernelsPane(app) {
         timeButton(app),
       ),
       failure(app, "kernels"),
-      !isOne && h("div", { class: "wb-kernels-tools" }, sortButtons(app, state, setOrder), field),
     );
+    tools.hidden = isOne;
+    refill(sorting, sortButtons(app, state, setOrder));
     fillRows();
   };
   const update = (/** @type {Changes} */ changes) => {
