@@ -8,7 +8,7 @@ depends on memory that nobody has written (as valgrind's memcheck has it).
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -45,15 +45,10 @@ class Totals:
     barriers: dict[int, int] = field(default_factory=dict)
 
 
-Watch = Callable[["Machine", int, UOp], None]
-"""Called after each step of the program, with the machine, the position and the node."""
-
-
 class Machine:
     """Runs a program over `params`, one array for each slot, which it changes.
 
-    `warp_lanes` work-items are a warp; at most `lanes_at_once` run together; `watch` sees each
-    step.
+    `warp_lanes` work-items are a warp; at most `lanes_at_once` run together.
     """
 
     def __init__(
@@ -62,9 +57,8 @@ class Machine:
         params: Sequence[Array],
         warp_lanes: int = 32,
         lanes_at_once: int = 1 << 14,
-        watch: Watch | None = None,
     ):
-        self.linear, self.warp_lanes, self.watch = tuple(linear), warp_lanes, watch
+        self.linear, self.warp_lanes = tuple(linear), warp_lanes
         self.launch: LaunchShape = launch_shape(linear)
         self.group_items = math.prod(self.launch.group)
         self.group_count = math.prod(self.launch.grid)
@@ -105,7 +99,6 @@ class Machine:
                 close = self._ends[position]
                 for step in range(node.axis.extent):
                     self.values[node.axis] = np.int64(step)
-                    self._watched(position, node)
                     self._body(position + 1, close)
                 position = close
             elif node.op is Ops.IF:
@@ -113,12 +106,7 @@ class Machine:
                 position = self._ends[position]
             else:
                 self._step(position, node)
-                self._watched(position, node)
             position += 1
-
-    def _watched(self, position: int, node: UOp) -> None:
-        if self.watch is not None:
-            self.watch(self, position, node)
 
     def _if(self, position: int, node: UOp) -> None:
         before = self.mask
@@ -128,7 +116,6 @@ class Machine:
         some = are.any(1) & (were & ~are).any(1)
         count = self.totals.divergent
         count[position] = count.get(position, 0) + int(some.sum())
-        self._watched(position, node)
         if self.mask.any():
             self._body(position + 1, self._ends[position])
         self.mask = before

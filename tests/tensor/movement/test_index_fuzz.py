@@ -29,4 +29,4 @@ def test_indexes_do_what_numpys_do(kind: str, device: str, part: int) -> None:
         "index .. is out of range",
     )  # in a tensor whose values are known
     assert all(reason.startswith(known) for reason in refusals)
-    assert refusals.total() <= number
+    assert refusals.total() <= max(2, number / 3)

@@ -25,7 +25,6 @@ machine can (-ffp-contract=fast), which are the runtime's flags.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import chain
 
 from workbench.backends.c.expressions.bools import about_bools, is_about_bools
 from workbench.backends.c.expressions.helpers import Prelude
@@ -40,7 +39,7 @@ from workbench.backends.program.analysis import (
     analyse,
     finished,
 )
-from workbench.backends.program.comments import Follower, deserves_comment
+from workbench.backends.program.comments import Follower
 from workbench.backends.program.expression import ATOM, Expression
 from workbench.backends.program.inlining import (
     LEAVES,
@@ -49,8 +48,8 @@ from workbench.backends.program.inlining import (
     plan_inlining,
 )
 from workbench.backends.program.source import Source
+from workbench.backends.program.statement_writer import StatementWriter
 from workbench.backends.program.writer import CodeWriter, identifier
-from workbench.base.dtypes import dtypes
 from workbench.base.errors import CompileError
 from workbench.base.target import Target
 from workbench.ir.node.ops import Ops
@@ -64,8 +63,6 @@ RESERVED = frozenset(
     " i386 arm".split()
 )
 """Names that an axis, a value or a kernel does not get."""
-_SHORT_INDEX = 40  # arithmetic this short is repeated; longer one gets a name
-_SHORT_VALUE = 72
 _PARTS: dict[LoopRole | None, tuple[str, str]] = {
     "chunked": ("lo", "hi"),
     "thread": ("thread", "thread + 1"),
@@ -109,7 +106,7 @@ def _about(info: KernelInfo, plan: ProgramAnalysis, block: UOp) -> list[str]:
     return lines
 
 
-class _CRenderer:
+class _CRenderer(StatementWriter):
     """Writes one node after another."""
 
     def __init__(
@@ -120,16 +117,13 @@ class _CRenderer:
         follower: Follower,
         linear: Sequence[UOp],
     ):
-        self.inlining, self.follower = inlining, follower
+        super().__init__(CodeWriter({*RESERVED, name, "thread"}), inlining, follower)
         self.prelude = Prelude()
         self.values = COperands(self.prelude)
-        self.text = CodeWriter({*RESERVED, name, "thread"})
         self.memory = CMemory(plan, self.values, self.text, linear)
         self.registers = CRegisters(self.values, self.text, linear)
         self.axes: dict[UOp, str] = {}
         self.open: list[UOp] = []
-        self._inline: dict[UOp, tuple[int, ...]] = {}  # inlined positions
-        self._statement_at = 0  # the line where the statement being written begins
         self._extracted = {n.src[0] for n in linear if n.op is Ops.EXTRACT}
 
     def body(self, linear: Sequence[UOp]) -> None:
@@ -169,13 +163,6 @@ class _CRenderer:
         elif op not in LEAVES and position not in self.inlining.unused:
             self._value(position, node)
 
-    def _written_with(self, position: int, node: UOp) -> tuple[int, ...]:
-        """Return the positions of a node and of all nodes inlined in its expression."""
-        inside = [self._inline[s] for s in node.src if s in self._inline]
-        return (
-            tuple(dict.fromkeys([position, *chain(*inside)])) if inside else (position,)
-        )
-
     # values
 
     def _value(self, position: int, node: UOp) -> None:
@@ -190,7 +177,7 @@ class _CRenderer:
             kind = self.prelude.mask(self.values.mask_bits[node], node.dtype.count)
         else:
             kind = self.prelude.type(node.dtype)
-        name = self.text.numbered(self._stem(node))
+        name = self.text.numbered(self._stem(node, self.memory.names))
         self.text.put(f"const {kind} {name} = {text[0]};")
         self.values.texts[node] = name, ATOM
 
@@ -206,19 +193,7 @@ class _CRenderer:
         raise CompileError("render", f"C has nothing for {node.op.name}")
 
     def _stands_inline(self, position: int, node: UOp, words: str) -> bool:
-        if node in self._extracted:
-            return False
-        if position in self.inlining.anywhere and len(words) <= _SHORT_INDEX:
-            return True
-        return position in self.inlining.once and len(words) <= _SHORT_VALUE
-
-    def _stem(self, node: UOp) -> str:
-        """Return the first part of a value's name, by its op."""
-        if node.op is Ops.LOAD:
-            return f"{self.memory.names[node.place.param]}_v"
-        if node.dtype is dtypes.index:
-            return "at"
-        return "is" if node.dtype.is_bool else "v"
+        return node not in self._extracted and self._is_short(position, words)
 
     # loops
 
@@ -238,9 +213,8 @@ class _CRenderer:
         )
         self.values.texts[axis] = name, ATOM
         self.open.append(axis)
-        self.text.depth += 1
+        self._open()
         self.follower.open(axis)
-        self._statement_at = len(self.text.lines)
 
     def _end(self, node: UOp) -> None:
         if not self.open or self.open[-1] is not node.src[0]:
@@ -249,18 +223,4 @@ class _CRenderer:
                 "render", f"the loop over {names} is not the one that ends"
             )
         self.open.pop()
-        self.text.depth -= 1
-        self.text.put("}")
-        self.follower.close()
-        self._statement_at = len(self.text.lines)
-
-    def _finish_statement(self, node: UOp) -> None:
-        """Write a comment above the lines of a statement of the tree, if this SET or STORE
-        completes it and it took several lines, or a vector."""
-        leaf = self.follower.write(node)
-        if leaf is None:
-            return
-        at, self._statement_at = self._statement_at, len(self.text.lines)
-        if deserves_comment(leaf, len(self.text.lines) - at):
-            self.text.comment(self.follower.comment(leaf), at)
-            self._statement_at = len(self.text.lines)
+        self._close()

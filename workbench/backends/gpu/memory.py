@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from workbench.backends.gpu.dialect import Dialect
 from workbench.backends.gpu.values import Lanes, Values
-from workbench.backends.program.analysis import alignment, element_type
+from workbench.backends.program.analysis import alignment
 from workbench.backends.program.expression import ATOM, EQUAL, Expression
 from workbench.backends.program.writer import CodeWriter
 from workbench.base.dtypes import dtypes
@@ -133,5 +133,4 @@ class WorkItemMemory:
     def _is_aligned(self, address: UOp, nbytes: int) -> bool:
         """Whether an address is a multiple of `nbytes` from the beginning of its memory, which
         begins at a multiple of 16 or more."""
-        assert element_type(address).bits
         return alignment(address, nbytes) == nbytes

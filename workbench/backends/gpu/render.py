@@ -18,7 +18,6 @@ expressions, memory.py loads and stores, registers.py registers, and the dialect
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import chain
 
 from workbench.backends.gpu.dialect import Dialect, Parameter
 from workbench.backends.gpu.helpers import Helpers
@@ -27,24 +26,21 @@ from workbench.backends.gpu.registers import WorkItemRegisters
 from workbench.backends.gpu.values import Values
 from workbench.backends.gpu.wide_index import needs_wide
 from workbench.backends.program.analysis import ProgramAnalysis, about, analyse
-from workbench.backends.program.comments import Follower, deserves_comment
+from workbench.backends.program.comments import Follower
 from workbench.backends.program.expression import ATOM
 from workbench.backends.program.inlining import (
     LEAVES,
     TRANSPARENT,
-    InliningPlan,
     plan_inlining,
 )
 from workbench.backends.program.source import Source, signature
+from workbench.backends.program.statement_writer import StatementWriter
 from workbench.backends.program.writer import CodeWriter, identifier
 from workbench.base.dtypes import dtypes
 from workbench.base.target import Target
 from workbench.ir.nest.accesses import size_of
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import KernelInfo, UOp
-
-_SHORT_INDEX = 40  # arithmetic this short is repeated; longer one gets a name
-_SHORT_VALUE = 72
 
 
 def render(
@@ -84,7 +80,7 @@ def render(
     )
 
 
-class _Writer:
+class _Writer(StatementWriter):
     """Writes one node after another."""
 
     def __init__(
@@ -95,12 +91,12 @@ class _Writer:
         follower: Follower,
         linear: Sequence[UOp],
     ):
-        self.dialect, self.plan, self.follower = dialect, plan, follower
-        self.inlining: InliningPlan = plan_inlining(linear)
+        text = CodeWriter({*dialect.reserved, name})
+        super().__init__(text, plan_inlining(linear), follower)
+        self.dialect, self.plan = dialect, plan
         self.helpers = Helpers(dialect)
         dialect.wide = needs_wide(linear)
         self.values = Values(dialect, self.helpers, self._define)
-        self.text = CodeWriter({*dialect.reserved, name})
         written = {n.place.param for n in linear if n.op is Ops.STORE}
         self.memory = WorkItemMemory(dialect, self.values, self.text, written)
         self.registers = WorkItemRegisters(dialect, self.values, self.text, linear)
@@ -108,8 +104,6 @@ class _Writer:
         self.outside: list[str] = []
         """Lines before the kernel: the arrays of a group, in some languages."""
         self.axes: dict[UOp, str] = {}
-        self._inline: dict[UOp, tuple[int, ...]] = {}  # inlined positions
-        self._statement_at = 0  # the line where the statement being written begins
 
     def parameters(self) -> list[Parameter]:
         """Return the arguments, named, and name the arrays."""
@@ -170,13 +164,6 @@ class _Writer:
             if position not in self.inlining.unused:
                 self._value(position, node)
 
-    def _written_with(self, position: int, node: UOp) -> tuple[int, ...]:
-        """Return the positions of a node and of all nodes inlined in its expression."""
-        inside = [self._inline[s] for s in node.src if s in self._inline]
-        return (
-            tuple(dict.fromkeys([position, *chain(*inside)])) if inside else (position,)
-        )
-
     # values
 
     def _value(self, position: int, node: UOp) -> None:
@@ -194,7 +181,7 @@ class _Writer:
     def _whole(self, position: int, node: UOp, text: tuple[str, int]) -> None:
         self.values.wholes[node] = text
         is_wide_load = node.op is Ops.LOAD and node.dtype.count > 1
-        may_stand = not is_wide_load and self._stands_inline(position, text[0])
+        may_stand = not is_wide_load and self._is_short(position, text[0])
         if node.op is Ops.EXTRACT or may_stand:
             self._inline[node] = self.text.at
             return
@@ -203,7 +190,10 @@ class _Writer:
 
     def _define(self, node: UOp) -> None:
         """Give a value a name."""
-        name, words = self.text.numbered(self._stem(node)), self.values.wholes[node][0]
+        name, words = (
+            self.text.numbered(self._stem(node, self.memory.names)),
+            self.values.wholes[node][0],
+        )
         self.text.put(self.dialect.define(self.values.type(node.dtype), name, words))
         self.values.wholes[node] = name, ATOM
 
@@ -211,11 +201,14 @@ class _Writer:
         self, position: int, node: UOp, lanes: tuple[tuple[str, int], ...]
     ) -> None:
         self.values.parts[node] = lanes
-        if self._stands_inline(position, max((words for words, _ in lanes), key=len)):
+        if self._is_short(position, max((words for words, _ in lanes), key=len)):
             self._inline[node] = self.text.at
             return
         self._inline.pop(node, None)
-        kind, stem = self.values.type(node.dtype.scalar), self._stem(node)
+        kind, stem = (
+            self.values.type(node.dtype.scalar),
+            self._stem(node, self.memory.names),
+        )
         if node.dtype.is_bool:
             names = [self.text.numbered(stem) for _ in lanes]
             for name, (words, _) in zip(names, lanes, strict=True):
@@ -226,19 +219,6 @@ class _Writer:
         self.text.put(self.dialect.define(self.values.type(node.dtype), name, whole))
         del self.values.parts[node]
         self.values.wholes[node] = name, ATOM
-
-    def _stands_inline(self, position: int, words: str) -> bool:
-        if position in self.inlining.anywhere and len(words) <= _SHORT_INDEX:
-            return True
-        return position in self.inlining.once and len(words) <= _SHORT_VALUE
-
-    def _stem(self, node: UOp) -> str:
-        """Return the first part of a value's name, by its op."""
-        if node.op is Ops.LOAD:
-            return f"{self.memory.names[node.place.param]}_v"
-        if node.dtype is dtypes.index:
-            return "at"
-        return "is" if node.dtype.is_bool else "v"
 
     # loops
 
@@ -259,24 +239,3 @@ class _Writer:
         self.values.wholes[axis] = name, ATOM
         self._open()
         self.follower.open(axis)
-
-    def _open(self) -> None:
-        self.text.depth += 1
-        self._statement_at = len(self.text.lines)
-
-    def _close(self) -> None:
-        self.text.depth -= 1
-        self.text.put("}")
-        self.follower.close()
-        self._statement_at = len(self.text.lines)
-
-    def _finish_statement(self, node: UOp) -> None:
-        """Write a comment above the lines of a statement of the tree, if this SET or STORE
-        completes it and it took several lines, or a vector."""
-        leaf = self.follower.write(node)
-        if leaf is None:
-            return
-        at, self._statement_at = self._statement_at, len(self.text.lines)
-        if deserves_comment(leaf, len(self.text.lines) - at):
-            self.text.comment(self.follower.comment(leaf), at)
-            self._statement_at = len(self.text.lines)

@@ -23,11 +23,6 @@ class Driver:
     context: Any
     queue: Any
 
-    @property
-    def description(self) -> str:
-        """The names of the device and of its driver."""
-        return f"{self.device.name.strip()}, {self.device.platform.name.strip()}"
-
     def target(self, name: str) -> Target:
         """Return its limits."""
         device = self.device

@@ -41,17 +41,9 @@ class Wgsl(Dialect):
     types = {"bool": "bool", "int32": "i32", "uint32": "u32", "float32": "f32"}
     barrier = "workgroupBarrier();"
     shares_outside = True
-    functions = {**Dialect.functions}
 
     def __init__(self) -> None:
         self._constants: dict[str, str] = {}
-
-    def in_memory(self, dtype: DType) -> str:
-        if dtype.is_bool:
-            raise CompileError(
-                "render", "WGSL has no memory of bytes", hint="int32 values"
-            )
-        return self.scalar(dtype)
 
     def vector(self, dtype: DType) -> str:
         return f"vec{dtype.count}<{self.scalar(dtype)}>"
