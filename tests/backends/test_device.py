@@ -15,6 +15,7 @@ from workbench.backends.device import Device, Devices
 from workbench.backends.llvm import device as llvm
 from workbench.backends.native import machine
 from workbench.backends.native.processor import processor_target
+from workbench.backends.program.source import Source
 from workbench.base.context import Context
 from workbench.base.dtypes import dtypes
 from workbench.base.errors import DeviceError
@@ -142,3 +143,16 @@ def test_render_and_load() -> None:
 
 def test_repr() -> None:
     assert "LLVM" in repr(Device) and "llvmlite" in repr(Device["LLVM"])
+
+
+def test_a_machine_that_is_elsewhere_is_a_device_with_its_target() -> None:
+    device = Device["cuda:h100"]
+    assert device is Device["CUDA:H100"] and not device.is_available
+    assert device.target.hardware is not None
+    assert device.target.hardware.arch == "sm_90"
+    with pytest.raises(DeviceError, match="H100 is not here"):
+        device.load(Source("k", "CUDA", "", ()))
+    with pytest.raises(DeviceError, match="no machine 'H1' of CUDA"):
+        Device.canonical("CUDA:H1")
+    with pytest.raises(DeviceError, match="it has none"):
+        Device.canonical("LLVM:H100")

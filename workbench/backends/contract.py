@@ -7,7 +7,7 @@ other one is registered (see `device.py`). No other file writes its name.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from workbench.backends.buffer import Buffer
@@ -80,6 +80,12 @@ class DeviceInfo(ABC):
     """Whether its Target, and so its source, is available where it cannot run."""
 
     @property
+    def machines(self) -> Mapping[str, Target]:
+        """Targets of machines that need not be here, by name: kernels are compiled, predicted and
+        emulated for them. `Device["NAME:MACHINE"]` is the device on one."""
+        return {}
+
+    @property
     def languages(self) -> tuple[Language, ...]:
         """The languages that its kernels can be read in, best first."""
         return () if self.language is None else (self.language,)
@@ -113,6 +119,16 @@ class DeviceInfo(ABC):
     ) -> Source:
         """Return the text of a kernel, from its lowered tree and its linear program; comments show
         `tree`, its statement tree before operations were decomposed."""
+
+    def render_for(
+        self,
+        target: Target,
+        block: UOp,
+        linear: tuple[UOp, ...],
+        tree: UOp | None = None,
+    ) -> Source:
+        """Return the text of a kernel for one of `machines`; the rest is as in `render`."""
+        raise NotImplementedError
 
     def render_as(
         self,

@@ -15,6 +15,7 @@ from importlib.util import find_spec
 from workbench import backends
 from workbench.backends.contract import DeviceInfo as DeviceInfo
 from workbench.backends.contract import Program as Program
+from workbench.backends.elsewhere import Elsewhere
 from workbench.backends.memory import memories
 from workbench.backends.program.language import Language
 from workbench.base.context import DEV
@@ -22,7 +23,8 @@ from workbench.base.errors import DeviceError
 
 
 class Devices:
-    """The registry: `Device[name]`, in any case, aliases too.
+    """The registry: `Device[name]`, in any case, aliases too, and `Device["NAME:MACHINE"]` for a
+    machine of a device's that need not be here.
 
     `Device.DEFAULT` is the DEV of a `with Context(DEV=...)`, else the name it was set to, else the
     environment's DEV, else the available device of the least rank.
@@ -33,10 +35,12 @@ class Devices:
         for device in devices:
             self._add(device)
         self._own = frozenset(self._devices)
+        self._elsewhere: dict[str, DeviceInfo] = {}
         self._default = ""
 
     def __getitem__(self, name: str) -> DeviceInfo:
-        return self._devices[self.canonical(name)]
+        key = self.canonical(name)
+        return self._elsewhere[key] if ":" in key else self._devices[key]
 
     def __iter__(self) -> Iterator[DeviceInfo]:
         return iter(self._devices.values())
@@ -73,6 +77,8 @@ class Devices:
             what = f"cannot remove the device {key}"
             raise DeviceError(what, "it is one of the package's own")
         del self._devices[key], memories[key]
+        for elsewhere in [n for n in self._elsewhere if n.startswith(f"{key}:")]:
+            del self._elsewhere[elsewhere], memories[elsewhere]
         if self._default == key:
             self._default = ""
 
@@ -81,7 +87,10 @@ class Devices:
 
         Errors: DeviceError for an unknown name, with the list of known ones.
         """
-        key = self._name_of(str(name).upper())
+        device, colon, machine = str(name).partition(":")
+        key = self._name_of(device.upper())
+        if key is not None and colon:
+            return self._canonical_machine(key, machine)
         if key is None:
             raise DeviceError(
                 f"there is no device {name!r:.60}",
@@ -96,7 +105,7 @@ class Devices:
 
     def is_own(self, name: str) -> bool:
         """Return whether a device is the package's own, so that every process has it."""
-        return self.canonical(name) in self._own
+        return self.canonical(name).partition(":")[0] in self._own
 
     def available(self, name: str) -> bool:
         """Return whether a device can run kernels here."""
@@ -156,6 +165,24 @@ class Devices:
     @DEFAULT.setter
     def DEFAULT(self, name: str) -> None:
         self._default = self.canonical(name)
+
+    def _canonical_machine(self, device: str, machine: str) -> str:
+        machines = self._devices[device].machines
+        names = {m.replace(" ", "").upper(): m for m in machines}
+        name = names.get(machine.replace(" ", "").upper())
+        if name is None:
+            raise DeviceError(
+                f"there is no machine {machine!r:.60} of {device}",
+                "the machines are " + ", ".join(machines)
+                if machines
+                else "it has none",
+                f"{device}:{next(iter(machines))}" if machines else device,
+            )
+        key = f"{device}:{name}"
+        if key not in self._elsewhere:
+            there = Elsewhere(self._devices[device], name)
+            memories[key], self._elsewhere[key] = there.memory, there
+        return key
 
     def _of_package(self) -> list[DeviceInfo]:
         return [d for name, d in self._devices.items() if name in self._own]

@@ -1,4 +1,5 @@
-"""The capabilities of a device, as data: limits and widths that passes and opts read."""
+"""The capabilities of a device, as data: limits and widths that passes and opts read, and the
+figures that the maker of a machine publishes."""
 
 from __future__ import annotations
 
@@ -8,6 +9,52 @@ Caches = tuple[tuple[str, int], ...]
 """(name, bytes) per level, the smallest first: ("L1", 32768)."""
 TYPICAL_CACHES: Caches = (("L1", 32 << 10), ("L2", 512 << 10), ("L3", 8 << 20))
 """Caches of a common processor, where the system does not say."""
+
+
+Rates = tuple[tuple[str, float], ...]
+"""(name, units per second): ("float32", 6.7e13) of arithmetic, ("DRAM", 3.35e12) of memory."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hardware:
+    """The published figures of a machine.
+
+    arch: what compilers call it ("sm_90"). units: streaming multiprocessors, compute units, or
+    cores, each with its own shared memory or first cache. peaks: operations per second by dtype (a
+    multiply-add is two), tensor_peaks those of tensor cores, by the dtype of the operands;
+    bandwidths: bytes per second from "DRAM", and from the caches and "shared" of all units
+    together, where they are known. Limits of a unit, all 0 on a machine without work-groups: its
+    32-bit registers, work-items, work-groups and bytes of shared memory at a time; registers and
+    shared memory are handed out in multiples of register_block (to a warp) and shared_block;
+    item_registers is the most that a work-item can have. sources: the documents that say so.
+    """
+
+    name: str
+    about: str
+    sources: tuple[str, ...]
+    arch: str
+    units: int
+    clock_hz: float
+    peaks: Rates
+    bandwidths: Rates
+    tensor_peaks: Rates = ()
+    memory_bytes: int = 0
+    unit_registers: int = 0
+    unit_items: int = 0
+    unit_groups: int = 0
+    unit_shared_bytes: int = 0
+    item_registers: int = 0
+    register_block: int = 1
+    shared_block: int = 1
+    launch_s: float = 5e-6
+
+    def peak(self, dtype: str) -> float:
+        """Return the operations per second in a dtype, 0 where it has none."""
+        return dict(self.peaks).get(dtype, 0.0)
+
+    def bandwidth(self, level: str) -> float:
+        """Return the bytes per second from a level, 0 where it is not known."""
+        return dict(self.bandwidths).get(level, 0.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +74,7 @@ class Target:
     multiple of alignment_bytes; a kernel that touches more than non_temporal_bytes writes with
     non-temporal stores (0: it never does); scratch_bytes bounds the arrays a kernel may hold;
     max_lanes bounds the lanes that one statement holds at once (the product of its UPCAST and
-    UNROLL axes).
+    UNROLL axes). `hardware` has the published figures, where it is a machine that need not be here.
     """
 
     device: str
@@ -49,6 +96,7 @@ class Target:
     group_items: int = 0
     warp_lanes: int = 1
     shared_bytes: int = 0
+    hardware: Hardware | None = None
 
     @property
     def has_groups(self) -> bool:

@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-from workbench.backends.cuda.dialect import CUDA_CPP, CudaCpp
+from workbench.backends.gpu.cpp import COMMENT, HEAD, WORD, GpuCpp
 from workbench.backends.program.language import Language
-from workbench.base.dtypes import DType
 
 HIP_CPP = Language(
     "HIP",
     "HIP, the program of one work-item",
-    CUDA_CPP.comment,
-    CUDA_CPP.word,
-    CUDA_CPP.head,
+    COMMENT,
+    WORD,
+    HEAD,
 )
 
 
-class HipCpp(CudaCpp):
+class HipCpp(GpuCpp):
     """The dialect."""
 
     language = HIP_CPP
-
-    def operator(self, sign: str, dtype: DType, left: bool, right: bool) -> None:
-        """Do nothing: vectors have operators."""

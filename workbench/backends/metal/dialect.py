@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from workbench.backends.cuda.dialect import CPP_WORDS
+from workbench.backends.gpu.cpp import CPP_WORDS
 from workbench.backends.gpu.dialect import COMPONENTS, Dialect, Parameter, group_size
 from workbench.backends.program.expression import Expression, call
 from workbench.backends.program.language import Language

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from importlib.util import find_spec
 
-from workbench.backends.contract import DeviceInfo, Program
+from workbench.backends.contract import Program
+from workbench.backends.gpu.work_group_device import WorkGroupDevice
 from workbench.backends.memory import Memory
-from workbench.backends.opencl.dialect import OPENCL_C
+from workbench.backends.opencl.dialect import OPENCL_C, OpenCLC
 from workbench.backends.opencl.memory import OpenCLMemory
 from workbench.backends.program.source import Source
-from workbench.base.errors import DeviceError
 from workbench.base.forking import no_fork
 from workbench.base.target import Target
-from workbench.ir.node.uop import UOp
 
 
-class OpenCLDevice(DeviceInfo):
+class OpenCLDevice(WorkGroupDevice):
     """Work-groups through pyopencl."""
 
     name = "OPENCL"
@@ -45,19 +44,12 @@ class OpenCLDevice(DeviceInfo):
 
         return driver().target(self.name)
 
-    def render(
-        self, block: UOp, linear: tuple[UOp, ...], tree: UOp | None = None
-    ) -> Source:
-        with no_fork:
-            from workbench.backends.gpu.render import render
-            from workbench.backends.opencl.dialect import OpenCLC
-
-        return render(OpenCLC(), block, linear, self.target, tree)
+    def dialect(self) -> OpenCLC:
+        return OpenCLC()
 
     def load(self, source: Source) -> Program:
         if not self.is_available:
-            what = f"the device {self.name} is not available"
-            raise DeviceError(what, self.about, self.how_to_get)
+            raise self._missing()
         with no_fork:
             from workbench.backends.opencl.runtime import load
         return load(source)

@@ -1,0 +1,31 @@
+"""The CUDA device: an NVIDIA GPU."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from workbench.backends.cuda.dialect import CUDA_CPP, CudaCpp
+from workbench.backends.cuda.machines import MACHINES
+from workbench.backends.gpu.work_group_device import WorkGroupDevice
+from workbench.base.target import Target
+
+
+class CudaDevice(WorkGroupDevice):
+    """CUDA C++ on an NVIDIA GPU."""
+
+    name = "CUDA"
+    about = "an NVIDIA GPU"
+    how_to_get = "an NVIDIA GPU with its driver"
+    aliases = ("NV",)
+    rank = 96
+    language = CUDA_CPP
+
+    @property
+    def machines(self) -> Mapping[str, Target]:
+        return MACHINES
+
+    def dialect(self) -> CudaCpp:
+        return CudaCpp()
+
+
+DEVICE = CudaDevice()

@@ -1,0 +1,57 @@
+"""What devices with work-groups share: kernels in a dialect, for this machine or for another."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+
+from workbench.backends.contract import DeviceInfo, Program
+from workbench.backends.gpu.dialect import Dialect
+from workbench.backends.memory import Memory
+from workbench.backends.native.host_memory import host_memory
+from workbench.backends.program.source import Source
+from workbench.base.errors import DeviceError
+from workbench.base.forking import no_fork
+from workbench.base.target import Target
+from workbench.ir.node.uop import UOp
+
+
+class WorkGroupDevice(DeviceInfo):
+    """A device with work-groups. Where it has no runtime here, it is not available."""
+
+    memory: Memory = host_memory
+
+    @property
+    def is_available(self) -> bool:
+        return False
+
+    def _target(self) -> Target:
+        raise self._missing()
+
+    @abstractmethod
+    def dialect(self) -> Dialect:
+        """Return the language, for one kernel."""
+
+    def render(
+        self, block: UOp, linear: tuple[UOp, ...], tree: UOp | None = None
+    ) -> Source:
+        return self.render_for(self.target, block, linear, tree)
+
+    def render_for(
+        self,
+        target: Target,
+        block: UOp,
+        linear: tuple[UOp, ...],
+        tree: UOp | None = None,
+    ) -> Source:
+        with no_fork:
+            from workbench.backends.gpu.render import render
+
+            dialect = self.dialect()
+        return render(dialect, block, linear, target, tree)
+
+    def load(self, source: Source) -> Program:
+        raise self._missing()
+
+    def _missing(self) -> DeviceError:
+        what = f"the device {self.name} is not available"
+        return DeviceError(what, self.about, self.how_to_get)
