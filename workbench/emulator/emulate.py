@@ -10,11 +10,15 @@ import numpy as np
 from workbench.backends.device import Device
 from workbench.backends.gpu.target import common_gpu
 from workbench.backends.program.analysis import analyse
+from workbench.backends.program.launch import LaunchShape
 from workbench.backends.program.source import signature
-from workbench.base.errors import DeviceError
+from workbench.base.errors import DeviceError, WorkbenchError
 from workbench.base.target import Target
 from workbench.base.trace import unobserved
+from workbench.emulator.findings import Finding
+from workbench.emulator.history_recorder import history_of
 from workbench.emulator.machine import Machine
+from workbench.emulator.numbering import among_all
 from workbench.emulator.trace import Trace
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
@@ -24,31 +28,49 @@ from workbench.pipeline import stages
 Array = np.ndarray[Any, Any]
 
 
-def emulate(kernel: RunnableKernel, target: str | Target = "") -> Trace:
+def emulate(
+    kernel: RunnableKernel,
+    target: str | Target = "",
+    history: bool | Sequence[int] = False,
+) -> Trace:
     """Return the Trace of a run of `kernel`, on its own data, as a device with work-groups runs it:
     `target` is the name of one, or a Target; "" is the kernel's device, or else a common GPU.
 
+    With `history`, the numbers of a work-group along x, y and z, the Trace has each step of that
+    group; True is the group of the first finding, else the first one.
+
     Errors: DeviceError for a device without work-groups; WorkbenchError where the kernel's data are
-    not here; CompileError as `compile`.
+    not here, and for a group that there is not; CompileError as `compile`.
     """
     kernel.require_data("cannot emulate this kernel")
     gpu = _target(kernel, target)
     with unobserved():
         linear = stages(kernel.ast, gpu, "linear").linear
         buffers = kernel.data.buffers(kernel.original, Device.emulator.name)
-        return emulated(linear, [b.array for b in buffers], gpu)
+        return emulated(linear, [b.array for b in buffers], gpu, history)
 
 
-def emulated(linear: Sequence[UOp], arrays: Sequence[Array], target: Target) -> Trace:
-    """Return the Trace of a linear program over `arrays`, one for each slot, which it writes to."""
+def emulated(
+    linear: Sequence[UOp],
+    arrays: Sequence[Array],
+    target: Target,
+    history: bool | Sequence[int] = False,
+) -> Trace:
+    """Return the Trace of a linear program over `arrays`, one for each slot, which it writes to;
+    `history` as in `emulate`."""
     params = signature(analyse(tuple(linear), target).params)
     memory = [
         array.view(dtype.numpy) if dtype.bits else array
         for array, (dtype, _) in zip(arrays, params, strict=False)
     ]
+    before = [array.copy() for array in memory] if history is not False else []
     machine = Machine(linear, memory, target.warp_lanes)
     machine.run()
-    totals = machine.totals
+    totals, findings = machine.totals, tuple(machine.findings.all)
+    steps = None
+    if history is not False:
+        number = _group(machine.launch, history, findings)
+        steps = history_of(linear, before, target.warp_lanes, number)
     written = {n.place.param for n in linear if n.op is Ops.STORE}
     slots = sorted(p.slot for p in written if p.op is Ops.PARAM)
     return Trace(
@@ -58,9 +80,27 @@ def emulated(linear: Sequence[UOp], arrays: Sequence[Array], target: Target) -> 
         totals.executed,
         totals.divergent,
         totals.barriers,
-        tuple(machine.findings.all),
+        findings,
         {slot: memory[slot] for slot in slots},
+        steps,
     )
+
+
+def _group(
+    launch: LaunchShape, group: bool | Sequence[int], findings: Sequence[Finding]
+) -> int:
+    if isinstance(group, bool):
+        items = [item for finding in findings[:1] for item in finding.items]
+        return among_all(items[0].group, launch.grid) if items else 0
+    sizes = [*reversed(launch.grid)]
+    numbers = [*group, 0, 0, 0][: len(sizes)]
+    fits = len(group) <= max(3, len(sizes)) and not any(group[len(sizes) :])
+    if not fits or any(
+        not 0 <= n < size for n, size in zip(numbers, sizes, strict=True)
+    ):
+        grid = " x ".join(map(str, sizes)) or "1"
+        raise WorkbenchError(f"there is no group {tuple(group)}", f"the grid is {grid}")
+    return among_all(numbers, launch.grid)
 
 
 def _target(kernel: RunnableKernel, target: str | Target) -> Target:

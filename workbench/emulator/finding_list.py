@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from workbench.backends.program.launch import LaunchShape
 from workbench.emulator.cells import Conflict
 from workbench.emulator.findings import Finding, Kind, WorkItem
+from workbench.emulator.numbering import along
 
 MOST_FINDINGS = 20
 
@@ -72,13 +71,3 @@ class FindingList:
         if key not in self._keys and len(self.all) < MOST_FINDINGS:
             self._keys.add(key)
             self.all.append(Finding(kind, memory, element, items, positions, words))
-
-
-def along(number: int, sizes: Sequence[int]) -> tuple[int, int, int]:
-    """Return a number as numbers along x, y and z."""
-    parts = []
-    for size in reversed(sizes):
-        parts.append(number % size)
-        number //= size
-    x, y, z = (*parts, 0, 0, 0)[:3]
-    return x, y, z

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -45,10 +45,24 @@ class Totals:
     barriers: dict[int, int] = field(default_factory=dict)
 
 
+class Watcher(Protocol):
+    """What is told of a run: rounds of loops as they begin, and where they end; each access, before
+    the step that makes it is over; each step, after it."""
+
+    def open(self, axis: UOp, step: int) -> None: ...
+
+    def close(self, axis: UOp) -> None: ...
+
+    def access(self, lanes: Lanes, values: Array) -> None: ...
+
+    def step(self, position: int, machine: Machine) -> None: ...
+
+
 class Machine:
     """Runs a program over `params`, one array for each slot, which it changes.
 
-    `warp_lanes` work-items are a warp; at most `lanes_at_once` run together.
+    `warp_lanes` work-items are a warp; at most `lanes_at_once` run together. `watcher` is told what
+    happens.
     """
 
     def __init__(
@@ -57,8 +71,10 @@ class Machine:
         params: Sequence[Array],
         warp_lanes: int = 32,
         lanes_at_once: int = 1 << 14,
+        watcher: Watcher | None = None,
     ):
         self.linear, self.warp_lanes = tuple(linear), warp_lanes
+        self.watcher = watcher
         self.launch: LaunchShape = launch_shape(linear)
         self.group_items = math.prod(self.launch.group)
         self.group_count = math.prod(self.launch.grid)
@@ -96,17 +112,29 @@ class Machine:
         while position < end:
             node = self.linear[position]
             if node.op is Ops.LOOP:
-                close = self._ends[position]
-                for step in range(node.axis.extent):
-                    self.values[node.axis] = np.int64(step)
-                    self._body(position + 1, close)
-                position = close
+                self._loop(position, node.axis)
+                position = self._ends[position]
             elif node.op is Ops.IF:
                 self._if(position, node)
                 position = self._ends[position]
             else:
                 self._step(position, node)
+                self._watch(position)
             position += 1
+
+    def _watch(self, position: int) -> None:
+        if self.watcher is not None:
+            self.watcher.step(position, self)
+
+    def _loop(self, position: int, axis: UOp) -> None:
+        for step in range(axis.extent):
+            self.values[axis] = np.int64(step)
+            if self.watcher is not None:
+                self.watcher.open(axis, step)
+                self.watcher.step(position, self)
+            self._body(position + 1, self._ends[position])
+        if self.watcher is not None:
+            self.watcher.close(axis)
 
     def _if(self, position: int, node: UOp) -> None:
         before = self.mask
@@ -116,6 +144,7 @@ class Machine:
         some = are.any(1) & (were & ~are).any(1)
         count = self.totals.divergent
         count[position] = count.get(position, 0) + int(some.sum())
+        self._watch(position)
         if self.mask.any():
             self._body(position + 1, self._ends[position])
         self.mask = before
@@ -210,6 +239,8 @@ class Machine:
         shape = lanes.takes_part.shape
         values = np.zeros(shape, array.dtype)
         values[lanes.takes_part] = array[lanes.places]
+        if self.watcher is not None:
+            self.watcher.access(lanes, values)
         self.values[node] = values if count > 1 else values[..., 0]
         shadow = self.memory.read(position, place, lanes)
         self.shadows.pop(node, None)
@@ -230,6 +261,8 @@ class Machine:
         lanes = self._lanes(position, place, node.src[2:], count, True)
         shape = lanes.takes_part.shape
         new = np.broadcast_to(beside(self.value(value), value, 2), shape)
+        if self.watcher is not None:
+            self.watcher.access(lanes, new)
         self.memory.array(place.param)[lanes.places] = new[lanes.takes_part]
         shadow = self.shadows.get(value)
         mask = None

@@ -10,8 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from workbench.backends.program.launch import LaunchShape
+from workbench.base.errors import WorkbenchError
 from workbench.emulator.accesses import AccessCount
 from workbench.emulator.findings import Finding
+from workbench.emulator.history import GroupHistory
+from workbench.emulator.steps import HistoryStep
 from workbench.ir.node.uop import UOp
 
 
@@ -22,7 +25,7 @@ class Trace:
     `linear` is the program, `launch` its shape. Counts are by position in the program:
     `accesses` of global and shared memory, `executed` work-items, `divergent` warps at an IF,
     `barriers` that groups waited at. `findings` are its defects; `outputs` the arrays that it
-    wrote, by slot.
+    wrote, by slot; `history` the steps of one work-group, where they were asked for.
     """
 
     linear: tuple[UOp, ...]
@@ -33,6 +36,20 @@ class Trace:
     barriers: Mapping[int, int]
     findings: tuple[Finding, ...]
     outputs: Mapping[int, NDArray[Any]]
+    history: GroupHistory | None = None
+
+    def step(self, number: int) -> HistoryStep:
+        """Return a step of the work-group whose history there is; it prints itself.
+
+        Errors: WorkbenchError where there is none; IndexError beyond the last one.
+        """
+        if self.history is None:
+            what, because = "there are no steps", "this run noted none"
+            raise WorkbenchError(what, because, "emulate(kernel, history=True)")
+        count = len(self.history)
+        if not -count <= number < count:
+            raise IndexError(f"there are {count} steps, and no step {number}")
+        return HistoryStep(self.history, number % count)
 
     def total(self, space: str) -> AccessCount:
         """Return the sum of all accesses of a space, "global" or "shared"."""

@@ -282,6 +282,10 @@ def _launch_number(node: UOp) -> Phrase:
     return _called(node)._replace(statement=(Slot(0), words))
 
 
+def _barrier(node: UOp) -> Phrase:
+    return _called(node)._replace(statement=("barrier",))
+
+
 def _if(node: UOp) -> Phrase:
     if len(node.src) == 1:  # in a list, what is in it comes after it
         return _called(node)._replace(statement=("if ", Slot(0), ":"))
@@ -345,6 +349,8 @@ _SPECIAL: dict[Ops, Callable[[UOp], Phrase]] = {
     Ops.END: _end,
     Ops.STORE: _written,
     Ops.ACCUMULATE: _written,
+    Ops.SET: _written,
+    Ops.BARRIER: _barrier,
     Ops.LOOP: _loop,
     Ops.ENDLOOP: _loop_end,
     Ops.SPECIAL: _launch_number,

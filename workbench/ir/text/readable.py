@@ -45,7 +45,7 @@ def to_expr(ir: UOp | Sequence[UOp]) -> str:
         return "\n".join(line for line, _ in tree_lines(ir))
     nodes = ir.toposort()
     shapes = any(n.op in TENSOR for n in nodes)
-    writer = _TreeWriter(NodeNames(), shapes)
+    writer = TreeWriter(NodeNames(), shapes)
     lines = _header(ir, list(nodes), writer)
     roots = ir.src if ir.op is Ops.SINK else (ir,)
     writer.count(nodes)
@@ -54,7 +54,7 @@ def to_expr(ir: UOp | Sequence[UOp]) -> str:
     return "\n".join(lines)
 
 
-def _header(ir: UOp, nodes: list[UOp], writer: _TreeWriter) -> list[str]:
+def _header(ir: UOp, nodes: list[UOp], writer: TreeWriter) -> list[str]:
     """Return a line per buffer and per axis of a whole kernel, and its loop order."""
     lines = []
     whole = ir.arg is not None and ir.op in (Ops.SINK, Ops.BLOCK)
@@ -91,7 +91,7 @@ def _rank(node: UOp, place: dict[str, int]) -> int:
     return place.get(node.axis_name, len(place)) if node.op is Ops.RANGE else 0
 
 
-def _root_line(root: UOp, writer: _TreeWriter) -> str:
+def _root_line(root: UOp, writer: TreeWriter) -> str:
     if parts := phrase(root).root:
         return writer.filled(root, parts)
     words = writer.words(root)
@@ -107,7 +107,7 @@ def _root_line(root: UOp, writer: _TreeWriter) -> str:
 def tree_lines(block: UOp) -> list[tuple[str, UOp | None]]:
     """Return the lines of a statement tree, each with the loop or the statement that it is of;
     each statement names its own shared values."""
-    writer = _TreeWriter(NodeNames(), shapes=False)
+    writer = TreeWriter(NodeNames(), shapes=False)
     header = _header(block, list(block.toposort()), writer)
     lines: list[tuple[str, UOp | None]] = [(line, None) for line in header]
     stack: list[tuple[UOp | None, int]] = [(s, 0) for s in reversed(block.src)]
@@ -133,7 +133,7 @@ def tree_lines(block: UOp) -> list[tuple[str, UOp | None]]:
 
 def statement_lines(block: UOp) -> dict[UOp, tuple[str, ...]]:
     """Return the lines of each STORE and ACCUMULATE of a statement tree, as `to_expr` has them."""
-    writer = _TreeWriter(NodeNames(), shapes=False)
+    writer = TreeWriter(NodeNames(), shapes=False)
     _header(block, list(block.toposort()), writer)
     lines_by_node: dict[UOp, tuple[str, ...]] = {}
     for node in tree_statements(block):
@@ -145,7 +145,7 @@ def statement_lines(block: UOp) -> dict[UOp, tuple[str, ...]]:
     return lines_by_node
 
 
-class _TreeWriter:
+class TreeWriter:
     """Writes nodes, sources first, and decides which get lines of their own."""
 
     def __init__(self, names: NodeNames, shapes: bool):
@@ -194,7 +194,7 @@ class _TreeWriter:
                 continue
             own = phrase(node)
             words, binds = self.filled(node, own.parts), own.binds
-            if self._has_line(node, own, words) and (
+            if self.has_line(node, own, words) and (
                 node is not root or self._uses[node]
             ):
                 name = self.names.give(node)
@@ -204,7 +204,16 @@ class _TreeWriter:
             self._texts[node] = words, binds
         return lines
 
-    def _has_line(self, node: UOp, own: Phrase, words: str) -> bool:
+    def has_text(self, node: UOp) -> bool:
+        """Whether it is known how a node reads."""
+        return node in self._texts
+
+    def set_text(self, node: UOp, words: str, binds: int) -> None:
+        """Say how a node reads from now on."""
+        self._texts[node] = words, binds
+
+    def has_line(self, node: UOp, own: Phrase, words: str) -> bool:
+        """Whether a node gets a name and a line of its own; `words` are what would stand there."""
         if own.line == "never":
             return False
         if own.line == "always" or len(words) > LONG:

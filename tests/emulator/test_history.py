@@ -1,0 +1,208 @@
+"""The steps of a work-group: what they say is what the machine had at that time."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.emulator.test_machine import GPU, plain, product, program, without
+from workbench import Kernel, Opt, OptOps, Tensor, emulate
+from workbench.base.errors import WorkbenchError
+from workbench.emulator.emulate import emulated
+from workbench.emulator.history import GroupHistory
+from workbench.emulator.history_recorder import history_of
+from workbench.emulator.machine import Machine
+from workbench.emulator.memory import Lanes
+from workbench.emulator.steps import HistoryStep
+from workbench.ir.node.ops import Ops
+from workbench.ir.node.uop import UOp
+from workbench.pipeline import stages
+
+Array = Any
+State = tuple[dict[UOp, Array], dict[UOp, Array], dict[UOp, Array], Array]
+
+
+class Copies:
+    """Copies what a machine has at each step of a history."""
+
+    def __init__(self, history: GroupHistory):
+        self.history = history
+        self.states: list[State] = []
+
+    def open(self, axis: UOp, step: int) -> None: ...
+
+    def close(self, axis: UOp) -> None: ...
+
+    def access(self, lanes: Lanes, values: Array) -> None: ...
+
+    def step(self, position: int, machine: Machine) -> None:
+        if position in self.history.line_of:
+            arrays = {n: a.copy() for n, a in machine.memory.arrays.items()}
+            written = {n: c.is_written.copy() for n, c in machine.memory.cells.items()}
+            registers = {r: np.array(v) for r, v in machine.registers.items()}
+            self.states.append((arrays, written, registers, machine.mask[0].copy()))
+
+
+def grouped_sum() -> Kernel:
+    x = np.arange(4 * 64, dtype=np.float32).reshape(4, 64)
+    return plain(Tensor(x).realize().sum(1)).apply(Opt(OptOps.GROUP, "r0", 32))
+
+
+def wide_sum() -> Kernel:
+    x = np.arange(64 * 8, dtype=np.float32).reshape(8, 64)
+    kernel = plain(Tensor(x).realize().sum(0))
+    return kernel.apply(Opt(OptOps.UPCAST, "g0", 4)).apply(Opt(OptOps.LOCAL, "g0", 8))
+
+
+def rows() -> Kernel:
+    x = np.arange(21 * 8, dtype=np.float32).reshape(21, 8) / 50
+    return plain(Tensor(x).realize().softmax(1)).apply(Opt(OptOps.LOCAL, "g0", 7))
+
+
+KERNELS = {
+    "product": lambda: product(32)[0],
+    "grouped sum": grouped_sum,
+    "vectors": wide_sum,
+    "rows": rows,
+}
+
+
+@pytest.fixture(params=[*KERNELS])
+def states(request: pytest.FixtureRequest) -> tuple[GroupHistory, list[State]]:
+    """The history of a group, and copies of what a machine had at each of its steps."""
+    kernel = KERNELS[request.param]()
+    linear = stages(kernel.ast, GPU, "linear").linear
+    history = history_of(linear, arrays_of(kernel), GPU.warp_lanes, 1)
+    copies = Copies(history)
+    machine = Machine(linear, arrays_of(kernel), GPU.warp_lanes, watcher=copies)
+    machine.run(1, 1)
+    assert len(copies.states) == len(history) > 10 and not history.cut
+    return history, copies.states
+
+
+def arrays_of(kernel: Kernel) -> list[Array]:
+    buffers = kernel.data.buffers(kernel.original, "PYTHON")
+    return [b.array.copy() for b in buffers]
+
+
+def test_every_step_has_what_the_machine_had(
+    states: tuple[GroupHistory, list[State]],
+) -> None:
+    history, copies = states
+    for number, (arrays, written, registers, mask) in enumerate(copies):
+        step = HistoryStep(history, number)
+        np.testing.assert_array_equal(step.active, mask)
+        for memory in history.memories:
+            items = range(0, history.items, 5) if memory.space != "shared" else [0]
+            for item in items:
+                cells = step.cells(memory.name, item)
+                size = cells.values.size
+                here = slice(item * size, (item + 1) * size)
+                there = written[memory][here]
+                np.testing.assert_array_equal(cells.writers >= 0, there)
+                np.testing.assert_array_equal(
+                    cells.values[there], arrays[memory][here][there]
+                )
+        for item in range(0, history.items, 5):
+            values_by_name = step.registers(item)
+            for register, values in registers.items():
+                name = history.names[register]
+                np.testing.assert_array_equal(values_by_name[name], values[0, item])
+
+
+def test_the_first_and_the_last_step(
+    states: tuple[GroupHistory, list[State]],
+) -> None:
+    history, _ = states
+    first, last = HistoryStep(history, 0), HistoryStep(history, len(history) - 1)
+    assert first.node.op in (Ops.SPECIAL, Ops.SET) and not first.rounds
+    access = last.access
+    assert last.node.op is Ops.STORE and access is not None and access.is_store
+    assert access.space == "global" and access.transactions > 0
+    assert str(first).startswith(f"step 0 of {len(history)}, group (1, 0, 0)\n>")
+
+
+def test_counts_of_steps_are_those_of_the_run() -> None:
+    kernel, _ = product(64)
+    trace = emulate(kernel, history=(0, 3))
+    assert trace.history is not None
+    accesses = trace.history.accesses.values()
+    for space in ("global", "shared"):
+        here = [a for a in accesses if a.space == space]
+        total = trace.total(space)
+        assert sum(a.transactions for a in here) * 16 == total.transactions
+        assert sum(a.bytes_moved for a in here) * 16 == total.bytes_moved
+
+
+def test_the_group_that_is_asked_for() -> None:
+    kernel, expected = product(64)
+    trace = emulate(kernel, history=(1, 2))
+    last = trace.step(-1)
+    assert last.access is not None
+    tile = last.access.values.reshape(16, 16)
+    np.testing.assert_allclose(tile, expected[32:48, 16:32], rtol=1e-4, atol=1e-4)
+    values_by_name = last.registers(17)
+    assert [values_by_name[n] for n in ("g0", "g1", "l0", "l1")] == [2, 1, 1, 1]
+    assert repr(trace.history) == "<290 steps of group (1, 2, 0)>"
+    with pytest.raises(WorkbenchError, match=r"no group \(4, 0\).*\n?.*4 x 4"):
+        emulate(kernel, history=(4, 0))
+    with pytest.raises(WorkbenchError, match="this run noted none"):
+        emulate(kernel).step(0)
+    with pytest.raises(IndexError, match="there are 290 steps, and no step 290"):
+        trace.step(290)
+
+
+def test_who_used_a_cell() -> None:
+    kernel, _ = product(32)
+    trace = emulate(kernel, history=True)
+    last = trace.step(-1)
+    uses = last.uses("As", 16 * 3 + 5)
+    writes = [use for use in uses if use.is_store]
+    assert [use.item for use in writes] == [16 * 3 + 5] * 2, "once for each tile"
+    reads = [use for use in uses if not use.is_store]
+    assert {use.item for use in reads} == set(range(48, 64)), "a row of work-items"
+    assert all(read.step > writes[0].step for read in reads)
+
+
+@pytest.mark.parametrize("barrier, first", [(0, "STORE"), (1, "LOAD")])
+def test_a_race_has_its_two_steps(barrier: int, first: str) -> None:
+    kernel, _ = product(32)
+    linear, _ = program(kernel)
+    places = [i for i, n in enumerate(linear) if n.op is Ops.BARRIER]
+    trace = emulated(
+        without(linear, places[barrier]), arrays_of(kernel), GPU, history=True
+    )
+    assert trace.findings and trace.history is not None
+    for finding in trace.findings:
+        one, other = map(trace.step, trace.history.steps_of(finding))
+        assert one.number < other.number
+        assert (one.position, other.position) == finding.positions
+        assert one.node.op.name == first
+        assert one.access is not None and finding.element in one.access.elements
+        assert other.access is not None and other.access.name == finding.memory
+
+
+def test_a_divergent_barrier_has_its_step() -> None:
+    linear, _ = program(grouped_sum())
+    inside = next(i for i, n in enumerate(linear) if n.op is Ops.IF) + 1
+    barrier = next(n for n in linear if n.op is Ops.BARRIER)
+    changed = (*linear[:inside], barrier, *linear[inside:])
+    trace = emulated(changed, arrays_of(grouped_sum()), GPU, history=True)
+    assert trace.history is not None
+    (step,) = trace.history.steps_of(trace.findings[0])
+    assert trace.step(step).node.op is Ops.BARRIER
+    assert trace.step(step).active.tolist() == [True] + [False] * 31
+
+
+def test_a_history_that_is_too_long_is_cut() -> None:
+    kernel, _ = product(32)
+    linear, _ = program(kernel)
+    whole = history_of(linear, arrays_of(kernel), GPU.warp_lanes, 0)
+    part = history_of(linear, arrays_of(kernel), GPU.warp_lanes, 0, most_bytes=50_000)
+    assert 10 < len(part) < len(whole)
+    assert part.cut == f"it ends after {len(part)} steps: the program goes on"
+    last = len(part) - 1
+    texts = [str(HistoryStep(history, last)) for history in (part, whole)]
+    assert texts[0] == texts[1].replace(f"of {len(whole)}", f"of {len(part)}", 1)

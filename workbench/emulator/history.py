@@ -1,0 +1,221 @@
+"""What one work-group did, line by line: enough to go to any step of it, forward or back.
+
+history = emulate(kernel, history=True).history
+print(history[41])
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from workbench.backends.program.launch import LaunchShape
+from workbench.emulator.findings import Finding
+from workbench.emulator.numbering import along, among_all
+from workbench.ir.nest.accesses import name_of, size_of
+from workbench.ir.node.ops import Ops
+from workbench.ir.node.uop import UOp
+from workbench.ir.text.program import ProgramLine
+
+Array = NDArray[Any]
+NOBODY = -1
+
+
+@dataclass(frozen=True)
+class StepAccess:
+    """An access to memory in one step. `first` has the first element that each work-item accesses,
+    `takes_part` (work-items, lanes of a vector) which do, `values` what is read or written.
+
+    Units: transactions are sectors of global memory, or passes over the banks of shared memory,
+    `conflicts` of these those beyond what the width needs. Both are 0 for memory of a work-item.
+    """
+
+    memory: UOp
+    is_store: bool
+    first: NDArray[np.int64]
+    takes_part: NDArray[np.bool_]
+    values: Array
+    transactions: int
+    conflicts: int
+    bytes_wanted: int
+    bytes_moved: int
+
+    @property
+    def name(self) -> str:
+        """The name of the memory."""
+        return name_of(self.memory)
+
+    @property
+    def space(self) -> str:
+        """Where the memory is: "global", "shared", or "private" to a work-item."""
+        return space_of(self.memory)
+
+    @property
+    def elements(self) -> NDArray[np.int64]:
+        """The elements that are accessed (work-items, lanes), -1 where none is."""
+        lanes = np.arange(self.takes_part.shape[1])
+        return np.where(self.takes_part, self.first[:, None] + lanes, NOBODY)
+
+
+@dataclass(frozen=True)
+class MemoryCells:
+    """Memory as it is after a step. Of each cell its value, the work-item that wrote it last, and
+    the step of that (-1: nobody has)."""
+
+    values: Array
+    writers: NDArray[np.int64]
+    steps: NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class CellUse:
+    """A time at which a cell was read or written: the step, the work-item, the value."""
+
+    step: int
+    item: int
+    is_store: bool
+    value: Any
+
+
+@dataclass(frozen=True)
+class ValueHistory:
+    """The values of a node: each with the step that it is of, and which work-items' depend on what
+    nobody has written (None: no one's)."""
+
+    steps: list[int]
+    values: list[Array]
+    undefined: list[Array | None]
+
+
+@dataclass(frozen=True)
+class GroupHistory:
+    """The steps of one work-group. A step is a line of the program that was executed (of a loop:
+    its next round), or a load in it.
+
+    `group` is its number among all; `lines` are those of the program, `line_of` the line of a
+    position in it, `positions` the position of each step. `rounds` has the round of each loop at
+    each step (-1: not in the loop), `masks` the work-items that are on, each set once, and
+    `mask_of` which one each step has. `accesses` are by step. `cut` says why the history ends
+    before the program does ("": it does not).
+    """
+
+    linear: tuple[UOp, ...]
+    launch: LaunchShape
+    group: int
+    lines: tuple[ProgramLine, ...]
+    line_of: Mapping[int, int]
+    positions: NDArray[np.int32]
+    rounds: Mapping[UOp, NDArray[np.int32]]
+    masks: NDArray[np.bool_]
+    mask_of: NDArray[np.int32]
+    accesses: Mapping[int, StepAccess]
+    values: Mapping[UOp, ValueHistory]
+    cut: str = ""
+
+    def __len__(self) -> int:
+        return int(self.positions.size)
+
+    def __repr__(self) -> str:
+        x_y_z = along(self.group, self.launch.grid)
+        cut = f"; {self.cut}" if self.cut else ""
+        return f"<{len(self):,} steps of group {x_y_z}{cut}>"
+
+    @property
+    def items(self) -> int:
+        """The work-items of the group."""
+        return int(self.masks.shape[1])
+
+    @property
+    def names(self) -> dict[UOp, str]:
+        """The names of what work-items hold, by the node that it is a value of."""
+        names = {}
+        for line in self.lines:
+            node = self.linear[line.positions[-1]]
+            if node.op is Ops.SPECIAL:
+                names[node] = node.axis.axis_name
+            elif line.name:
+                names[node.src[0] if node.op is Ops.SET else node] = line.name
+        return names
+
+    @property
+    def memories(self) -> tuple[UOp, ...]:
+        """The memories of the group and of its work-items, in order."""
+        return tuple(n for n in self.linear if n.op is Ops.DEFINE)
+
+    def steps_of(self, finding: Finding) -> tuple[int, ...]:
+        """Return the steps at which a finding happened, in its order; () where it is of other
+        groups, or not in this history."""
+        x_y_z = along(self.group, self.launch.grid)
+        items = [i for i in finding.items if i.group == x_y_z]
+        if not items or len(items) < len(finding.items):
+            return ()
+        numbers = [among_all(item.item, self.launch.group) for item in items]
+        if not finding.memory:
+            return self._missed(finding.positions[0], numbers[0])
+        one = numbers[0] if len(numbers) == len(finding.positions) else None
+        epochs = np.cumsum([self.linear[p].op is Ops.BARRIER for p in self.positions])
+        for later in self._at(finding, finding.positions[-1], numbers[-1]):
+            if len(finding.positions) == 1:
+                return (later,)
+            earlier = [
+                step
+                for step in self._at(finding, finding.positions[0], one)
+                if step <= later and epochs[step] == epochs[later]
+            ]
+            if earlier:
+                return earlier[-1], later
+        return ()
+
+    def _missed(self, barrier: int, item: int) -> tuple[int, ...]:
+        """Return the step of a barrier that a work-item does not come to."""
+        at = np.flatnonzero(self.positions == barrier)
+        return tuple(int(s) for s in at if not self.masks[self.mask_of[s], item])[:1]
+
+    def _at(self, finding: Finding, position: int, item: int | None) -> Iterator[int]:
+        """Yield the steps at a position at which a work-item (None: any one) accesses the element
+        of a finding."""
+        for step in np.flatnonzero(self.positions == position):
+            access = self.accesses.get(int(step))
+            if access is None:
+                continue
+            elements = access.elements if item is None else access.elements[item]
+            if (elements == finding.element).any():
+                yield int(step)
+
+
+def cells_at(history: GroupHistory, memory: str, step: int, item: int) -> MemoryCells:
+    """Return the cells of a memory after a step."""
+    named = {name_of(node): node for node in history.memories}
+    node = named[memory]
+    size = size_of(node)
+    values = np.zeros(size, node.dtype.scalar.numpy)
+    writers, steps = np.full(size, NOBODY), np.full(size, NOBODY)
+    for number, access in history.accesses.items():
+        if number > step or access.memory is not node or not access.is_store:
+            continue
+        who = slice(item, item + 1) if access.space == "private" else slice(None)
+        elements, takes_part = access.elements[who], access.takes_part[who]
+        at = elements[takes_part]
+        values[at] = access.values[who][takes_part]
+        rows = np.broadcast_to(np.arange(history.items)[who, None], elements.shape)
+        writers[at], steps[at] = rows[takes_part], number
+    return MemoryCells(values, writers, steps)
+
+
+def of_item(value: Array, item: int) -> Any:
+    """Return a work-item's part of a value that may be the same for all: (), (items,), or (items,
+    lanes)."""
+    if not value.ndim:
+        return value
+    return value[item if value.shape[0] > 1 else 0]
+
+
+def space_of(memory: UOp) -> str:
+    """Return where a memory is: "global", "shared", or "private" to a work-item."""
+    if memory.op is Ops.PARAM:
+        return "global"
+    return "shared" if memory.space == "shared" else "private"

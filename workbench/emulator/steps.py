@@ -1,0 +1,190 @@
+"""A step of a work-group: who is on, what is accessed, what a work-item has, and memory."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from workbench.emulator.history import (
+    CellUse,
+    GroupHistory,
+    MemoryCells,
+    StepAccess,
+    cells_at,
+    of_item,
+)
+from workbench.emulator.numbering import along
+from workbench.ir.nest.accesses import name_of
+from workbench.ir.node.uop import UOp
+from workbench.ir.text.program import ProgramLine
+
+LANES = 32
+"""Work-items that are pictures in a row."""
+MOST_ROWS = 8
+MOST_COLUMNS = 8
+
+
+@dataclass(frozen=True)
+class HistoryStep:
+    """A step of a work-group, as it is after it."""
+
+    history: GroupHistory
+    number: int
+
+    @property
+    def position(self) -> int:
+        """The position in the linear program."""
+        return int(self.history.positions[self.number])
+
+    @property
+    def node(self) -> UOp:
+        """The node that was executed."""
+        return self.history.linear[self.position]
+
+    @property
+    def line(self) -> ProgramLine:
+        """The line of the program that it is, or is in."""
+        return self.history.lines[self.history.line_of[self.position]]
+
+    @property
+    def rounds(self) -> dict[str, int]:
+        """The round of each loop around it, by the loop's name."""
+        counters = self.history.rounds.items()
+        return {
+            axis.axis_name: int(rounds[self.number])
+            for axis, rounds in counters
+            if rounds[self.number] >= 0
+        }
+
+    @property
+    def active(self) -> NDArray[np.bool_]:
+        """Which work-items are on."""
+        mask: NDArray[np.bool_] = self.history.masks[self.history.mask_of[self.number]]
+        return mask
+
+    @property
+    def access(self) -> StepAccess | None:
+        """What it reads or writes in memory."""
+        return self.history.accesses.get(self.number)
+
+    def registers(self, item: int) -> dict[str, Any]:
+        """Return what a work-item holds, by name: numbers of groups and work-items, rounds of
+        loops, registers, and values that have a line of their own. A value that depends on what
+        nobody has written is None."""
+        names = self.history.names
+        values_by_name: dict[str, Any] = {}
+        for node, of_node in self.history.values.items():
+            place = int(np.searchsorted(of_node.steps, self.number, "right")) - 1
+            if place < 0:
+                continue
+            undefined = of_node.undefined[place]
+            is_known = undefined is None or not of_item(undefined, item).any()
+            values_by_name[names[node]] = (
+                of_item(of_node.values[place], item) if is_known else None
+            )
+        return values_by_name | self.rounds
+
+    def cells(self, memory: str, item: int = 0) -> MemoryCells:
+        """Return the memory of a name as it is now: that of the group, or the `item`'s own.
+
+        Errors: KeyError where there is none.
+        """
+        return cells_at(self.history, memory, self.number, item)
+
+    def uses(self, memory: str, element: int, item: int = 0) -> list[CellUse]:
+        """Return all reads and writes of a cell, up to this step."""
+        uses = []
+        for step, access in self.history.accesses.items():
+            if step > self.number or access.name != memory:
+                continue
+            for who, lane in np.argwhere(access.elements == element):
+                if access.space != "private" or who == item:
+                    value = access.values[who, lane]
+                    uses.append(CellUse(step, int(who), access.is_store, value))
+        return uses
+
+    def __str__(self) -> str:
+        return self.text()
+
+    def text(self, item: int = 0) -> str:
+        """Return the step as text, with what a work-item holds."""
+        return _text(self, item)
+
+
+def _text(step: HistoryStep, item: int) -> str:
+    """Return a step as text: the program with a mark, who is on, what is accessed, what a work-item
+    holds, and shared memory."""
+    history = step.history
+    group = along(history.group, history.launch.grid)
+    rounds = "".join(f", {name} = {at}" for name, at in step.rounds.items())
+    lines = [f"step {step.number:,} of {len(history):,}, group {group}{rounds}"]
+    at = history.line_of[step.position]
+    for number, line in enumerate(history.lines):
+        mark = ">" if number == at else " "
+        lines.append(f"{mark} {'  ' * line.depth}{line.text}")
+    lines += _lanes(step.active)
+    if step.access is not None:
+        lines.append(_access_words(step.access))
+    values_by_name = ", ".join(
+        f"{n} = {_value(v)}" for n, v in step.registers(item).items()
+    )
+    lines.append(f"work-item {along(item, history.launch.group)}: {values_by_name}")
+    for memory in history.memories:
+        if memory.space == "shared":
+            lines += _cells(step, name_of(memory), memory.memory_shape)
+    return "\n".join(lines)
+
+
+def _access_words(access: StepAccess) -> str:
+    """Return what a step reads or writes, and what that costs."""
+    verb = "writes" if access.is_store else "reads"
+    words = f"{verb} {access.name}: {int(access.takes_part.any(1).sum())} work-items"
+    if access.space == "global":
+        words += f", {access.transactions} transactions, {access.bytes_wanted:,} bytes"
+        words += f" wanted, {access.bytes_moved:,} moved"
+    elif access.space == "shared":
+        words += f", {access.transactions} passes, {access.conflicts} for conflicts"
+    return words
+
+
+def _lanes(active: Any) -> list[str]:
+    rows = [active[i : i + LANES] for i in range(0, len(active), LANES)]
+    pictures = ["".join("#" if on else "." for on in row) for row in rows]
+    alike = [pictures[0]] if len(set(pictures)) == 1 else pictures
+    repeated = (
+        f"  in each of {len(pictures)} rows" if len(alike) < len(pictures) else ""
+    )
+    total = f"on: {int(active.sum())} of {len(active)} work-items"
+    return [total, *(f"  {row}{repeated}" for row in alike)]
+
+
+def _cells(step: HistoryStep, name: str, shape: tuple[int, ...]) -> list[str]:
+    cells = step.cells(name)
+    written = cells.writers >= 0
+    head = f"{name}: {int(written.sum())} of {written.size} cells written"
+    if not written.any():
+        return [head]
+    columns = shape[-1] if shape else 1
+    rows = []
+    for first in range(0, written.size, columns)[:MOST_ROWS]:
+        last = first + min(columns, MOST_COLUMNS)
+        words = [
+            _value(cells.values[i]) if written[i] else "-" for i in range(first, last)
+        ]
+        more = " .." if columns > MOST_COLUMNS else ""
+        rows.append("  " + " ".join(f"{w:>9}" for w in words) + more)
+    if written.size // columns > MOST_ROWS:
+        rows.append("  ..")
+    return [head, *rows]
+
+
+def _value(value: Any) -> str:
+    if value is None:
+        return "nobody's"
+    array = np.asarray(value)
+    if array.ndim:
+        return "(" + ", ".join(_value(part) for part in array) + ")"
+    return f"{float(array):.5g}" if array.dtype.kind == "f" else str(array)
