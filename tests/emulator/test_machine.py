@@ -106,7 +106,7 @@ def test_a_missing_barrier_is_a_race() -> None:
 
 def test_a_sum_whose_parts_are_read_too_early() -> None:
     x = Tensor(np.ones((4, 64), np.float32)).realize()
-    linear, run = program(plain(x.sum(1)).apply(Opt(OptOps.GROUP, "r0", 32)))
+    linear, run = program(plain(x.sum(1)).apply(Opt(OptOps.GROUP, "r0", 4)))
     assert not run(linear).findings
     (barrier,) = (i for i, n in enumerate(linear) if n.op is Ops.BARRIER)
     (race, *rest) = run(without(linear, barrier)).findings
@@ -116,7 +116,7 @@ def test_a_sum_whose_parts_are_read_too_early() -> None:
 
 def test_all_work_items_write_one_element() -> None:
     x = Tensor(np.ones((4, 64), np.float32)).realize()
-    linear, run = program(plain(x.sum(1)).apply(Opt(OptOps.GROUP, "r0", 32)))
+    linear, run = program(plain(x.sum(1)).apply(Opt(OptOps.GROUP, "r0", 4)))
     ifs = [i for i, n in enumerate(linear) if n.op in (Ops.IF, Ops.ENDIF)]
     assert len(ifs) == 2
     (race, *rest) = run(without(linear, *ifs)).findings
@@ -126,7 +126,7 @@ def test_all_work_items_write_one_element() -> None:
 
 def test_a_barrier_in_an_if_is_divergent() -> None:
     x = Tensor(np.ones((4, 64), np.float32)).realize()
-    linear, run = program(plain(x.sum(1)).apply(Opt(OptOps.GROUP, "r0", 32)))
+    linear, run = program(plain(x.sum(1)).apply(Opt(OptOps.GROUP, "r0", 4)))
     inside = next(i for i, n in enumerate(linear) if n.op is Ops.IF) + 1
     barrier = next(n for n in linear if n.op is Ops.BARRIER)
     found = run((*linear[:inside], barrier, *linear[inside:])).findings

@@ -6,7 +6,7 @@ registers or arrays; this file writes both as UOps.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from workbench.base.dtypes import dtypes
 from workbench.base.errors import CompileError
@@ -14,6 +14,7 @@ from workbench.base.target import Target
 from workbench.base.trace import PassStep, derived_from, note_steps
 from workbench.ir.lower.launch.barriers import barrier_points
 from workbench.ir.lower.launch.loops import launch_roles
+from workbench.ir.lower.launch.tree_reduction import in_halves, tree_loops
 from workbench.ir.lower.tree_steps import matches_between
 from workbench.ir.nest.placement import Item, Loop
 from workbench.ir.nest.storage import StoragePlan, plan_storage
@@ -45,6 +46,10 @@ PLACE_REGISTERS = PassStep(
     "place-registers",
     "Around the loops that only one reduction closes, elements of its array are in registers:"
     " loaded before, stored after.",
+)
+PLACE_HALVES = PassStep(
+    "place-halves",
+    "A work-group combines partial results two by two, until one is left: a step for each half.",
 )
 PLACE_BARRIER = PassStep(
     "place-barrier",
@@ -111,6 +116,7 @@ class _Emission:
         self.info, self.placed, self.target = info, placed, target
         self.vectors, self.allocations = placed.vectors, placed.allocations
         self.registers: dict[UOp, UOp] = {}
+        self.trees: Mapping[Loop, int] = {}
         self.steps: list[Item | PassStep] = []
         """What each statement of the tree was placed as, or why it stands there, in their order."""
 
@@ -119,6 +125,7 @@ class _Emission:
             self._around_own_loops(item)
         self.roles = launch_roles(self.placed.root, self.target)
         if self.target.has_groups:
+            self.trees = tree_loops(self.placed.items)
             self._add_barriers()
         return UOp(Ops.BLOCK, dtypes.void, self._children(self.placed.root), self.info)
 
@@ -169,7 +176,8 @@ class _Emission:
             if isinstance(child, Loop):
                 assert child.axis is not None
                 parts, role = self._children(child), self.roles.get(child.axis)
-                out.append(UOp(Ops.LOOP, dtypes.void, (child.axis, *parts), role))
+                node = UOp(Ops.LOOP, dtypes.void, (child.axis, *parts), role)
+                out += self._tree(node) if child in self.trees else [node]
             elif isinstance(child, Item):
                 self.steps.append(child)
                 with derived_from(child.statement.node):
@@ -179,6 +187,18 @@ class _Emission:
                 self.steps.append(PLACE_BARRIER if is_barrier else PLACE_REGISTERS)
                 out.append(child)
         return tuple(out)
+
+    def _tree(self, loop: UOp) -> list[UOp]:
+        """Return the statements instead of a loop over partial results of a work-group."""
+        with derived_from(loop):
+            parts = in_halves(loop)
+        last = len(loop.body)
+        steps: list[Item | PassStep] = []
+        for part in parts[:-last]:
+            is_barrier = part.op is Ops.BARRIER
+            steps += [PLACE_BARRIER] if is_barrier else [PLACE_HALVES] * last
+        self.steps[-last:-last] = steps
+        return parts
 
     def _statement(self, item: Item) -> UOp:
         node = item.statement.node

@@ -10,11 +10,12 @@ from __future__ import annotations
 import math
 
 from workbench.base.target import Target
+from workbench.ir.nest.launch_dims import GROUP_DIMENSIONS, group_shape
 from workbench.ir.nest.loops import statements
 from workbench.ir.nest.storage import excess
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
-from workbench.ir.opt.opt import Opt, Refusal, ranges
+from workbench.ir.opt.opt import Opt, Refusal
 
 
 def stage_bytes(kernel: UOp) -> int:
@@ -44,8 +45,11 @@ def refuse_items(next_kernel: UOp, target: Target) -> Refusal | None:
     """Return why `next_kernel` has too many work-items in a group, or None."""
     if not target.has_groups:
         return None
-    axes = ranges(next_kernel).values()
-    items = math.prod(r.extent for r in axes if r.axis_kind.is_work_item)
+    shape = group_shape(next_kernel)
+    if len(shape) > GROUP_DIMENSIONS:
+        because = f"a work-group has {GROUP_DIMENSIONS} dimensions, not {len(shape)}"
+        return Refusal(because, "a LOCAL or GROUP less")
+    items = math.prod(shape)
     if items <= target.group_items:
         return None
     because = (

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from workbench.ir.lower.launch.tree_reduction import halvings, tree_loops
 from workbench.ir.nest.loops import statements
 from workbench.ir.nest.placement import Item, Loop, place_statements
 from workbench.ir.nest.storage import is_shared
@@ -19,11 +20,14 @@ from workbench.ir.node.uop import UOp
 def barriers(kernel: UOp) -> int:
     """Return the number of barriers that all work-groups of a kernel (a SINK) execute in one run. A
     barrier stands after a tile is filled and before work-items read what others wrote; it serves
-    all tiles filled before it. A barrier before a tile is filled again is not counted: a second
-    tile makes it needless."""
+    all tiles filled before it; and after each step in which a work-group combines partial results.
+    A barrier before a tile is filled again is not counted: a second tile makes it needless."""
     _, items = place_statements(statements(kernel))
     points = barrier_points(items)
-    return sum(_trips(loop) * len(places) for loop, places in points.items())
+    waits = sum(_trips(loop) * len(places) for loop, places in points.items())
+    for loop, count in tree_loops(items).items():
+        waits += _trips(loop) // count * len([*halvings(count)])
+    return waits
 
 
 def barrier_points(items: Sequence[Item]) -> dict[Loop, list[int]]:

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from workbench.base.target import Target
-from workbench.ir.lower.launch.dims import grid_dims
+from workbench.ir.nest.launch_dims import grid_dims
 from workbench.ir.nest.placement import Loop
 from workbench.ir.node.axis import AxisType
 from workbench.ir.node.uop import UOp

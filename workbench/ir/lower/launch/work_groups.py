@@ -9,7 +9,7 @@ computes them; memory that all see is written once. Loops that fill it are dealt
     for f in 200 { tile[f] = x[f] }   ->   for f in 4 { IF f*64 + l0 < 200: tile[f*64 + l0] = .. }
 
 and one work-item does the rest (IF l0 < 1). No BARRIER ever stands in an IF: all work-items of a
-group come to it. Which axes share a dimension says dims.py.
+group come to it. Which axes share a dimension says `ir/nest/launch_dims.py`.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from workbench.base.dtypes import dtypes
 from workbench.base.errors import CompileError
 from workbench.base.target import Target
 from workbench.base.trace import derived_from
-from workbench.ir.lower.launch.dims import grid_dims, item_dims
+from workbench.ir.nest.launch_dims import grid_dims, item_dims
 from workbench.ir.node import construct
 from workbench.ir.node.axis import AxisType
 from workbench.ir.node.ops import Ops
@@ -92,10 +92,8 @@ class _Launch:
 
     def _share(self, axes: list[UOp], nests: list[tuple[UOp, ...]]) -> None:
         """Axes that never meet share a dimension, as long as the longest."""
-        position = {axis: i for i, axis in enumerate(axes)}
-        dimension = item_dims([[position[a] for a in nest] for nest in nests])
-        self.places = {axis: dimension[position[axis]] for axis in axes}
-        for place in range(len(set(dimension.values()))):
+        self.places = item_dims(nests)
+        for place in range(len(set(self.places.values()))):
             members = [axis for axis in axes if self.places[axis] == place]
             dim = max(members, key=lambda axis: axis.extent)
             self.dims.append(dim)
@@ -173,11 +171,13 @@ class _Group:
 
     def _can_be_dealt(self, loop: UOp) -> bool:
         """Whether steps of a loop may be different work-items': none needs another's result, and
-        what one keeps in registers nobody reads outside."""
+        what one writes to registers nobody reads outside. What it reads of registers all of them
+        have."""
         if not loop.axis.axis_kind.is_independent:
             return False
         inside = _uses(loop)
-        return all(inside[memory] == self.uses[memory] for memory in inside)
+        written = {n.place.param for n in _statements(loop)} & inside.keys()
+        return all(inside[memory] == self.uses[memory] for memory in written)
 
     def _dealt(
         self, loop: UOp, free: Sequence[UOp], conditions: Conditions

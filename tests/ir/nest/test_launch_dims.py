@@ -5,9 +5,13 @@ from __future__ import annotations
 import random
 from itertools import combinations
 
+import numpy as np
 import pytest
 
-from workbench.ir.lower.launch.dims import Dims, grid_dims, item_dims
+from workbench import Kernel, Opt, OptOps, Tensor, explore
+from workbench.backends.gpu.target import common_gpu
+from workbench.ir.nest.launch_dims import Dims, grid_dims, group_shape, item_dims
+from workbench.ir.opt.apply import apply_opt, why_not
 
 MANY = 1 << 16
 
@@ -49,3 +53,36 @@ def test_axes_that_meet_are_apart() -> None:
 
 def test_the_innermost_axis_is_dimension_0() -> None:
     assert item_dims([[0, 1], [2]]) == {0: 1, 1: 0, 2: 0}
+
+
+def kernel_of(tensor: Tensor, *opts: Opt) -> Kernel:
+    kernel = explore(tensor).kernels[-1]
+    for opt in opts:
+        kernel = kernel.apply(opt)
+    return kernel
+
+
+def test_axes_in_loops_of_their_own_are_the_same_work_items() -> None:
+    softmax = Tensor(np.ones((3, 64), np.float32)).realize().softmax(1)
+    opts = (
+        Opt(OptOps.LOCAL, "g0", 3),
+        Opt(OptOps.GROUP, "r0", 32),
+        Opt(OptOps.GROUP, "r1", 64),
+        Opt(OptOps.LOCAL, "i0", 32),
+    )
+    kernel, gpu = kernel_of(softmax).ast, common_gpu("GPU")
+    for opt in opts:
+        kernel, _ = apply_opt(kernel, opt, gpu)
+    assert group_shape(kernel) == (64, 3)
+
+
+def test_a_group_has_three_dimensions() -> None:
+    x = Tensor(np.ones((4, 4, 4, 8), np.float32)).realize()
+    tensor = x.permute(2, 1, 0, 3).sum(3)
+    opts = [Opt(OptOps.LOCAL, f"g{axis}", 2) for axis in range(3)]
+    kernel, gpu = kernel_of(tensor).ast, common_gpu("GPU")
+    for opt in opts:
+        kernel, _ = apply_opt(kernel, opt, gpu)
+    assert group_shape(kernel) == (2, 2, 2)
+    refusal = why_not(kernel, Opt(OptOps.GROUP, "r0", 4), gpu)
+    assert refusal is not None and "3 dimensions, not 4" in refusal.because

@@ -7,9 +7,16 @@ Dimension 0 is the innermost: neighbouring work-items differ in it.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from itertools import combinations
+from typing import TypeVar
 
+from workbench.ir.nest.loops import statements
+from workbench.ir.node.uop import UOp
+
+Axis = TypeVar("Axis", bound=Hashable)
+GROUP_DIMENSIONS = 3
+"""Most dimensions of a work-group, in every language."""
 Dims = list[list[int]]
 """For each dimension, innermost first, the positions of its axes, outermost first."""
 
@@ -29,19 +36,34 @@ def grid_dims(extents: Sequence[int], limits: Sequence[int]) -> Dims | None:
     return None if count else []
 
 
-def item_dims(nests: Iterable[Sequence[int]]) -> dict[int, int]:
+def item_dims(nests: Iterable[Sequence[Axis]]) -> dict[Axis, int]:
     """Return the dimension of each axis, given the axes that are open together, outermost first:
     they have different dimensions. Longer nests choose first, and their innermost axis is
     dimension 0."""
-    dimension: dict[int, int] = {}
-    apart: dict[int, set[int]] = {}
+    dimension: dict[Axis, int] = {}
+    apart: dict[Axis, dict[Axis, None]] = {}
     ordered = sorted(nests, key=len, reverse=True)
     for nest in ordered:
         for axis in nest:
-            apart.setdefault(axis, set()).update(a for a in nest if a != axis)
+            apart.setdefault(axis, {}).update(
+                dict.fromkeys(a for a in nest if a != axis)
+            )
     for nest in ordered:
         for axis in reversed(nest):
             others = {dimension[a] for a in apart[axis] if a in dimension}
             if axis not in dimension:
                 dimension[axis] = next(d for d in range(len(apart)) if d not in others)
     return dimension
+
+
+def group_shape(kernel: UOp) -> tuple[int, ...]:
+    """Return the work-items along each dimension of a kernel's work-groups, innermost first."""
+    nests = {
+        tuple(axis for axis in statement.nest if axis.axis_kind.is_work_item)
+        for statement in statements(kernel).values()
+    }
+    dimension = item_dims(sorted(nests, key=lambda nest: [r.axis_name for r in nest]))
+    shape = [1] * (1 + max(dimension.values(), default=-1))
+    for axis, place in dimension.items():
+        shape[place] = max(shape[place], axis.extent)
+    return tuple(shape)

@@ -1,0 +1,99 @@
+"""A work-group combines its partial results in halves, through the tile that they are in.
+
+    for r1 in 8 { acc += tile[r1] }   ->   for r1_4 in 4 (fill) { tile[r1_4] += tile[r1_4 + 4] }
+                                           barrier
+                                           for r1_2 in 2 (fill) { tile[r1_2] += tile[r1_2 + 2] }
+                                           barrier
+                                           for r1_1 in 1 (fill) { tile[r1_1] += tile[r1_1 + 1] }
+                                           barrier
+                                           acc += tile[0]
+
+The steps of a fill are dealt out to work-items (`work_groups.py`), so a sum of n takes as many
+steps as n has bits, where every work-item would have made all n. Of an odd number the middle one
+waits for the next step. Source: Harris, "Optimizing parallel reduction in CUDA" (2007).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from workbench.base.dtypes import dtypes
+from workbench.ir.nest.placement import Item, Loop
+from workbench.ir.nest.storage import is_shared
+from workbench.ir.node import construct
+from workbench.ir.node.axis import AxisType
+from workbench.ir.node.ops import Ops
+from workbench.ir.node.uop import UOp
+
+FEW = 4
+"""Partial results that each work-item combines by itself, faster than a barrier for each half."""
+
+
+def halvings(count: int) -> Iterator[int]:
+    """Yield how many partial results are left after each step."""
+    while count > 1:
+        count = (count + 1) // 2
+        yield count
+
+
+def tree_loops(items: Sequence[Item]) -> dict[Loop, int]:
+    """Return the loops whose reductions a work-group does in halves, each with the number of its
+    partial results: these are in tiles that nothing else reads."""
+    makers = {i.statement.node: i for i in items if not i.init}
+    readers: dict[UOp, list[Item]] = {}
+    for item in makers.values():
+        for node in item.statement.reads:
+            readers.setdefault(node, []).append(item)
+    loops = {
+        i.insertion_point for i in makers.values() if i.statement.node.op is Ops.REDUCE
+    }
+    return {
+        loop: loop.axis.extent
+        for loop in loops
+        if loop.axis is not None
+        and loop.axis.extent > FEW
+        and all(_reads_a_row(child, loop.axis, makers, readers) for child in loop.body)
+    }
+
+
+def _reads_a_row(
+    child: object,
+    axis: UOp,
+    makers: Mapping[UOp, Item],
+    readers: Mapping[UOp, Sequence[Item]],
+) -> bool:
+    """Whether a statement combines the elements of a tile that is of a work-group, and its own."""
+    if not isinstance(child, Item) or child.init:
+        return False
+    statement = child.statement
+    if statement.node.op is not Ops.REDUCE or statement.closed != (axis,):
+        return False
+    value = statement.node.src[0]
+    tile = value.place.memory if value.op is Ops.LOAD else value
+    if tile.op is not Ops.STAGE or tile.memory_shape != (axis.extent,):
+        return False
+    return (
+        value.place.indexes == (axis,)
+        and is_shared(makers[tile].statement, statement)
+        and readers[tile] == [child]
+    )
+
+
+def in_halves(loop: UOp) -> list[UOp]:
+    """Return the statements instead of a LOOP over the partial results of `tree_loops`."""
+    axis, count, parts = loop.axis, loop.axis.extent, list[UOp]()
+    for half in halvings(count):
+        step = UOp.range(count - half, f"{axis.axis_name}_{half}", AxisType.FILL)
+        combined = [_combined(update, axis, step, half) for update in loop.body]
+        parts.append(UOp(Ops.LOOP, dtypes.void, (step, *combined)))
+        parts.append(UOp(Ops.BARRIER, dtypes.void, ()))
+        count = half
+    return [*parts, *(update.substitute({axis: UOp.index(0)}) for update in loop.body)]
+
+
+def _combined(update: UOp, axis: UOp, step: UOp, half: int) -> UOp:
+    """Return the STORE of an element of a tile combined with the one `half` further on."""
+    place = update.src[1].src[0]
+    here, there = (place.substitute({axis: at}) for at in (step, step + half))
+    value = construct.load(here).alu(update.combines, construct.load(there))
+    return construct.store(here, value, None)
