@@ -193,7 +193,7 @@ def test_a_divergent_barrier_has_its_step() -> None:
     assert trace.history is not None
     (step,) = trace.history.steps_of(trace.findings[0])
     assert trace.step(step).node.op is Ops.BARRIER
-    assert trace.step(step).active.tolist() == [True] + [False] * 31
+    assert trace.step(step).active.tolist() == [True] * 16 + [False] * 16
 
 
 def test_a_history_that_is_too_long_is_cut() -> None:
