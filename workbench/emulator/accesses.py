@@ -8,6 +8,7 @@ Practices Guide: coalesced access, shared memory.)
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,13 +23,24 @@ BANK_BYTES = 4
 _NOBODY = np.int64(-1)
 
 
+@dataclass(frozen=True)
+class WorstWarp:
+    """The warp that an access costs the most: its transactions, those that would do, and two of its
+    work-items (by their numbers among all) that make the difference, with their elements."""
+
+    transactions: int
+    least: int
+    items: tuple[int, int]
+    elements: tuple[int, int]
+
+
 @dataclass
 class AccessCount:
     """All accesses at one place of a program, over all warps.
 
     requests: warps that came there with a work-item that takes part; transactions: sectors of
-    global memory, or passes over the banks of shared memory; conflicts: passes beyond those that
-    the width of the access needs.
+    global memory, or passes over the banks of shared memory; least: those that would do for what
+    is wanted, in another order; conflicts: passes beyond these.
     Units: bytes_wanted are those that work-items asked for, bytes_moved those of whole sectors.
     """
 
@@ -36,9 +48,11 @@ class AccessCount:
     is_store: bool
     requests: int = 0
     transactions: int = 0
+    least: int = 0
     conflicts: int = 0
     bytes_wanted: int = 0
     bytes_moved: int = 0
+    worst: WorstWarp | None = None
 
 
 def by_warps(values: Any, lanes: int, fill: object) -> Any:
@@ -52,7 +66,35 @@ def by_warps(values: Any, lanes: int, fill: object) -> Any:
     return values.reshape(-1, lanes, *values.shape[2:])
 
 
-def count_global(count: AccessCount, first: Array, active: Mask, nbytes: int) -> None:
+@dataclass(frozen=True)
+class RowCosts:
+    """What an access costs, for rows of work-items that do it at once: transactions, those that
+    would do, and for a row two of its work-items that make the difference."""
+
+    transactions: Array
+    least: Array
+    pair: Callable[[int], tuple[int, int]]
+
+    def worse(self, worst: WorstWarp | None) -> int | None:
+        """Return a row that costs more beyond what would do than `worst`."""
+        excess = self.transactions - self.least
+        row = int(np.argmax(excess))
+        least = 0 if worst is None else worst.transactions - worst.least
+        return row if excess[row] > least else None
+
+    def example(self, row: int, items: Array, elements: Array) -> WorstWarp:
+        """Return a row: `items` and `elements` are those of all work-items, row after row."""
+        width = items.size // len(self.transactions)
+        lanes = [row * width + lane for lane in self.pair(row)]
+        one, other = (int(n) for n in items.ravel()[lanes])
+        first, second = (int(n) for n in elements.ravel()[lanes])
+        spent = int(self.transactions[row]), int(self.least[row])
+        return WorstWarp(*spent, (one, other), (first, second))
+
+
+def count_global(
+    count: AccessCount, first: Array, active: Mask, nbytes: int
+) -> RowCosts:
     """Add an access to global memory: for each work-item (warps, lanes) the address of its first
     byte, and whether it takes part; `nbytes` are what one accesses."""
     last = first + (nbytes - 1)
@@ -60,13 +102,21 @@ def count_global(count: AccessCount, first: Array, active: Mask, nbytes: int) ->
     touched = first[..., None] // SECTOR_BYTES + np.arange(sectors)
     is_touched = active[..., None] & (touched <= last[..., None] // SECTOR_BYTES)
     moved = _distinct(np.where(is_touched, touched, _NOBODY).reshape(len(first), -1))
+    wanted = _distinct(np.where(active, first, _NOBODY)) * nbytes
+    least = -(-wanted // SECTOR_BYTES)
     count.requests += int(active.any(1).sum())
     count.transactions += int(moved.sum())
+    count.least += int(least.sum())
     count.bytes_moved += int(moved.sum()) * SECTOR_BYTES
     count.bytes_wanted += int(active.sum()) * nbytes
+    return RowCosts(
+        moved, least, lambda row: _far_apart(first[row], active[row], nbytes)
+    )
 
 
-def count_shared(count: AccessCount, first: Array, active: Mask, nbytes: int) -> None:
+def count_shared(
+    count: AccessCount, first: Array, active: Mask, nbytes: int
+) -> RowCosts:
     """Add an access to shared memory. One of more than 4 bytes is done by as many parts of the warp
     as it has words."""
     words = max(1, nbytes // BANK_BYTES)
@@ -77,12 +127,32 @@ def count_shared(count: AccessCount, first: Array, active: Mask, nbytes: int) ->
     word = first.reshape(shape)[..., None] // BANK_BYTES + np.arange(words)
     takes_part = np.repeat(active.reshape(shape)[..., None], words, 2)
     passes = _passes(word.reshape(shape[0], -1), takes_part.reshape(shape[0], -1))
-    used = passes > 0
+    least = (passes > 0).astype(np.int64)
     count.requests += int(active.any(1).sum())
     count.transactions += int(passes.sum())
-    count.conflicts += int((passes - used).sum())
+    count.least += int(least.sum())
+    count.conflicts += int((passes - least).sum())
     count.bytes_wanted += int(active.sum()) * nbytes
     count.bytes_moved += int(active.sum()) * nbytes
+    return RowCosts(passes, least, lambda row: _in_one_bank(word[row], takes_part[row]))
+
+
+def _far_apart(first: Array, active: Mask, nbytes: int) -> tuple[int, int]:
+    """Return two lanes, neighbours whose elements are not if there are any."""
+    lanes = np.flatnonzero(active)
+    if len(lanes) == 1:
+        return int(lanes[0]), int(lanes[0])
+    apart = np.abs(np.diff(first[lanes]))
+    place = int(np.argmax((apart != nbytes) & (apart != 0)))
+    return int(lanes[place]), int(lanes[place + 1])
+
+
+def _in_one_bank(word: Array, active: Mask) -> tuple[int, int]:
+    """Return two lanes that access different words of a bank; (lanes, words of each)."""
+    banks = [np.unique(word[active & (word % BANKS == b)]) for b in range(BANKS)]
+    words = max(banks, key=len)
+    one, other = (np.argwhere((word == w) & active)[0][0] for w in words[:2])
+    return int(one), int(other)
 
 
 def _distinct(values: Array) -> Array:

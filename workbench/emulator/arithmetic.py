@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from workbench.base.dtypes import dtypes
 from workbench.ir.meaning.casts import bitcast_array, cast_array
 from workbench.ir.node.ops import OPS, REDUCTIONS, Ops
 from workbench.ir.node.uop import UOp
@@ -55,6 +56,13 @@ def undefined(node: UOp, sources: Sequence[Array], shadows: Sequence[Array]) -> 
     if op is Ops.WHERE:
         condition = beside(sources[0], node.src[0], count)
         return parts[0] | np.where(condition, parts[1], parts[2])
+    if op in (Ops.AND, Ops.OR) and node.dtype.scalar is dtypes.bool:
+        one, other = (
+            beside(value, s, count) != (op is Ops.OR)
+            for value, s in zip(sources, node.src, strict=True)
+        )
+        # false and anything is false, true or anything is true
+        return (parts[0] | parts[1]) & (parts[0] | one) & (parts[1] | other)
     total = parts[0]
     for part in parts[1:]:
         total = total | part

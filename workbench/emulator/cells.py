@@ -2,6 +2,11 @@
 
 Two accesses of one cell by different work-items race where one is a write and no barrier stands
 between them. Between work-groups there is no barrier.
+
+A write races with an earlier read if the reader is another work-item that is of another group, or
+has passed as many barriers. So two reads tell of all: two work-items' since the last barrier where
+all readers are of one group, else two groups'. Of writes the last tells, since whoever wrote before
+it races with it, or is before a barrier.
 """
 
 from __future__ import annotations
@@ -13,20 +18,27 @@ from numpy.typing import NDArray
 
 Array = NDArray[np.int64]
 Mask = NDArray[np.bool_]
+Verbs = tuple[str, str]
+Origin = tuple[str, int, int, int]
+"""A read of what nobody wrote: the name of a memory, an element, the number of a work-item, the
+position in the program."""
 NOBODY = -1
-MANY = -2
 
 
 @dataclass(frozen=True)
 class CellAccess:
-    """An access of lanes that take part: their cells, their numbers among all work-items, their
-    work-groups, how many barriers they have passed, and the position in the program."""
+    """An access of lanes that take part: their cells, their numbers among all work-items, how many
+    barriers each has passed, and the position in the program."""
 
     cells: Array
     items: Array
-    groups: Array
-    epoch: int
+    epochs: Array
     position: int
+
+    def at(self, lanes: Mask) -> CellAccess:
+        """Return the access of some of the lanes."""
+        cells, items, epochs = self.cells[lanes], self.items[lanes], self.epochs[lanes]
+        return CellAccess(cells, items, epochs, self.position)
 
 
 @dataclass(frozen=True)
@@ -36,104 +48,110 @@ class Conflict:
     cell: int
     items: tuple[int, int]
     positions: tuple[int, int]
-    verbs: tuple[str, str]
+    verbs: Verbs
+
+
+class AccessLog:
+    """One access of each cell: the work-item, the barriers it had passed, the position."""
+
+    def __init__(self, size: int):
+        self.items = np.full(size, NOBODY)
+        self.epochs, self.positions = np.zeros(size, int), np.zeros(size, int)
+
+    def note(self, access: CellAccess) -> None:
+        """Put down an access; of several of one cell, one."""
+        cells = access.cells
+        self.items[cells], self.epochs[cells] = access.items, access.epochs
+        self.positions[cells] = access.position
 
 
 class Cells:
-    """The cells of one memory. A cell's last reader is MANY where several have read it since the
-    last barrier."""
+    """The cells of one memory that work-groups of `group_items` access."""
 
-    def __init__(self, size: int, is_written: bool):
+    def __init__(self, size: int, is_written: bool, group_items: int):
         self.is_written = np.full(size, is_written)
-        self._writer, self._reader = np.full(size, NOBODY), np.full(size, NOBODY)
-        self._writer_group, self._reader_group = (
-            np.full(size, NOBODY),
-            np.full(size, NOBODY),
-        )
-        self._write_epoch, self._read_epoch = (
-            np.full(size, NOBODY),
-            np.full(size, NOBODY),
-        )
-        self._write_at, self._read_at = np.full(size, NOBODY), np.full(size, NOBODY)
+        self.group_items = group_items
+        self.origins: dict[int, Origin] = {}
+        self.writes, self._reads, self._others = (AccessLog(size) for _ in range(3))
 
     def read(self, access: CellAccess) -> tuple[Conflict | None, Mask | None]:
         """Note a read; return a race, and which lanes read a cell that nobody has written (None if
         none does)."""
-        cells = access.cells
-        unwritten = ~self.is_written[cells]
-        lanes = unwritten if unwritten.any() else None
-        conflict = self._with_writes(access, "reads")
-        same_time = (self._read_epoch[cells] == access.epoch) & (
-            self._reader_group[cells] == access.groups
-        )
-        another = (self._reader[cells] != access.items) & (
-            self._reader[cells] != NOBODY
-        )
-        self._reader[cells] = np.where(same_time & another, MANY, access.items)
-        self._note_many(access)
-        self._read_epoch[cells], self._read_at[cells] = access.epoch, access.position
-        self._reader_group[cells] = access.groups
-        return conflict, lanes
-
-    def _note_many(self, access: CellAccess) -> None:
-        """Where several lanes read one cell at once, the last of them is noted: it is MANY."""
-        others = self._reader[access.cells] != access.items
-        self._reader[access.cells[others]] = MANY
+        unwritten = ~self.is_written[access.cells]
+        conflict = self._race(access, self.writes, ("writes", "reads"))
+        self._note_read(access)
+        return conflict, unwritten if unwritten.any() else None
 
     def write(self, access: CellAccess) -> Conflict | None:
         """Note a write; return a race."""
-        cells = access.cells
-        conflict = self._with_writes(access, "writes") or self._with_reads(access)
-        conflict = conflict or self._at_once(access)
-        self._writer[cells], self._writer_group[cells] = access.items, access.groups
-        self._write_epoch[cells], self._write_at[cells] = access.epoch, access.position
-        self.is_written[cells] = True
-        return conflict
+        conflict = (
+            self._race(access, self.writes, ("writes", "writes"))
+            or self._race(access, self._reads, ("reads", "writes"))
+            or self._race(access, self._others, ("reads", "writes"))
+        )
+        self.writes.note(access)
+        self.is_written[access.cells] = True
+        if self.origins:
+            for cell in access.cells.tolist():
+                self.origins.pop(cell, None)
+        return conflict or self._at_once(access)
 
-    def _unordered(self, access: CellAccess, epochs: Array, groups: Array) -> Mask:
-        """Return where an earlier access of these epochs and groups is not before a barrier."""
-        cells = access.cells
-        elsewhere = groups[cells] != access.groups
-        mask: Mask = elsewhere | (epochs[cells] == access.epoch)
-        return mask
+    def spoil(self, cells: Array, origin: Origin) -> None:
+        """Note that what was written to some cells depends on what nobody wrote."""
+        self.is_written[cells] = False
+        self.origins |= dict.fromkeys(cells.tolist(), origin)
 
-    def _with_writes(self, access: CellAccess, verb: str) -> Conflict | None:
-        cells = access.cells
-        writer = self._writer[cells]
-        races = (writer != NOBODY) & (writer != access.items)
-        races &= self._unordered(access, self._write_epoch, self._writer_group)
-        return self._first(access, races, writer, self._write_at, ("writes", verb))
-
-    def _with_reads(self, access: CellAccess) -> Conflict | None:
-        cells = access.cells
-        reader = self._reader[cells]
-        races = (reader != NOBODY) & (reader != access.items)
-        races &= self._unordered(access, self._read_epoch, self._reader_group)
-        return self._first(access, races, reader, self._read_at, ("reads", "writes"))
-
-    def _at_once(self, access: CellAccess) -> Conflict | None:
-        """Two lanes of one step that write one cell."""
-        order = np.argsort(access.cells, kind="stable")
-        ordered = access.cells[order]
-        twice = np.flatnonzero(ordered[1:] == ordered[:-1])
-        if not twice.size:
-            return None
-        one, other = order[twice[0]], order[twice[0] + 1]
-        items = int(access.items[one]), int(access.items[other])
-        at = access.position, access.position
-        return Conflict(int(access.cells[one]), items, at, ("writes", "writes"))
-
-    def _first(
-        self,
-        access: CellAccess,
-        races: Mask,
-        others: Array,
-        at: Array,
-        verbs: tuple[str, str],
+    def _race(
+        self, access: CellAccess, earlier: AccessLog, verbs: Verbs
     ) -> Conflict | None:
+        cells, others = access.cells, earlier.items[access.cells]
+        races = (others != NOBODY) & (others != access.items)
+        if not races.any():
+            return None
+        elsewhere = self._groups(others) != self._groups(access.items)
+        races &= elsewhere | (earlier.epochs[cells] == access.epochs)
         if not races.any():
             return None
         lane = int(np.argmax(races))
-        cell = int(access.cells[lane])
-        items = int(others[lane]), int(access.items[lane])
-        return Conflict(cell, items, (int(at[cell]), access.position), verbs)
+        cell, items = int(cells[lane]), (int(others[lane]), int(access.items[lane]))
+        return Conflict(
+            cell, items, (int(earlier.positions[cell]), access.position), verbs
+        )
+
+    def _at_once(self, access: CellAccess) -> Conflict | None:
+        """Two lanes of one step that write one cell: one of them is noted."""
+        winners = self.writes.items[access.cells]
+        beaten = winners != access.items
+        if not beaten.any():
+            return None
+        lane = int(np.argmax(beaten))
+        items = int(access.items[lane]), int(winners[lane])
+        at = access.position, access.position
+        return Conflict(int(access.cells[lane]), items, at, ("writes", "writes"))
+
+    def _note_read(self, access: CellAccess) -> None:
+        """Of several lanes that read one cell one is noted first, then another."""
+        first, second, cells = self._reads, self._others, access.cells
+        groups = self._groups(access.items)
+        readers, others = first.items[cells], second.items[cells]
+        of_several = (others != NOBODY) & (
+            self._groups(others) != self._groups(readers)
+        )
+        is_old = (self._groups(readers) == groups) & (
+            first.epochs[cells] != access.epochs
+        )
+        renewed = access.at(((readers == NOBODY) | is_old) & ~of_several)
+        first.note(renewed)
+        second.items[renewed.cells] = NOBODY
+
+        readers = first.items[cells]
+        another = (readers != access.items) & (second.items[cells] == NOBODY)
+        if another.any():
+            second.note(access.at(another))
+        elsewhere = self._groups(readers) != groups
+        if elsewhere.any():
+            second.note(access.at(elsewhere))
+
+    def _groups(self, items: Array) -> Array:
+        groups: Array = items // self.group_items
+        return groups

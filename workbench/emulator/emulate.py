@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence, Set
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -17,15 +18,18 @@ from workbench.base.target import Target
 from workbench.base.trace import unobserved
 from workbench.emulator.findings import Finding
 from workbench.emulator.history_recorder import history_of
+from workbench.emulator.inefficiencies import inefficiencies
 from workbench.emulator.machine import Machine
 from workbench.emulator.numbering import among_all
 from workbench.emulator.trace import Trace
+from workbench.emulator.wrong_values import find_wrong_values
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 from workbench.kernel.runnable import RunnableKernel
 from workbench.pipeline import stages
 
 Array = np.ndarray[Any, Any]
+NOTHING: Mapping[int, Array] = MappingProxyType({})
 
 
 def emulate(
@@ -55,17 +59,24 @@ def emulated(
     arrays: Sequence[Array],
     target: Target,
     history: bool | Sequence[int] = False,
+    expected: Mapping[int, Array] = NOTHING,
+    fresh: Set[int] = frozenset(),
 ) -> Trace:
     """Return the Trace of a linear program over `arrays`, one for each slot, which it writes to;
-    `history` as in `emulate`."""
+    `history` as in `emulate`.
+
+    `expected` are right outputs, by slot: what differs is a finding. What the arrays of the slots
+    `fresh` hold before counts as written by nobody.
+    """
     params = signature(analyse(tuple(linear), target).params)
     memory = [
         array.view(dtype.numpy) if dtype.bits else array
         for array, (dtype, _) in zip(arrays, params, strict=False)
     ]
     before = [array.copy() for array in memory] if history is not False else []
-    machine = Machine(linear, memory, target.warp_lanes)
+    machine = Machine(linear, memory, target.warp_lanes, fresh=fresh)
     machine.run()
+    find_wrong_values(machine, expected)
     totals, findings = machine.totals, tuple(machine.findings.all)
     steps = None
     if history is not False:
@@ -81,6 +92,7 @@ def emulated(
         totals.divergent,
         totals.barriers,
         findings,
+        inefficiencies(machine),
         {slot: memory[slot] for slot in slots},
         steps,
     )

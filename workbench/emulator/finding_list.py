@@ -26,16 +26,13 @@ class FindingList:
     def race(self, name: str, conflict: Conflict, size: int) -> None:
         """Add two accesses of one cell that no barrier is between."""
         element = conflict.cell % size
-        one, other = (self.item(n) if n >= 0 else None for n in conflict.items)
+        one, other = (self.item(n) for n in conflict.items)
         first, second = conflict.verbs
-        who = (
-            f"{one} {first}" if one else f"several work-items {first.removesuffix('s')}"
-        )
-        words = (
-            f"{who} {name}[{element}], and {other} {second} it: no barrier is between"
-        )
-        items = tuple(item for item in (one, other) if item is not None)
-        self.add("race", name, element, items, conflict.positions, words)
+        why = "no barrier is between"
+        if one.group != other.group:
+            why = "no barrier orders groups"
+        words = f"{one} {first} {name}[{element}], and {other} {second} it: {why}"
+        self.add("race", name, element, (one, other), conflict.positions, words)
 
     def unwritten(self, name: str, element: int, number: int, position: int) -> None:
         """Add a value that a result depends on, and that nobody has written."""
@@ -51,11 +48,30 @@ class FindingList:
         words = f"{item} {verb} {name}[{element}], and there are {size} elements"
         self.add("out of bounds", name, element, (item,), (position,), words)
 
-    def divergent(self, number: int, position: int) -> None:
-        """Add a barrier that a work-item does not come to."""
-        item = self.item(number)
-        words = f"{item} does not come to a barrier that others of its group wait at"
-        self.add("divergent barrier", "", 0, (item,), (position,), words)
+    def divergent(self, absent: int, present: int, position: int) -> None:
+        """Add a barrier that a work-item does not come to, where another one of its group waits."""
+        items = self.item(absent), self.item(present)
+        words = f"{items[0]} does not come to a barrier that {items[1]} waits at"
+        self.add("divergent barrier", "", 0, items, (position,), words)
+
+    def wrong(
+        self,
+        name: str,
+        element: int,
+        number: int,
+        position: int,
+        values: tuple[object, object],
+    ) -> None:
+        """Add an element of an output that is another value than it should be; `number` is the
+        work-item that wrote it, negative if nobody did."""
+        actual, right = values
+        if number < 0:
+            words = f"nobody writes {name}[{element}], and {right} is right"
+            self.add("unwritten", name, element, (), (), words)
+        else:
+            item = self.item(number)
+            words = f"{item} writes {name}[{element}] = {actual}, and {right} is right"
+            self.add("wrong value", name, element, (item,), (position,), words)
 
     def add(
         self,

@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-Kind = Literal["race", "unwritten", "out of bounds", "divergent barrier"]
+Kind = Literal["race", "unwritten", "out of bounds", "divergent barrier", "wrong value"]
+
+InefficiencyKind = Literal["uncoalesced", "bank conflict", "divergent branch"]
 
 
 @dataclass(frozen=True)
@@ -17,6 +19,28 @@ class WorkItem:
 
     def __str__(self) -> str:
         return f"work-item {self.item} of group {self.group}"
+
+
+@dataclass(frozen=True)
+class Inefficiency:
+    """What is right and slow, at a position of the linear program.
+
+    Warps take `transactions` there where `least` would do (at a divergent branch: as many warps go
+    on as would hold the work-items that do); `items` are two work-items of the worst warp, and
+    `elements` what they access.
+    """
+
+    kind: InefficiencyKind
+    memory: str
+    elements: tuple[int, ...]
+    items: tuple[WorkItem, WorkItem]
+    position: int
+    transactions: int
+    least: int
+    words: str
+
+    def __str__(self) -> str:
+        return f"{self.kind}: {self.words}"
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ depends on memory that nobody has written (as valgrind's memcheck has it).
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -17,22 +17,24 @@ import numpy as np
 from workbench.backends.program.launch import LaunchShape, launch_shape
 from workbench.emulator.accesses import by_warps
 from workbench.emulator.arithmetic import beside, computed, spread, undefined
+from workbench.emulator.cells import Origin
 from workbench.emulator.finding_list import FindingList
-from workbench.emulator.memory import Lanes, Memories
-from workbench.ir.nest.accesses import name_of, size_of
+from workbench.emulator.memory import Lanes, Memories, Shadow
+from workbench.ir.nest.accesses import size_of
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 
 Array = Any  # numpy arrays of any dtype
 
 
-@dataclass(frozen=True)
-class Shadow:
-    """Where a value depends on what nobody has written, and one such read: the name of the memory,
-    the element, the work-item's number, the position."""
+@dataclass
+class BranchCount:
+    """The warps that go on at an IF, and how many would hold the work-items that do; of a warp that
+    parts, one that goes on and one that does not."""
 
-    mask: Array
-    read: tuple[str, int, int, int]
+    warps: int = 0
+    least: int = 0
+    items: tuple[int, int] | None = None
 
 
 @dataclass
@@ -42,6 +44,7 @@ class Totals:
 
     executed: dict[int, int] = field(default_factory=dict)
     divergent: dict[int, int] = field(default_factory=dict)
+    branches: dict[int, BranchCount] = field(default_factory=dict)
     barriers: dict[int, int] = field(default_factory=dict)
 
 
@@ -59,7 +62,8 @@ class Watcher(Protocol):
 
 
 class Machine:
-    """Runs a program over `params`, one array for each slot, which it changes.
+    """Runs a program over `params`, one array for each slot, which it changes; what is in those of
+    the slots `fresh` before, a program must not use.
 
     `warp_lanes` work-items are a warp; at most `lanes_at_once` run together. `watcher` is told what
     happens.
@@ -71,6 +75,7 @@ class Machine:
         params: Sequence[Array],
         warp_lanes: int = 32,
         lanes_at_once: int = 1 << 14,
+        fresh: Set[int] = frozenset(),
         watcher: Watcher | None = None,
     ):
         self.linear, self.warp_lanes = tuple(linear), warp_lanes
@@ -80,8 +85,14 @@ class Machine:
         self.group_count = math.prod(self.launch.grid)
         self.at_once = max(1, min(self.group_count, lanes_at_once // self.group_items))
         slots = {n.param.slot for n in linear if _is_of_param(n)}
+        written = {
+            n.place.param.slot
+            for n in linear
+            if n.op is Ops.STORE and _is_of_param(n.place)
+        }
         self.findings = FindingList(self.launch, self.group_items)
-        self.memory = Memories({s: params[s] for s in slots}, self.findings, warp_lanes)
+        arrays = {slot: params[slot] for slot in slots}
+        self.memory = Memories(arrays, self.findings, warp_lanes, written, fresh)
         self.totals = Totals()
         self._ends = _ends(self.linear)
 
@@ -102,10 +113,8 @@ class Machine:
         self.mask = np.ones((groups, self.group_items), bool)
         self.item_numbers = np.arange(self.group_items)[None, :]
         self.group_numbers = np.arange(first, first + groups)[:, None]
-        numbers = self.group_numbers * self.group_items + self.item_numbers
-        self.numbers = numbers
-        of_groups = np.broadcast_to(self.group_numbers, numbers.shape)
-        self.memory.start(numbers, of_groups)
+        self.numbers = self.group_numbers * self.group_items + self.item_numbers
+        self.memory.start(self.numbers)
 
     def _body(self, begin: int, end: int) -> None:
         position = begin
@@ -138,12 +147,22 @@ class Machine:
 
     def _if(self, position: int, node: UOp) -> None:
         before = self.mask
+        condition = self.value(node.condition)
         self._depends(node.condition, before)
-        self.mask = before & np.broadcast_to(self.value(node.condition), before.shape)
+        self.mask = before & np.broadcast_to(condition, before.shape)
         were, are = (by_warps(m, self.warp_lanes, False) for m in (before, self.mask))
-        some = are.any(1) & (were & ~are).any(1)
+        out = were & ~are
+        some = are.any(1) & out.any(1)
         count = self.totals.divergent
         count[position] = count.get(position, 0) + int(some.sum())
+        branch = self.totals.branches.setdefault(position, BranchCount())
+        branch.warps += int(are.any(1).sum())
+        branch.least += int((-(-self.mask.sum(1) // self.warp_lanes)).sum())
+        if some.any() and branch.items is None:
+            warp = int(np.argmax(some))
+            numbers = by_warps(self.numbers, self.warp_lanes, 0)[warp]
+            ways = numbers[np.argmax(are[warp])], numbers[np.argmax(out[warp])]
+            branch.items = int(ways[0]), int(ways[1])
         self._watch(position)
         if self.mask.any():
             self._body(position + 1, self._ends[position])
@@ -152,6 +171,7 @@ class Machine:
     # steps
 
     def _step(self, position: int, node: UOp) -> None:
+        self.position = position
         op, executed = node.op, self.totals.executed
         executed[position] = executed.get(position, 0) + int(self.mask.sum())
         if op is Ops.LOAD:
@@ -176,10 +196,20 @@ class Machine:
         if node.op is Ops.LANES:
             return np.asarray(node.arg, node.dtype.scalar.numpy)
         if node.op is Ops.REG:
-            return self.registers[node]
+            return self._register(node)
         if node.op is Ops.AFTER:
             return self.value(node.src[0])
         return self.values[node]
+
+    def _register(self, node: UOp) -> Array:
+        """Return what is in a register; if nobody has set it, that is noted."""
+        if node not in self.registers:
+            self.registers[node] = np.zeros(node.dtype.count, node.dtype.scalar.numpy)
+            if node.dtype.count == 1:
+                self.registers[node] = self.registers[node][0]
+            read = node.name, node.first_lane, int(self.numbers[0, 0]), self.position
+            self._shade(node, np.ones_like(self.registers[node], bool), read)
+        return self.registers[node]
 
     def _number(self, node: UOp) -> Array:
         """Return the number along a dimension; dimension 0 is the innermost."""
@@ -200,11 +230,11 @@ class Machine:
                 self.shadows[s].mask if s in self.shadows else np.zeros_like(v, bool)
                 for s, v in zip(node.src, sources, strict=True)
             ]
-            self._shade(node, undefined(node, sources, masks), shadowed[0])
+            self._shade(node, undefined(node, sources, masks), shadowed[0].read)
 
-    def _shade(self, node: UOp, mask: Array, origin: Shadow) -> None:
+    def _shade(self, node: UOp, mask: Array, read: Origin) -> None:
         if np.any(mask):
-            self.shadows[node] = Shadow(mask, origin.read)
+            self.shadows[node] = Shadow(mask, read)
 
     def _set(self, node: UOp) -> None:
         register, value = node.src
@@ -212,23 +242,27 @@ class Machine:
         shape = (*self.mask.shape, *lanes)
         mask = np.broadcast_to(self.mask[..., None] if lanes else self.mask, shape)
         new = spread(self.value(value), value, shape)
-        before = self.registers.get(register)
-        if before is not None and not mask.all():
-            new = np.where(mask, new, before)
+        if not mask.all():
+            new = np.where(mask, new, self._register(register))
         self.registers[register] = new
         was, now = self.shadows.pop(register, None), self.shadows.get(value)
         if was is not None and not mask.all():
-            self._shade(register, was.mask & ~mask, was)
+            self._shade(register, was.mask & ~mask, was.read)
         if now is not None:
-            self._shade(register, spread(now.mask, value, shape) & mask, now)
+            self._shade(register, spread(now.mask, value, shape) & mask, now.read)
 
     def _barrier(self, position: int) -> None:
-        self.memory.epoch += 1
+        """A group whose work-items all pass by does not wait."""
+        waits = self.mask.any(1, keepdims=True)
+        self.memory.epochs += waits
         count = self.totals.barriers
-        count[position] = count.get(position, 0) + len(self.mask)
-        if not self.mask.all():
-            where = tuple(int(n) for n in np.argwhere(~self.mask)[0])
-            self.findings.divergent(int(self.numbers[where]), position)
+        count[position] = count.get(position, 0) + int(waits.sum())
+        absent = waits & ~self.mask
+        if absent.any():
+            group, item = (int(n) for n in np.argwhere(absent)[0])
+            present = int(np.argmax(self.mask[group]))
+            numbers = self.numbers[group, item], self.numbers[group, present]
+            self.findings.divergent(int(numbers[0]), int(numbers[1]), position)
 
     # memory
 
@@ -245,15 +279,8 @@ class Machine:
         shadow = self.memory.read(position, place, lanes)
         self.shadows.pop(node, None)
         if shadow is not None:
-            group, item, lane = (int(n) for n in np.argwhere(shadow)[0])
-            element = int(lanes.index[group, item]) + lane
-            read = (
-                name_of(place.param),
-                element,
-                int(self.numbers[group, item]),
-                position,
-            )
-            self.shadows[node] = Shadow(shadow if count > 1 else shadow[..., 0], read)
+            mask = shadow.mask if count > 1 else shadow.mask[..., 0]
+            self.shadows[node] = Shadow(mask, shadow.read)
 
     def _store(self, position: int, node: UOp) -> None:
         value, place = node.src[1], node.place
@@ -265,12 +292,12 @@ class Machine:
             self.watcher.access(lanes, new)
         self.memory.array(place.param)[lanes.places] = new[lanes.takes_part]
         shadow = self.shadows.get(value)
-        mask = None
         if shadow is not None:
             mask = np.broadcast_to(beside(shadow.mask, value, 2), shape)
+            shadow = Shadow(mask, shadow.read)
             if place.param.op is Ops.PARAM and (mask & lanes.takes_part).any():
                 self.findings.unwritten(*shadow.read)
-        self.memory.write(position, place, lanes, mask)
+        self.memory.write(position, place, lanes, shadow)
 
     def _lanes(
         self,
@@ -285,21 +312,20 @@ class Machine:
         index = np.broadcast_to(self.value(place.src[1]), shape).astype(np.int64)
         takes_part = np.broadcast_to(self.mask[..., None], (*shape, count))
         for gate in gates:
-            self._depends(gate, self.mask)
             takes_part = takes_part & beside(self.value(gate), gate, 2)
+            self._depends(gate, self.mask)
         if size_of(place.param) == 0:
             takes_part = np.zeros_like(takes_part)
+        self._depends(place.src[1], takes_part.any(-1))
         return self.memory.lanes(position, place, index, takes_part, is_store)
 
     def _depends(self, condition: UOp, mask: Array) -> None:
-        """Note that what is done depends on a condition."""
+        """Note that what is done, or where, depends on a value."""
         shadow = self.shadows.get(condition)
-        if (
-            shadow is not None
-            and condition.dtype.count == 1
-            and (shadow.mask & mask).any()
-        ):
-            self.findings.unwritten(*shadow.read)
+        if shadow is not None:
+            unknown = np.asarray(beside(shadow.mask, condition, 2))
+            if np.any(unknown & np.expand_dims(mask, -1)):
+                self.findings.unwritten(*shadow.read)
 
 
 def _is_of_param(node: UOp) -> bool:

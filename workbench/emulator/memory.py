@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +14,7 @@ from workbench.emulator.accesses import (
     count_global,
     count_shared,
 )
-from workbench.emulator.cells import CellAccess, Cells
+from workbench.emulator.cells import AccessLog, CellAccess, Cells, Origin
 from workbench.emulator.finding_list import FindingList
 from workbench.ir.nest.accesses import name_of, size_of
 from workbench.ir.node.ops import Ops
@@ -39,21 +39,38 @@ class Lanes:
         return (self.first[..., None] + np.arange(count))[self.takes_part]
 
 
+@dataclass(frozen=True)
+class Shadow:
+    """Where a value depends on what nobody has written, and one such read."""
+
+    mask: Array
+    read: Origin
+
+
 class Memories:
     """The arrays that work-items read and write. `numbers` has the number of each work-item among
-    all, `groups` that of its group (both (groups, items), of those that run together)."""
+    all (groups, items), of those that run together, `epochs` how many barriers each group has
+    passed. Nobody has written the params of the slots `fresh` before."""
 
     def __init__(
-        self, params: Mapping[int, Array], findings: FindingList, warp_lanes: int
+        self,
+        params: Mapping[int, Array],
+        findings: FindingList,
+        warp_lanes: int,
+        written: Set[int],
+        fresh: Set[int] = frozenset(),
     ):
         self.params, self.findings, self.warp_lanes = params, findings, warp_lanes
         self.counts: dict[int, AccessCount] = {}
-        self.epoch = 0
-        self._globals = {slot: Cells(a.size, True) for slot, a in params.items()}
+        self._globals = {
+            slot: Cells(params[slot].size, slot not in fresh, findings.group_items)
+            for slot in written
+        }
 
-    def start(self, numbers: Array, groups: Array) -> None:
+    def start(self, numbers: Array) -> None:
         """Begin with other work-groups."""
-        self.numbers, self.groups = numbers, groups
+        self.numbers = numbers
+        self.epochs = np.zeros((len(numbers), 1), int)
         self.arrays: dict[UOp, Array] = {}
         self.cells: dict[UOp, Cells] = {}
 
@@ -63,7 +80,7 @@ class Memories:
         count, items = self.numbers.shape
         total = size_of(node) * count * (1 if node.space == "shared" else items)
         self.arrays[node] = np.full(total, poison, node.dtype.numpy)
-        self.cells[node] = Cells(total, False)
+        self.cells[node] = Cells(total, False, self.findings.group_items)
 
     def array(self, memory: UOp) -> Array:
         """Return the array of a memory, of all groups."""
@@ -89,39 +106,51 @@ class Memories:
         self._count(position, memory, index, takes_part, is_store)
         return Lanes(index, index + self._owner(memory, size), takes_part)
 
-    def read(self, position: int, place: UOp, lanes: Lanes) -> Array | None:
+    def read(self, position: int, place: UOp, lanes: Lanes) -> Shadow | None:
         """Note a read; return which lanes read what nobody has written, None if none does."""
         memory, size = place.param, size_of(place.param)
-        access = self._accessed(position, lanes)
-        if not access.cells.size:
+        cells = self._cells(memory)
+        if cells is None or not lanes.takes_part.any():
             return None
-        conflict, unwritten = self._cells(memory).read(access)
+        conflict, unwritten = cells.read(self._accessed(position, lanes))
         if conflict is not None:
             self.findings.race(name_of(memory), conflict, size)
         if unwritten is None:
             return None
-        shadow = np.zeros(lanes.takes_part.shape, bool)
-        shadow[lanes.takes_part] = unwritten
-        return shadow
+        mask = np.zeros(lanes.takes_part.shape, bool)
+        mask[lanes.takes_part] = unwritten
+        group, item, lane = (int(n) for n in np.argwhere(mask)[0])
+        cell = int(lanes.first[group, item]) + lane
+        element, number = cell % size, int(self.numbers[group, item])
+        here = name_of(memory), element, number, position
+        return Shadow(mask, cells.origins.get(cell, here))
 
     def write(
-        self, position: int, place: UOp, lanes: Lanes, undefined: Array | None
+        self, position: int, place: UOp, lanes: Lanes, shadow: Shadow | None
     ) -> None:
-        """Note a write; `undefined` says which lanes write what depends on no written value."""
+        """Note a write; `shadow` says which lanes write what depends on no written value."""
         memory, size = place.param, size_of(place.param)
         access = self._accessed(position, lanes)
         if not access.cells.size:
             return
         cells = self._cells(memory)
+        assert cells is not None
         conflict = cells.write(access)
         if conflict is not None:
             self.findings.race(name_of(memory), conflict, size)
-        if undefined is not None:
-            cells.is_written[access.cells[undefined[lanes.takes_part]]] = False
+        if shadow is not None:
+            cells.spoil(access.cells[shadow.mask[lanes.takes_part]], shadow.read)
 
-    def _cells(self, memory: UOp) -> Cells:
+    def writes(self, slot: int) -> AccessLog | None:
+        """Return who wrote the elements of a param last; None for one that the program only
+        reads."""
+        cells = self._globals.get(slot)
+        return None if cells is None else cells.writes
+
+    def _cells(self, memory: UOp) -> Cells | None:
+        """Return the cells of a memory, None for one that is only read."""
         if memory.op is Ops.PARAM:
-            return self._globals[memory.slot]
+            return self._globals.get(memory.slot)
         return self.cells[memory]
 
     def _owner(self, memory: UOp, size: int) -> Array:
@@ -150,17 +179,21 @@ class Memories:
             space = "global" if is_global else "shared"
             count = self.counts[position] = AccessCount(space, is_store)
         itemsize = memory.dtype.itemsize
-        address = by_warps(index * itemsize, self.warp_lanes, 0)
-        active = by_warps(takes_part.any(-1), self.warp_lanes, False)
+        lanes = self.warp_lanes
+        address = by_warps(index * itemsize, lanes, 0)
+        active = by_warps(takes_part.any(-1), lanes, False)
         add = count_global if is_global else count_shared
-        add(count, address, active, itemsize * takes_part.shape[-1])
+        costs = add(count, address, active, itemsize * takes_part.shape[-1])
+        row = costs.worse(count.worst)
+        if row is not None:
+            numbers = by_warps(self.numbers, lanes, 0)
+            count.worst = costs.example(row, numbers, address // itemsize)
 
     def _accessed(self, position: int, lanes: Lanes) -> CellAccess:
         shape, takes_part = lanes.takes_part.shape, lanes.takes_part
         return CellAccess(
             lanes.places,
             np.broadcast_to(self.numbers[..., None], shape)[takes_part],
-            np.broadcast_to(self.groups[..., None], shape)[takes_part],
-            self.epoch,
+            np.broadcast_to(self.epochs[..., None], shape)[takes_part],
             position,
         )

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from workbench.backends.program.launch import LaunchShape
 from workbench.base.errors import WorkbenchError
 from workbench.emulator.accesses import AccessCount
-from workbench.emulator.findings import Finding
+from workbench.emulator.findings import Finding, Inefficiency
 from workbench.emulator.history import GroupHistory
 from workbench.emulator.steps import HistoryStep
 from workbench.ir.node.uop import UOp
@@ -24,8 +24,9 @@ class Trace:
 
     `linear` is the program, `launch` its shape. Counts are by position in the program:
     `accesses` of global and shared memory, `executed` work-items, `divergent` warps at an IF,
-    `barriers` that groups waited at. `findings` are its defects; `outputs` the arrays that it
-    wrote, by slot; `history` the steps of one work-group, where they were asked for.
+    `barriers` that groups waited at. `findings` are its defects, `inefficiencies` what is right and
+    slow; `outputs` the arrays that it wrote, by slot; `history` the steps of one work-group, where
+    they were asked for.
     """
 
     linear: tuple[UOp, ...]
@@ -35,6 +36,7 @@ class Trace:
     divergent: Mapping[int, int]
     barriers: Mapping[int, int]
     findings: tuple[Finding, ...]
+    inefficiencies: tuple[Inefficiency, ...]
     outputs: Mapping[int, NDArray[Any]]
     history: GroupHistory | None = None
 
@@ -58,6 +60,7 @@ class Trace:
             if count.space == space:
                 whole.requests += count.requests
                 whole.transactions += count.transactions
+                whole.least += count.least
                 whole.conflicts += count.conflicts
                 whole.bytes_wanted += count.bytes_wanted
                 whole.bytes_moved += count.bytes_moved
