@@ -88,8 +88,8 @@ class RowCosts:
         lanes = [row * width + lane for lane in self.pair(row)]
         one, other = (int(n) for n in items.ravel()[lanes])
         first, second = (int(n) for n in elements.ravel()[lanes])
-        spent = int(self.transactions[row]), int(self.least[row])
-        return WorstWarp(*spent, (one, other), (first, second))
+        totals = int(self.transactions[row]), int(self.least[row])
+        return WorstWarp(*totals, (one, other), (first, second))
 
 
 def count_global(
@@ -102,8 +102,8 @@ def count_global(
     touched = first[..., None] // SECTOR_BYTES + np.arange(sectors)
     is_touched = active[..., None] & (touched <= last[..., None] // SECTOR_BYTES)
     moved = _distinct(np.where(is_touched, touched, _NOBODY).reshape(len(first), -1))
-    wanted = _distinct(np.where(active, first, _NOBODY)) * nbytes
-    least = -(-wanted // SECTOR_BYTES)
+    request_bytes = _distinct(np.where(active, first, _NOBODY)) * nbytes
+    least = -(-request_bytes // SECTOR_BYTES)
     count.requests += int(active.any(1).sum())
     count.transactions += int(moved.sum())
     count.least += int(least.sum())

@@ -5,8 +5,8 @@ between them. Between work-groups there is no barrier.
 
 A write races with an earlier read if the reader is another work-item that is of another group, or
 has passed as many barriers. So two reads tell of all: two work-items' since the last barrier where
-all readers are of one group, else two groups'. Of writes the last tells, since whoever wrote before
-it races with it, or is before a barrier.
+all readers are of one group, else two groups'. Of writes the last tells, since an earlier writer
+races with it, or has passed a barrier since.
 """
 
 from __future__ import annotations
@@ -78,16 +78,16 @@ class Cells:
         """Note a read; return a race, and which lanes read a cell that nobody has written (None if
         none does)."""
         unwritten = ~self.is_written[access.cells]
-        conflict = self._race(access, self.writes, ("writes", "reads"))
+        conflict = self._conflict(access, self.writes, ("writes", "reads"))
         self._note_read(access)
         return conflict, unwritten if unwritten.any() else None
 
     def write(self, access: CellAccess) -> Conflict | None:
         """Note a write; return a race."""
         conflict = (
-            self._race(access, self.writes, ("writes", "writes"))
-            or self._race(access, self._reads, ("reads", "writes"))
-            or self._race(access, self._others, ("reads", "writes"))
+            self._conflict(access, self.writes, ("writes", "writes"))
+            or self._conflict(access, self._reads, ("reads", "writes"))
+            or self._conflict(access, self._others, ("reads", "writes"))
         )
         self.writes.note(access)
         self.is_written[access.cells] = True
@@ -101,7 +101,7 @@ class Cells:
         self.is_written[cells] = False
         self.origins |= dict.fromkeys(cells.tolist(), origin)
 
-    def _race(
+    def _conflict(
         self, access: CellAccess, earlier: AccessLog, verbs: Verbs
     ) -> Conflict | None:
         cells, others = access.cells, earlier.items[access.cells]
