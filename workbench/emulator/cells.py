@@ -5,8 +5,8 @@ between them. Between work-groups there is no barrier.
 
 A write races with an earlier read if the reader is another work-item that is of another group, or
 has passed as many barriers. So two reads tell of all: two work-items' since the last barrier where
-all readers are of one group, else two groups'. Of writes the last tells, since an earlier writer
-races with it, or has passed a barrier since.
+all readers are of one group, else two groups'. Of writes the last one tells: an earlier
+one races with it, or a barrier is between.
 """
 
 from __future__ import annotations
