@@ -151,7 +151,7 @@ def test_a_machine_that_is_elsewhere_is_a_device_with_its_target() -> None:
     assert device.target.hardware is not None
     assert device.target.hardware.arch == "sm_90"
     with pytest.raises(DeviceError, match="H100 is not here"):
-        device.load(Source("k", "CUDA", "", ()))
+        device.load(Source("k", "CUDA", "", ()))([])
     with pytest.raises(DeviceError, match="no machine 'H1' of CUDA"):
         Device.canonical("CUDA:H1")
     with pytest.raises(DeviceError, match="it has none"):

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from workbench.backends.buffer import Buffer
+from workbench.backends.compilers.machine_code import MachineCode
 from workbench.backends.memory import Memory
 from workbench.backends.program.handwritten import Declaration
 from workbench.backends.program.language import Language
@@ -129,6 +130,14 @@ class DeviceInfo(ABC):
     ) -> Source:
         """Return the text of a kernel for one of `machines`; the rest is as in `render`."""
         raise NotImplementedError
+
+    def compile_for(self, target: Target, source: Source) -> MachineCode | None:
+        """Return the machine code of a kernel for one of `machines`, which does not run here; None
+        where no compiler for it is known.
+
+        Errors: CompileError with the line of the source; DeviceError without the compiler.
+        """
+        return None
 
     def render_as(
         self,

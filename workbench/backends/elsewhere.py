@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
-from workbench.backends.contract import DeviceInfo, Program
+from workbench.backends.buffer import Buffer
+from workbench.backends.compilers.machine_code import MachineCode
+from workbench.backends.contract import DeviceInfo, Launch, Program
+from workbench.backends.native.assembly import AsmLine
 from workbench.backends.native.host_memory import host_memory
 from workbench.backends.program.language import Language
 from workbench.backends.program.source import Source
-from workbench.base.errors import DeviceError
+from workbench.base.errors import CompileError, DeviceError
+from workbench.base.forking import once
 from workbench.base.target import Target
 from workbench.ir.node.uop import UOp
 
@@ -40,5 +45,57 @@ class Elsewhere(DeviceInfo):
         return self.device.render_for(self.target, block, linear, tree)
 
     def load(self, source: Source) -> Program:
-        what = f"{self.name} runs no kernels"
-        raise DeviceError(what, f"the {self.machine} is not here", self.how_to_get)
+        return ElsewhereProgram(self, source)
+
+    def compile_here(self, source: Source) -> MachineCode | None:
+        """Return the machine code of a kernel, which does not run here; None where no compiler for
+        the machine is known. Errors: as `compile_for`; one about a line names what it computes."""
+        try:
+            return self.device.compile_for(self.target, source)
+        except CompileError as error:
+            raise about_line(error, source) from error
+
+
+class ElsewhereProgram:
+    """A kernel for a machine that is not here: it has machine code, and does not run."""
+
+    def __init__(self, device: Elsewhere, source: Source):
+        self.device, self.source = device, source
+
+    @once
+    def machine_code(self) -> MachineCode | None:
+        """The machine code, compiled when somebody looks at it. Errors: as `compile_here`."""
+        return self.device.compile_here(self.source)
+
+    @property
+    def assembly(self) -> str | None:
+        """The machine code as text."""
+        return None if self.machine_code is None else self.machine_code.text
+
+    @property
+    def assembly_lines(self) -> tuple[AsmLine, ...]:
+        """The instructions, each with its line of the source."""
+        return () if self.machine_code is None else self.machine_code.lines
+
+    def __call__(self, buffers: Sequence[Buffer]) -> None:
+        self.bind(buffers)
+
+    def bind(self, buffers: Sequence[Buffer]) -> Launch:
+        there = self.device
+        because = f"the {there.machine} is not here"
+        raise DeviceError(f"{there.name} runs no kernels", because, there.how_to_get)
+
+
+def about_line(error: CompileError, source: Source) -> CompileError:
+    """Return the error of a compiler with the source, its line, and the operation that the line is
+    the code of."""
+    line, words = error.line, ""
+    if line is not None and 0 < line <= source.text.count("\n") + 1:
+        words = source.text.split("\n")[line - 1].strip()
+        words = f"; line {line} is {words}"
+        places = source.lines[line - 1] if line <= len(source.lines) else ()
+        if places and source.linear:
+            words += f", the code of {source.linear[places[0]].op.name}"
+    return CompileError(
+        error.stage, error.because + words, source.text, error.hint, line
+    )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from workbench.backends.compilers.machine_code import MachineCode
 from workbench.backends.device import Device
 from workbench.backends.native.assembly import AsmLine
 from workbench.base.display import Displayed
@@ -48,9 +49,16 @@ class Compiled(Unpicklable, Displayed):
         lines: tuple[AsmLine, ...] = self._of_program("assembly_lines")
         return lines
 
-    def _of_program(self, name: str) -> Any:
+    @property
+    def machine_code(self) -> MachineCode | None:
+        """The machine code for a machine that is not here, with what it takes of it; None where no
+        compiler for it is known. Errors: CompileError; DeviceError without the compiler."""
+        code: MachineCode | None = self._of_program("machine_code", or_none=True)
+        return code
+
+    def _of_program(self, name: str, or_none: bool = False) -> Any:
         value = getattr(self.built.program, name, None)
-        if value is None:
+        if value is None and not or_none:
             raise DeviceError(
                 f"{self.device} has no machine code",
                 f"it is {Device[self.device].about}",

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from workbench.backends.compilers.machine_code import MachineCode
+from workbench.backends.cuda.compile import compile_source
 from workbench.backends.cuda.dialect import CUDA_CPP, CudaCpp
 from workbench.backends.cuda.machines import MACHINES
 from workbench.backends.gpu.work_group_device import WorkGroupDevice
+from workbench.backends.program.source import Source
 from workbench.base.target import Target
 
 
@@ -26,6 +29,10 @@ class CudaDevice(WorkGroupDevice):
 
     def dialect(self) -> CudaCpp:
         return CudaCpp()
+
+    def compile_for(self, target: Target, source: Source) -> MachineCode | None:
+        hardware = target.hardware
+        return None if hardware is None else compile_source(source, hardware.arch)
 
 
 DEVICE = CudaDevice()

@@ -77,6 +77,7 @@ def render(
         launch=plan.launch,
         block=block,
         lines=tuple(positions),
+        linear=linear,
     )
 
 

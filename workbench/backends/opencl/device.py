@@ -31,7 +31,8 @@ class OpenCLDevice(WorkGroupDevice):
 
     @property
     def is_available(self) -> bool:
-        if find_spec("pyopencl") is None:
+        package = find_spec("pyopencl")
+        if package is None or package.origin is None:  # what only drivers left there
             return False
         with no_fork:
             from workbench.backends.opencl.driver import find_driver

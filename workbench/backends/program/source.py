@@ -19,7 +19,8 @@ class Source:
     part; `aligned` are the slots whose memory must begin where a block of it may
     (`Memory.alignment_bytes`); `block` is the lowered statement tree, for the emulator. `lines`
     has, for each line of the text, the positions in the linear program of the nodes whose code it
-    is (none for a brace or a comment); it is empty where that is unknown.
+    is (none for a brace or a comment); it is empty where that is unknown, as `linear`, that
+    program, is where a user wrote the text.
 
     Units: scratch_bytes is the scratch memory that a launch passes; 0 where it is on the kernel's
     stack.
@@ -34,6 +35,7 @@ class Source:
     aligned: tuple[int, ...] = ()
     block: UOp | None = None
     lines: tuple[tuple[int, ...], ...] = field(default=(), compare=False, repr=False)
+    linear: tuple[UOp, ...] = field(default=(), compare=False, repr=False)
 
     def __str__(self) -> str:
         return self.text

@@ -140,7 +140,9 @@ export interface CompilerPasses {
  * A program in one language, a link or null for each of its lines; or the error that its
  * renderer ends with. Machine code has what its instructions do, by mnemonic, and where a
  * tool knows them the cost of each line; `costs_by` is that tool, with its processor.
- * `made_by` are the passes of the compiler, once somebody has asked for them.
+ * `made_by` are the passes of the compiler, once somebody has asked for them. That for
+ * another machine has what it takes of it, as `note`, and the number of registers in use at
+ * each line, as `live`.
  */
 export interface CodeRow {
   language: string;
@@ -152,6 +154,8 @@ export interface CodeRow {
   costs?: Array<InstructionCost | null>;
   costs_by?: string;
   made_by?: CompilerPasses | null;
+  note?: string;
+  live?: Array<number | null>;
 }
 
 /**

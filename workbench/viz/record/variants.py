@@ -205,12 +205,33 @@ def compiled_code(
     rows = [code_row(first, in_c.source.split("\n"), c_linker.source())]
     if own is not first and own.language is not None:
         rows.append(code_row(own, compiled.source.split("\n"), linker.source()))
-    if getattr(compiled.built.program, "assembly", None) is not None:
+    if hasattr(compiled.built.program, "machine_code"):
+        rows += elsewhere_rows(own, compiled, linker)
+    elif getattr(compiled.built.program, "assembly", None) is not None:
         asm_lines = compiled.assembly_lines
         rows.append(assembly_row(own, asm_lines, linker.assembly(asm_lines)))
     tree = tree_lines(compiled["lowered"])
     text = [line for line, _ in tree]
     return [*rows, code_row(own, text, c_linker.tree(tree), STATEMENTS)]
+
+
+def elsewhere_rows(
+    device: DeviceInfo, compiled: Compiled, linker: Linker
+) -> list[CodeRow]:
+    """Return the machine code for a machine that is not here, if its compiler is; or the error of
+    the compiler."""
+    try:
+        code = compiled.machine_code
+    except WorkbenchError as error:
+        return [code_row(device, [], (), ASSEMBLY, error_row(error))]
+    if code is None:
+        return []
+    lines = [line.text for line in code.lines]
+    row = code_row(device, lines, linker.assembly(code.lines), ASSEMBLY)
+    live = [None if each is None else each.count for each in code.live]
+    live = [*live, *[None] * len(row.lines)][: len(row.lines)] if live else []
+    help_words = help_of(row.lines, code.family)
+    return [replace(row, help=help_words, note=code.about, live=live)]
 
 
 def is_of_one_device(code: CodeRow) -> bool:

@@ -140,7 +140,8 @@ class CodeRow(Struct, forbid_unknown_fields=True, omit_defaults=True):
     """A program in one language, a link or null for each of its lines; or the error that its
     renderer ends with. Machine code has what its instructions do, by mnemonic, and where a tool
     knows them the cost of each line; `costs_by` is that tool, with its processor. `made_by` are
-    the passes of the compiler, once somebody has asked for them."""
+    the passes of the compiler, once somebody has asked for them. That for another machine has what
+    it takes of it, as `note`, and the number of registers in use at each line, as `live`."""
 
     language: str
     device: str
@@ -151,6 +152,8 @@ class CodeRow(Struct, forbid_unknown_fields=True, omit_defaults=True):
     costs: list[InstructionCost | None] = []
     costs_by: str = ""
     made_by: CompilerPasses | None = None
+    note: str = ""
+    live: list[int | None] = []
 
 
 class OfferRow(Struct, forbid_unknown_fields=True):

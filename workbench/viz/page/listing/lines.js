@@ -130,7 +130,7 @@ function heatBar(share, by) {
  * @param {string} text */
 function wordsOf(app, code, variant, i, text) {
   const of = rowAt(app.record.variants, variant);
-  const about = code.help && aboutLine(code, i);
+  const about = (code.help || code.live) && aboutLine(code, i);
   const [before, mnemonic, rest] = (about && partsOf(text)) || ["", "", text];
   const named = (/** @type {string} */ part) => withNames(of, part);
   return [

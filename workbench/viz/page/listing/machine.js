@@ -18,7 +18,7 @@ export const partsOf = (line) => /^(\s+)(\S+)(.*)$/.exec(line)?.slice(1) ?? null
 /** What the instruction of a line does, and costs; "" where nothing is known.
  * @param {CodeRow} code
  * @param {number} i */
-export function aboutLine({ lines, help = {}, costs = [], costs_by = "" }, i) {
+export function aboutLine({ lines, help = {}, costs = [], costs_by = "", live = [] }, i) {
   const mnemonic = partsOf(lines[i])?.[1] ?? "";
   const cost = costs[i];
   const words = cost && [
@@ -26,7 +26,9 @@ export function aboutLine({ lines, help = {}, costs = [], costs_by = "" }, i) {
         `one can begin every ${cost[1]} ${cost[1] === 1 ? "cycle" : "cycles"} (${costs_by})`,
       ].join(" ") + portsText(cost[2]);
   const text = Object.hasOwn(help, mnemonic) ? `${mnemonic}: ${help[mnemonic]}` : "";
-  return [text, words].filter(Boolean).join("\n");
+  const count = live[i];
+  const inUse = typeof count === "number" ? `${count} registers in use` : "";
+  return [text, words, inUse].filter(Boolean).join("\n");
 }
 
 /** @param {Record<string, number>} [ports] */
@@ -91,7 +93,7 @@ export const shareText = (share) => (share === null || share < 0.001 ? "" : perc
  * @param {CodeRow | null} code
  * @param {{priced: unknown}} state */
 export function askForCosts(app, place, code, state) {
-  if (place === null || !code?.help || code.costs || app.live !== "live") return;
+  if (place === null || !code?.help || code.costs || code.note || app.live !== "live") return;
   const { code: here, code_elsewhere: others = [] } = app.record.variants[place];
   const isDraft = !here.includes(code) && !others.includes(code);
   if (isDraft || state.priced === code.lines) return;

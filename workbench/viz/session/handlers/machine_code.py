@@ -19,7 +19,10 @@ def costs(session: LiveRecord, variant: int, device: str | None) -> NoResult:
     """Add what the instructions of a variant cost on a device (None: the session's), where a tool
     here knows it."""
     row = _machine_code(session, variant, device)
-    outcome = None if row is None else instruction_costs(row.lines)
+    is_here = (
+        row is not None and not row.note
+    )  # the tool knows this machine's processor
+    outcome = instruction_costs(row.lines) if row is not None and is_here else None
     if row is not None and outcome is not None:
         changes = {"costs": outcome.lines, "costs_by": outcome.source}
         _replace(session, variant, row, changes)

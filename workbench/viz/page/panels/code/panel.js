@@ -139,7 +139,8 @@ function fillBody(app, body, variant, code, state, again) {
     : codeView(app, listing, state, again);
   lines.style.setProperty("--digits", String(String(code.lines.length).length));
   const place = `${app.view.variant} ${code.language} ${Boolean(other)}`;
-  refill(body, lines);
+  const note = code.note ? h("p", { class: "wb-quiet wb-pad" }, code.note) : null;
+  refill(body, note, lines);
   if (body.dataset.place !== place) scrollBack(body);
   body.dataset.place = place;
 }

@@ -1,0 +1,80 @@
+"""Compilers in a process of their own."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from workbench.backends.compilers.child import CompilerProcess
+from workbench.base.errors import CompileError, DeviceError, WorkbenchError
+
+
+def double(number: int) -> int:
+    print("what a compiler prints is not an answer")
+    return 2 * number
+
+
+def abort() -> None:
+    print("LLVM ERROR: Cannot select: t5: i32", file=sys.stderr, flush=True)
+    os.abort()
+
+
+def refuse() -> None:
+    raise CompileError("nvrtc", "x is undefined", line=7)
+
+
+def miss() -> None:
+    raise DeviceError("there is no compiler", "nobody installed it", "pip install it")
+
+
+def fail() -> None:
+    raise ZeroDivisionError("by nothing")
+
+
+def hang() -> None:
+    time.sleep(60)
+
+
+@pytest.fixture
+def process() -> Iterator[CompilerProcess]:
+    compilers = CompilerProcess()
+    yield compilers
+    compilers.end()
+
+
+def test_one_process_answers_many_requests(process: CompilerProcess) -> None:
+    pids = {process.call(30, os.getpid) for _ in range(3)}
+    assert len(pids) == 1 and os.getpid() not in pids
+    assert [process.call(30, double, n) for n in (1, 2)] == [2, 4]
+    assert process.call(30, double, number=5) == 10
+
+
+def test_one_that_aborts_is_an_error_and_is_replaced(process: CompilerProcess) -> None:
+    before = process.call(30, os.getpid)
+    with pytest.raises(CompileError, match="ended its process.*Cannot select"):
+        process.call(30, abort)
+    assert process.call(30, os.getpid) != before
+
+
+def test_one_that_hangs_is_ended(process: CompilerProcess) -> None:
+    before = process.call(30, os.getpid)
+    with pytest.raises(CompileError, match=r"more than 0\.2 s"):
+        process.call(0.2, hang)
+    assert process.call(30, os.getpid) != before
+    with pytest.raises(ProcessLookupError):
+        os.kill(before, 0)
+
+
+def test_errors_come_back_as_they_are(process: CompilerProcess) -> None:
+    with pytest.raises(CompileError) as refused:
+        process.call(30, refuse)
+    assert (refused.value.stage, refused.value.line) == ("nvrtc", 7)
+    with pytest.raises(DeviceError) as missing:
+        process.call(30, miss)
+    assert missing.value.hint == "pip install it"
+    with pytest.raises(WorkbenchError, match="ZeroDivisionError: by nothing"):
+        process.call(30, fail)

@@ -1,0 +1,171 @@
+"""Compilers in a process of their own: one that crashes or hangs costs an error, never this
+process.
+
+The process is started once, and again after it has ended. A request is a function of a module, by
+its name, and its arguments; compilers of other machines are loaded there alone.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import pickle
+import queue
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from threading import Thread
+from typing import IO, Any, ParamSpec, TypeVar
+
+from workbench.base.errors import CompileError, DeviceError, WorkbenchError
+from workbench.base.forking import free_lock
+
+LIMIT_S = 60.0
+"""Seconds that a compiler may take."""
+_LAST_WORDS_BYTES = 2000
+_LENGTH_BYTES = 8
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+class CompilerProcess:
+    """The process; it is started with the first request, and ends with this one."""
+
+    def __init__(self) -> None:
+        self._process: subprocess.Popen[bytes] | None = None
+        self._replies: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
+        self._stderr: IO[bytes] | None = None
+        self._lock = free_lock()
+
+    def call(
+        self,
+        limit_s: float,
+        function: Callable[P, R],
+        *args: P.args,
+        **kwargs: P.kwargs,
+    ) -> R:
+        """Return what a function returns there.
+
+        Errors: its own CompileError or DeviceError; CompileError where it ends the process, or does
+        not return within the limit.
+        """
+        request = pickle.dumps((function, args, kwargs))
+        with self._lock:
+            process = self._running()
+            try:
+                assert process.stdin is not None
+                send(process.stdin, request)
+                reply = self._replies.get(timeout=limit_s)
+            except (OSError, queue.Empty) as error:
+                words = self._ended()
+                is_late = isinstance(error, queue.Empty)
+                because = f"it took more than {limit_s:g} s" if is_late else words
+                raise CompileError(_stage(function), because) from None
+            if reply is None:
+                because = f"it ended its process: {self._ended()}"
+                raise CompileError(_stage(function), because)
+        value: R = _result(pickle.loads(reply))
+        return value
+
+    def end(self) -> None:
+        """End the process; the next request starts another."""
+        with self._lock:
+            self._ended()
+
+    def _running(self) -> subprocess.Popen[bytes]:
+        if self._process is not None and self._process.poll() is None:
+            return self._process
+        self._stderr = tempfile.TemporaryFile()
+        command = [sys.executable, "-P", "-m", "workbench.backends.compilers.server"]
+        self._process = subprocess.Popen(
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._stderr,
+        )
+        self._replies = queue.SimpleQueue()
+        assert self._process.stdout is not None
+        arguments = self._process.stdout, self._replies
+        Thread(target=_listen, args=arguments, daemon=True).start()
+        return self._process
+
+    def _ended(self) -> str:
+        """End the process, and return its last words."""
+        process, self._process = self._process, None
+        if process is None:
+            return ""
+        process.kill()
+        process.wait()
+        for pipe in (process.stdin, process.stdout):
+            with contextlib.suppress(OSError):
+                if pipe is not None and pipe is not process.stdout:
+                    pipe.close()
+        words = ""
+        if self._stderr is not None:
+            self._stderr.seek(0, 2)
+            self._stderr.seek(max(0, self._stderr.tell() - _LAST_WORDS_BYTES))
+            words = self._stderr.read().decode("utf-8", "replace")
+            self._stderr.close()
+            self._stderr = None
+        return _first_words(words)
+
+
+def _listen(pipe: IO[bytes], replies: queue.SimpleQueue[bytes | None]) -> None:
+    """Put each message into a queue, and None at the end."""
+    try:
+        while (message := receive(pipe)) is not None:
+            replies.put(message)
+    finally:
+        replies.put(None)
+        pipe.close()
+
+
+def send(pipe: IO[bytes], message: bytes) -> None:
+    """Write a message: its length, and its bytes."""
+    pipe.write(len(message).to_bytes(_LENGTH_BYTES, "little") + message)
+    pipe.flush()
+
+
+def receive(pipe: IO[bytes]) -> bytes | None:
+    """Read a message, waiting for it; None at the end."""
+    head = pipe.read(_LENGTH_BYTES)
+    if len(head) < _LENGTH_BYTES:
+        return None
+    length = int.from_bytes(head, "little")
+    message = pipe.read(length)
+    return message if len(message) == length else None
+
+
+def _stage(function: Callable[..., Any]) -> str:
+    return function.__module__.rpartition(".")[2]
+
+
+_MARKS = ("error:", "unreachable", "assert", "cannot select", "unsupported", "fatal")
+
+
+def _first_words(text: str) -> str:
+    """Return the line of an output that says best why a process ended."""
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    telling = (x for x in lines if any(mark in x.lower() for mark in _MARKS))
+    return next(telling, lines[0] if lines else "it said nothing")
+
+
+def _result(reply: tuple[str, Any]) -> Any:
+    kind, value = reply
+    if kind == "value":
+        return value
+    if kind == "compile":
+        stage, because, hint, line = value
+        raise CompileError(stage, because, hint=hint, line=line)
+    if kind == "device":
+        raise DeviceError(*value)
+    raise WorkbenchError(*value)
+
+
+_process = CompilerProcess()
+
+
+def in_child(function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
+    """Return what a function of a module returns in the process of compilers; errors as
+    `CompilerProcess.call`."""
+    return _process.call(LIMIT_S, function, *args, **kwargs)

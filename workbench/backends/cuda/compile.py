@@ -1,0 +1,34 @@
+"""The machine code of a kernel for an NVIDIA GPU that need not be here."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from workbench.backends.compilers.child import in_child
+from workbench.backends.compilers.machine_code import MachineCode
+from workbench.backends.compilers.code_cache import code_of
+from workbench.backends.cuda import nvrtc, sass
+from workbench.backends.program.source import Source
+from workbench.base.errors import DeviceError
+
+
+def compile_source(source: Source, arch: str) -> MachineCode:
+    """Return the SASS of a kernel by NVRTC.
+
+    Errors: CompileError with the line of the source; DeviceError without NVRTC.
+    """
+    tools = nvrtc.toolkit()
+    if tools is None:
+        what = f"there is no compiler of CUDA C++ for {arch} here"
+        raise DeviceError(what, "it is NVRTC", nvrtc.HOW)
+    text = source.text
+    return code_of(
+        lambda: in_child(sass.compile_to_sass, text, arch), text, arch, _version(tools)
+    )
+
+
+def _version(tools: nvrtc.Toolkit) -> str:
+    """Return what tells versions of the tools apart, without loading them."""
+    about = Path(tools.library).stat() if Path(tools.library).exists() else None
+    changed = f"{about.st_size} {about.st_mtime_ns}" if about else ""
+    return f"{tools.library} {tools.nvdisasm} {changed}"
