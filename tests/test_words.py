@@ -47,9 +47,9 @@ PARTICIPLES = frozenset(
 )
 
 STAY = {
-    "workbench/backends/llvm/loops.py: loop_carried": "the field's term",
-    "workbench/backends/llvm/ssa.py: loop_carried": "the field's term",
-    "workbench/backends/llvm/ssa.py: _loop_carried": "the field's term",
+    "workbench/backends/llvm_ir/loops.py: loop_carried": "the field's term",
+    "workbench/backends/llvm_ir/ssa.py: loop_carried": "the field's term",
+    "workbench/backends/llvm_ir/ssa.py: _loop_carried": "the field's term",
     "workbench/ir/verify/kernel.py: no_race": "the field's term: a data race",
     "workbench/emulator/finding_list.py: race": "the field's term: a data race",
     "workbench/search/result.py: given": "SearchResult.given is public",

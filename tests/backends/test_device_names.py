@@ -21,6 +21,11 @@ NOT_A_DEVICE = {
     ("bench/training/compare.py", "LLVM"),
     ("tensor/reductions/convolution.py", "C"),  # a type variable
     ("backends/native/jit.py", "LLVM"),  # a library
+    ("backends/llvm_ir/gpu.py", "LLVM"),
+    ("backends/llvm_ir/gpu_code.py", "LLVM"),
+    ("backends/llvm_ir/gpu_targets.py", "LLVM"),
+    ("backends/llvm_ir/processor_code.py", "LLVM"),
+    ("backends/llvm_ir/walker.py", "LLVM"),
     ("measure/peak.py", "LLVM"),  # the language of a text
     ("measure/bandwidth.py", "LLVM"),
 }

@@ -155,6 +155,17 @@ class DeviceInfo(ABC):
         names = " or ".join(each.name for each in self.languages)
         raise DeviceError(what, "it is none of its languages", names)
 
+    def render_as_for(
+        self,
+        target: Target,
+        language: Language,
+        block: UOp,
+        linear: tuple[UOp, ...],
+        tree: UOp | None = None,
+    ) -> Source:
+        """Return the text of a kernel for one of `machines`, as `render_as`."""
+        return self.render_as(language, block, linear, tree)
+
     def declaration(self, text: str) -> Declaration:
         """Return what the function of a text that a user wrote takes, on a device that
         `takes_text`. Errors: ParseError."""

@@ -44,6 +44,15 @@ class Elsewhere(DeviceInfo):
     ) -> Source:
         return self.device.render_for(self.target, block, linear, tree)
 
+    def render_as(
+        self,
+        language: Language,
+        block: UOp,
+        linear: tuple[UOp, ...],
+        tree: UOp | None = None,
+    ) -> Source:
+        return self.device.render_as_for(self.target, language, block, linear, tree)
+
     def load(self, source: Source) -> Program:
         return ElsewhereProgram(self, source)
 

@@ -25,6 +25,7 @@ needs_nvrtc = pytest.mark.skipif(
     TOOLS is None or not TOOLS.nvdisasm,
     reason="NVRTC and nvdisasm are not here: pip install 'workbench[cuda]'",
 )
+TARGET = Device["CUDA:H100"].target
 LOG = """ptxas info    : 0 bytes gmem
 ptxas info    : Compiling entry function 'k' for 'sm_90'
 ptxas info    : Function properties for k
@@ -86,7 +87,7 @@ def test_without_a_compiler_a_sentence_says_what_to_install(
     monkeypatch.setattr(cuda_compile.nvrtc, "toolkit", lambda: None)
     source = replace(program(kernel()).source, text="edited", linear=())
     with pytest.raises(DeviceError) as missing:
-        compile_source(source, "sm_90")
+        compile_source(source, TARGET)
     assert missing.value.hint == "pip install 'workbench[cuda]'"
 
 
@@ -183,6 +184,6 @@ def test_too_much_shared_memory_is_refused_with_the_numbers() -> None:
 def test_it_is_compiled_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     source = program(kernel()).source
-    first = compile_source(source, "sm_80")
+    first = compile_source(source, TARGET)
     monkeypatch.setattr(cuda_compile, "in_child", None)
-    assert compile_source(source, "sm_80") == first
+    assert compile_source(source, TARGET) == first

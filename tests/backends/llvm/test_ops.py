@@ -29,7 +29,7 @@ from tests.backends.linear import (
 )
 from tests.support import ROOT
 from workbench.backends.device import Device
-from workbench.backends.llvm.instructions import SUPPORTED, constant
+from workbench.backends.llvm_ir.instructions import SUPPORTED, constant
 from workbench.backends.native.jit import host
 from workbench.base.dtypes import Const, DType, dtypes, saturate
 from workbench.ir.meaning.casts import cast_array

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from workbench.backends.c.expressions import operators
-from workbench.backends.llvm import instructions
+from workbench.backends.llvm_ir import instructions
 from workbench.base.dtypes import DType, dtypes
 from workbench.ir.functions.expand import FUNCTIONS
 from workbench.ir.lower.decompose import DECOMPOSE_RULES
@@ -186,7 +186,8 @@ OTHER_TABLES = {
     "backends/gpu/dialect.py": "functions of floats in languages of work-items",
     "backends/gpu/scalars.py": "signs of languages of work-items, and how tightly they bind",
     "backends/gpu/values.py": "signs that stand between vectors of floats",
-    "backends/llvm/instructions.py": "LLVM's instructions, by kind of type",
+    "backends/llvm_ir/instructions.py": "LLVM's instructions, by kind of type",
+    "backends/llvm_ir/gpu_targets.py": "LLVM's functions of GPUs",
     "backends/python/statement.py": "what the emulator does at a node of a kernel",
     "ir/gradient/arithmetic.py": "the gradient, written in nodes",
     "ir/gradient/functions.py": "the gradient, written in nodes",

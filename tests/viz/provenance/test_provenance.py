@@ -14,7 +14,7 @@ from tests.tools.compiler import needs_c
 from tests.tools.kernels import EXAMPLES
 from tests.viz.provenance.provenance_cases import CASES
 from workbench import Opt, explore
-from workbench.backends.llvm.locations import with_locations
+from workbench.backends.llvm_ir.locations import with_locations
 from workbench.backends.native import jit
 from workbench.backends.native.assembly import AsmLine, code_loops, readable
 from workbench.base.errors import DeviceError

@@ -2,29 +2,40 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from workbench.backends.compilers.child import in_child
-from workbench.backends.compilers.machine_code import MachineCode
 from workbench.backends.compilers.code_cache import code_of
+from workbench.backends.compilers.machine_code import MachineCode
 from workbench.backends.cuda import nvrtc, sass
+from workbench.backends.llvm_ir.gpu_code import gpu_machine_code
+from workbench.backends.llvm_ir.gpu_targets import PTX
 from workbench.backends.program.source import Source
 from workbench.base.errors import DeviceError
+from workbench.base.target import Target
 
 
-def compile_source(source: Source, arch: str) -> MachineCode:
-    """Return the SASS of a kernel by NVRTC.
+def compile_source(source: Source, target: Target) -> MachineCode:
+    """Return the SASS of a kernel by NVRTC; where that is not here, PTX by LLVM.
 
-    Errors: CompileError with the line of the source; DeviceError without NVRTC.
+    Errors: CompileError with the line of the source; DeviceError without NVRTC, for a text that
+    somebody wrote.
     """
-    tools = nvrtc.toolkit()
-    if tools is None:
+    arch, tools = PTX.processor(target), nvrtc.toolkit()
+    if tools is not None and tools.nvdisasm:
+        text = source.text
+        return code_of(
+            lambda: in_child(sass.compile_to_sass, text, arch),
+            text,
+            arch,
+            _version(tools),
+        )
+    if not source.linear:
         what = f"there is no compiler of CUDA C++ for {arch} here"
-        raise DeviceError(what, "it is NVRTC", nvrtc.HOW)
-    text = source.text
-    return code_of(
-        lambda: in_child(sass.compile_to_sass, text, arch), text, arch, _version(tools)
-    )
+        raise DeviceError(what, "it is NVRTC, with nvdisasm", nvrtc.HOW)
+    code = gpu_machine_code(PTX, arch, source, target)
+    return replace(code, compiler=f"{code.compiler} (for SASS: {nvrtc.HOW})")
 
 
 def _version(tools: nvrtc.Toolkit) -> str:

@@ -9,6 +9,7 @@ from workbench.backends.cuda.compile import compile_source
 from workbench.backends.cuda.dialect import CUDA_CPP, CudaCpp
 from workbench.backends.cuda.machines import MACHINES
 from workbench.backends.gpu.work_group_device import WorkGroupDevice
+from workbench.backends.llvm_ir.gpu_targets import PTX
 from workbench.backends.program.source import Source
 from workbench.base.target import Target
 
@@ -22,6 +23,7 @@ class CudaDevice(WorkGroupDevice):
     aliases = ("NV",)
     rank = 96
     language = CUDA_CPP
+    gpu_target = PTX
 
     @property
     def machines(self) -> Mapping[str, Target]:
@@ -32,7 +34,7 @@ class CudaDevice(WorkGroupDevice):
 
     def compile_for(self, target: Target, source: Source) -> MachineCode | None:
         hardware = target.hardware
-        return None if hardware is None else compile_source(source, hardware.arch)
+        return None if hardware is None else compile_source(source, target)
 
 
 DEVICE = CudaDevice()

@@ -1,7 +1,7 @@
 """NVRTC, NVIDIA's compiler of CUDA C++ as a library (NVIDIA, NVRTC documentation), by ctypes.
 
-It is paths where pip installs it, in $CUDA_HOME, or by the system's loader. It runs in the process
-of compilers; what can be said without loading it is said here.
+It is looked for where pip installs it, in $CUDA_HOME, and by the system's loader. It runs in the
+process of compilers; what can be said without loading it is said here.
 """
 
 from __future__ import annotations

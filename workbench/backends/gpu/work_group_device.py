@@ -6,8 +6,10 @@ from abc import abstractmethod
 
 from workbench.backends.contract import DeviceInfo, Program
 from workbench.backends.gpu.dialect import Dialect
+from workbench.backends.llvm_ir.gpu_targets import GpuTarget
 from workbench.backends.memory import Memory
 from workbench.backends.native.host_memory import host_memory
+from workbench.backends.program.language import Language
 from workbench.backends.program.source import Source
 from workbench.base.errors import DeviceError
 from workbench.base.forking import no_fork
@@ -19,6 +21,13 @@ class WorkGroupDevice(DeviceInfo):
     """A device with work-groups. Where it has no runtime here, it is not available."""
 
     memory: Memory = host_memory
+    gpu_target: GpuTarget | None = None
+    """What LLVM writes for it, beside its own language."""
+
+    @property
+    def languages(self) -> tuple[Language, ...]:
+        gpu = self.gpu_target
+        return super().languages + (() if gpu is None else (gpu.language,))
 
     @property
     def is_available(self) -> bool:
@@ -48,6 +57,30 @@ class WorkGroupDevice(DeviceInfo):
 
             dialect = self.dialect()
         return render(dialect, block, linear, target, tree)
+
+    def render_as(
+        self,
+        language: Language,
+        block: UOp,
+        linear: tuple[UOp, ...],
+        tree: UOp | None = None,
+    ) -> Source:
+        return self.render_as_for(self.target, language, block, linear, tree)
+
+    def render_as_for(
+        self,
+        target: Target,
+        language: Language,
+        block: UOp,
+        linear: tuple[UOp, ...],
+        tree: UOp | None = None,
+    ) -> Source:
+        gpu = self.gpu_target
+        if gpu is None or language is not gpu.language:
+            return super().render_as(language, block, linear, tree)
+        with no_fork:
+            from workbench.backends.llvm_ir.gpu_code import gpu_source
+        return gpu_source(gpu, gpu.processor(target), linear, target)
 
     def load(self, source: Source) -> Program:
         raise self._missing()

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from workbench.backends.compilers.machine_code import MachineCode
 from workbench.backends.gpu.work_group_device import WorkGroupDevice
 from workbench.backends.hip.dialect import HIP_CPP, HipCpp
+from workbench.backends.llvm_ir.gpu_targets import AMDGCN
+from workbench.backends.program.source import Source
+from workbench.base.forking import no_fork
+from workbench.base.target import Target
 
 
 class HipDevice(WorkGroupDevice):
@@ -14,9 +19,15 @@ class HipDevice(WorkGroupDevice):
     how_to_get = "an AMD GPU with ROCm"
     rank = 97
     language = HIP_CPP
+    gpu_target = AMDGCN
 
     def dialect(self) -> HipCpp:
         return HipCpp()
+
+    def compile_for(self, target: Target, source: Source) -> MachineCode | None:
+        with no_fork:
+            from workbench.backends.llvm_ir.gpu_code import gpu_machine_code
+        return gpu_machine_code(AMDGCN, AMDGCN.processor(target), source, target)
 
 
 DEVICE = HipDevice()

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from workbench.backends.llvm.locations import with_locations
 from workbench.backends.llvm.machine_passes import MachinePass, machine_passes
+from workbench.backends.llvm_ir.locations import with_locations
 from workbench.backends.native import jit
 from workbench.backends.native.assembly import AsmLine, readable
 from workbench.backends.native.objects import object_of

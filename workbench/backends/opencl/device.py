@@ -6,6 +6,7 @@ from importlib.util import find_spec
 
 from workbench.backends.contract import Program
 from workbench.backends.gpu.work_group_device import WorkGroupDevice
+from workbench.backends.llvm_ir.gpu_targets import SPIRV
 from workbench.backends.memory import Memory
 from workbench.backends.opencl.dialect import OPENCL_C, OpenCLC
 from workbench.backends.opencl.memory import OpenCLMemory
@@ -27,6 +28,7 @@ class OpenCLDevice(WorkGroupDevice):
     rank = 95
     queues = True
     language = OPENCL_C
+    gpu_target = SPIRV
     memory: Memory = OpenCLMemory()
 
     @property

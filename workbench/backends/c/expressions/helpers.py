@@ -132,7 +132,7 @@ class Prelude:
         return self._add(name, head, f"return ({kind}){{{lanes}}};")
 
     def remainder(self, dtype: DType) -> str:
-        """The remainder of floats, with the sign of a: backends/llvm/remainder.py says why it is
+        """The remainder of floats, with the sign of a: backends/llvm_ir/remainder.py says why it is
         exact."""
         kind, name = self.type(dtype), f"remainder_{vector_name(dtype)}"
         head = f"{kind} %({kind} a, {kind} b)"

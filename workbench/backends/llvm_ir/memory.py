@@ -1,4 +1,4 @@
-"""Memory in LLVM: the pointers a kernel begins with, addresses, loads and stores.
+"""Memory in LLVM: addresses, loads and stores.
 
 A load or store under a condition must not access memory where the condition fails: a scalar load
 then reads zeros from elsewhere, a vector load is masked, and a store branches.
@@ -6,15 +6,17 @@ then reads zeros from elsewhere, a vector load is masked, and a store branches.
 
 from __future__ import annotations
 
-from workbench.backends.llvm.instructions import (
+import re
+
+from workbench.backends.llvm_ir.instructions import (
     constant,
     memory_type,
     suffix,
     type_of,
 )
-from workbench.backends.llvm.operands import Operands
-from workbench.backends.llvm.ssa import split_offset
-from workbench.backends.llvm.writer import LLVMWriter
+from workbench.backends.llvm_ir.operands import Operands
+from workbench.backends.llvm_ir.ssa import split_offset
+from workbench.backends.llvm_ir.writer import LLVMWriter
 from workbench.backends.program.analysis import (
     ProgramAnalysis,
     alignment,
@@ -40,37 +42,9 @@ class LLVMMemory:
         self.operands, self.text = operands, text
         self.bases: dict[tuple[str, str], str] = {}
 
-    # pointers
-
-    def pointers(self) -> None:
-        """Fetch the pointers to the arguments, and those to the arrays in scratch memory."""
-        for param in self.plan.params:
-            slot = param.slot
-            self.operands.values[param] = self._argument(f"p{slot}", slot)
-        if self.plan.scratch:
-            self._scratch()
-
-    def _argument(self, name: str, slot: int) -> str:
-        name = self.text.unique(name)
-        where = "%args"
-        if slot:
-            where = self.text.emit(
-                f"getelementptr ptr, ptr %args, i64 {slot}", f"{name}.slot"
-            )
-        return self.text.emit(f"load ptr, ptr {where}, align 8", name)
-
-    def _scratch(self) -> None:
-        base = ""
-        if not self.plan.on_stack:
-            base = self._argument("scratch", self.plan.slots)
-        for define, offset in self.plan.scratch.items():
-            name = self.text.unique(define.name)
-            kind = f"[{size_of(define)} x {memory_type(define.dtype.scalar)}]"
-            place = f"getelementptr i8, ptr {base}, i64 {offset}"
-            on_stack = f"alloca {kind}, align {self.plan.alignment_bytes}"
-            self.operands.values[define] = self.text.emit(
-                place if base else on_stack, name
-            )
+    def pointer(self, place: UOp) -> str:
+        """Return the type of a pointer into a memory."""
+        return "ptr"
 
     def address(self, node: UOp) -> str:
         """Return a pointer; the constant part of the index is an offset of its own, so that
@@ -79,19 +53,21 @@ class LLVMMemory:
         kind, name = memory_type(place.dtype.scalar), self.operands.values[place]
         low, high, size = int(rest.vmin), int(rest.vmax), size_of(place)
         is_inside = low >= 0 and high <= size
-        pointer = self._base(name, kind, rest, _gep(is_inside))
+        pointer = self._base(place, name, rest, _gep(is_inside))
         if not offset:
             return pointer
         step = _gep(is_inside and low + offset >= 0 and high + offset <= size)
-        text = f"{step} {kind}, ptr {pointer}, i64 {offset}"
+        index = f"{type_of(dtypes.index)} {offset}"
+        text = f"{step} {kind}, {self.pointer(place)} {pointer}, {index}"
         return self.text.emit(text, self.text.numbered(f"{name[1:]}_at"))
 
-    def _base(self, name: str, kind: str, index: UOp, step: str) -> str:
+    def _base(self, place: UOp, name: str, index: UOp, step: str) -> str:
         if index.op is Ops.CONST and not index.arg:
             return name
         text = self.operands.operand(index)
         if (name, text) not in self.bases:
-            address = f"{step} {kind}, ptr {name}, i64 {text}"
+            pointer = f"{memory_type(place.dtype.scalar)}, {self.pointer(place)} {name}"
+            address = f"{step} {pointer}, {type_of(dtypes.index)} {text}"
             self.bases[name, text] = self.text.emit(
                 address, self.text.numbered(f"{name[1:]}_at")
             )
@@ -112,19 +88,26 @@ class LLVMMemory:
         """Return the instruction that reads the bytes of a LOAD."""
         address, *condition = node.src
         pointer, dtype = self.operands.operand(address), node.dtype
-        kind, align = memory_type(dtype), self._alignment(address)
+        kind, align = memory_type(dtype), self.alignment(address)
+        where = self.pointer(address.param)
         if not condition:
-            return f"load {kind}, ptr {pointer}, align {align}"
+            return f"load {kind}, {where} {pointer}, align {align}"
         test = self.operands.operand(condition[0])
         if condition[0].dtype.count == 1:
-            safe = self.text.step(f"select i1 {test}, ptr {pointer}, ptr @zeros")
-            return f"load {kind}, ptr {safe}, align {align}"
+            return self.conditional_load(node, test, kind)
         mask = f"{type_of(condition[0].dtype)} {test}"
         over = suffix(dtypes.uint8.vec(dtype.count) if dtype.is_bool else dtype)
         return (
-            f"call {kind} @llvm.masked.load.{over}.p0"
-            f"(ptr align {align} {pointer}, {mask}, {kind} zeroinitializer)"
+            f"call {kind} @llvm.masked.load.{over}.{_space(where)}"
+            f"({where} align {align} {pointer}, {mask}, {kind} zeroinitializer)"
         )
+
+    def conditional_load(self, node: UOp, test: str, kind: str) -> str:
+        """Return the instruction that reads the bytes of a LOAD, or zeros where the test fails."""
+        address = node.src[0]
+        pointer = self.operands.operand(address)
+        safe = self.text.step(f"select i1 {test}, ptr {pointer}, ptr @zeros")
+        return f"load {kind}, ptr {safe}, align {self.alignment(address)}"
 
     def store(self, node: UOp) -> None:
         """Write a STORE; a bool becomes a byte."""
@@ -136,16 +119,17 @@ class LLVMMemory:
         if condition:
             self._masked_store(node, kind, text)
             return
-        self.text.put(f"store {kind} {text}, ptr {pointer}{self._manner(node)}")
+        where = self.pointer(address.param)
+        self.text.put(f"store {kind} {text}, {where} {pointer}{self._manner(node)}")
 
     def _manner(self, store: UOp) -> str:
         """Return the suffix of a store: its alignment, and whether it is non-temporal."""
         if store in self.non_temporal:
             most = self.plan.alignment_bytes
             return f", align {alignment(store.src[0], most)}, !nontemporal !0"
-        return f", align {self._alignment(store.src[0])}"
+        return f", align {self.alignment(store.src[0])}"
 
-    def _alignment(self, address: UOp) -> int:
+    def alignment(self, address: UOp) -> int:
         """Return the alignment of an address in bytes: scratch is aligned, arguments need not
         be."""
         if address.param.op is Ops.PARAM:
@@ -158,7 +142,8 @@ class LLVMMemory:
         address, value, condition = store.src
         dtype, pointer = value.dtype, self.operands.operand(address)
         test = self.operands.operand(condition)
-        place = f"ptr {pointer}{self._manner(store)}"
+        where = self.pointer(address.param)
+        place = f"{where} {pointer}{self._manner(store)}"
         whole = self.text.unique("whole")
         after = self.text.unique("stored")
         if dtype.count == 1:
@@ -171,15 +156,20 @@ class LLVMMemory:
             self.text.put(f"br i1 {full}, label %{whole}, label %{edge}")
             self.text.begin(edge)
             over = f"v{dtype.count}{suffix(dtypes.uint8 if dtype.is_bool else dtype.scalar)}"
-            at = f"ptr align {self._alignment(address)} {pointer}"
-            self.text.put(
-                f"call void @llvm.masked.store.{over}.p0({kind} {text}, {at}, {mask} {test})"
-            )
+            at = f"{where} align {self.alignment(address)} {pointer}"
+            name = f"@llvm.masked.store.{over}.{_space(where)}"
+            self.text.put(f"call void {name}({kind} {text}, {at}, {mask} {test})")
             self.text.put(f"br label %{after}")
         self.text.begin(whole)
         self.text.put(f"store {kind} {text}, {place}")
         self.text.put(f"br label %{after}")
         self.text.begin(after)
+
+
+def _space(pointer: str) -> str:
+    """Return the part of an intrinsic's name that names the type of a pointer: p0, p3."""
+    number = re.search(r"\d+", pointer)
+    return f"p{number[0] if number else 0}"
 
 
 def _gep(is_inside: bool) -> str:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from workbench.backends.llvm.instructions import call, constant, type_of
-from workbench.backends.llvm.writer import LLVMWriter
+from workbench.backends.llvm_ir.instructions import call, constant, type_of
+from workbench.backends.llvm_ir.writer import LLVMWriter
 from workbench.backends.program.value_facts import QUOTIENT_SCALE
 from workbench.base.dtypes import DType, dtypes
 from workbench.ir.node.uop import UOp

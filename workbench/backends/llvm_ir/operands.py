@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from workbench.backends.llvm.instructions import constant, lanes
-from workbench.backends.llvm.ssa import SSAPlan
-from workbench.backends.llvm.writer import LLVMWriter
+from workbench.backends.llvm_ir.instructions import constant, lanes
+from workbench.backends.llvm_ir.ssa import SSAPlan
+from workbench.backends.llvm_ir.writer import LLVMWriter
 from workbench.base.dtypes import DType, dtypes
 from workbench.base.errors import CompileError
 from workbench.ir.node.ops import Ops
@@ -36,6 +36,16 @@ class Operands:
         if node not in self.values:
             raise CompileError("render", f"{node!r} is used before it has a value")
         return self.values[node]
+
+    def before(self, register: UOp) -> str:
+        """Return the value of a register where one of two branches begins, or a loop. One that is
+        set in branches only may have none yet: then nothing reads it.
+
+        Errors: CompileError for any other one that has no value.
+        """
+        if register in self.ssa.conditional and register not in self.values:
+            return "poison"
+        return self.operand(register)
 
     def operands(self, node: UOp) -> list[str]:
         """Return the operands of an elementwise node, equally wide but for a condition."""

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from workbench.backends.llvm.instructions import type_of
-from workbench.backends.llvm.operands import Operands, register_name
-from workbench.backends.llvm.writer import LLVMWriter
+from workbench.backends.llvm_ir.instructions import type_of
+from workbench.backends.llvm_ir.operands import Operands, register_name
+from workbench.backends.llvm_ir.writer import LLVMWriter
+from workbench.base.dtypes import dtypes
 from workbench.base.errors import CompileError
 from workbench.ir.node.uop import UOp
 
@@ -46,7 +47,7 @@ class Loops:
         label = self.text.unique(f"for_{name}")
         phis = []
         for register in self.operands.ssa.loop_carried[position]:
-            before = self.operands.operand(register)
+            before = self.operands.before(register)
             phi = self.text.unique(register_name(register))
             phis.append((register, phi, before))
             self.operands.values[register] = "%" + phi
@@ -62,7 +63,9 @@ class Loops:
     def _bounds(self, node: UOp) -> tuple[str, str]:
         """Return (first, last) of the steps of a loop that this launch runs."""
         if node.role == "thread":
-            return "%thread", self.text.emit("add nuw nsw i64 %thread, 1", "upto")
+            return "%thread", self.text.emit(
+                f"add nuw nsw {type_of(dtypes.index)} %thread, 1", "upto"
+            )
         if node.role == "chunked":
             return "%lo", "%hi"
         return "0", str(node.src[0].extent)
@@ -78,8 +81,9 @@ class Loops:
                 "render", f"the loop over {loop.name} is not the one that ends"
             )
         name = loop.name
-        self.text.put(f"%{name}.next = add nuw nsw i64 %{name}, 1")
-        self.text.put(f"%{name}.more = icmp slt i64 %{name}.next, {loop.last}")
+        kind = type_of(dtypes.index)
+        self.text.put(f"%{name}.next = add nuw nsw {kind} %{name}, 1")
+        self.text.put(f"%{name}.more = icmp slt {kind} %{name}.next, {loop.last}")
         after = self.text.unique(f"end_{name}")
         self.text.put(f"br i1 %{name}.more, label %{loop.label}, label %{after}")
         self.text.insert(loop.at, self._header(loop))
@@ -94,7 +98,8 @@ class Loops:
         steps = f"{loop.first}..{loop.last}".replace("%", "")
         kind = loop.range.axis_kind.name.lower()
         counter = (
-            f"{inner}  %{loop.name} = phi i64 [ {loop.first}, %{loop.came_from} ],"
+            f"{inner}  %{loop.name} = phi {type_of(dtypes.index)}"
+            f" [ {loop.first}, %{loop.came_from} ],"
             f" [ %{loop.name}.next, %{self.text.block} ]"
         )
         lines: list[tuple[str, tuple[int, ...]]] = [

@@ -7,7 +7,7 @@ addresses.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from workbench.base.dtypes import dtypes
 from workbench.ir.node.ops import Ops
@@ -18,13 +18,16 @@ from workbench.ir.node.uop import UOp
 class SSAPlan:
     """The values of a linear program in SSA form.
 
-    `loop_carried` has, for the position of each LOOP, its loop-carried registers; `folded` are sums
-    that are only offsets of addresses; `names` has the register that a value is computed for.
+    `loop_carried` has, for the position of each LOOP, its loop-carried registers; `conditional` are
+    those that an IF sets, and `set_in` has them for the position of each IF; `folded` are sums that
+    are only offsets of addresses; `names` has the register that a value is computed for.
 
     Units: zero_bytes is the size of the widest load under a condition.
     """
 
     loop_carried: dict[int, tuple[UOp, ...]]
+    set_in: dict[int, tuple[UOp, ...]]
+    conditional: frozenset[UOp]
     folded: frozenset[UOp]
     names: dict[UOp, UOp]
     zero_bytes: int
@@ -34,12 +37,35 @@ def construct_ssa(linear: tuple[UOp, ...]) -> SSAPlan:
     """Walk a linear program once and return its values in SSA form."""
     gated = [n for n in linear if n.op is Ops.LOAD and len(n.src) > 1]
     zeros = [n.dtype.itemsize for n in gated if n.src[1].dtype.count == 1]
+    set_in = _set_in_branches(linear)
     return SSAPlan(
         loop_carried=_loop_carried(linear),
+        set_in=set_in,
+        conditional=frozenset(r for registers in set_in.values() for r in registers),
         folded=_folded(linear),
         names={n.src[1]: n.src[0] for n in linear if n.op is Ops.SET},
         zero_bytes=max(zeros, default=0),
     )
+
+
+@dataclass(slots=True)
+class _OpenLoop:
+    """A LOOP that is walked: where it is, the IFs around what is read now, the registers with
+    whether their old value is read first, and those that it changes."""
+
+    position: int
+    branches: int = 0
+    read_first: dict[UOp, bool] = field(default_factory=dict)
+    changed: dict[UOp, None] = field(default_factory=dict)
+
+    def read(self, node: UOp) -> None:
+        if node.op is Ops.REG:
+            self.read_first.setdefault(node, True)
+
+    def set(self, register: UOp) -> None:
+        """A register that is set in a branch keeps its old value in the other one."""
+        self.read_first.setdefault(register, self.branches > 0)
+        self.changed[register] = None
 
 
 def _loop_carried(linear: tuple[UOp, ...]) -> dict[int, tuple[UOp, ...]]:
@@ -48,23 +74,39 @@ def _loop_carried(linear: tuple[UOp, ...]) -> dict[int, tuple[UOp, ...]]:
     A loop body runs from top to bottom, so the first access of a register decides.
     """
     by_loop: dict[int, tuple[UOp, ...]] = {}
-    open_loops: list[tuple[int, dict[UOp, bool], dict[UOp, None]]] = []
+    open_loops: list[_OpenLoop] = []
     for position, node in enumerate(linear):
         if node.op is Ops.LOOP:
-            open_loops.append((position, {}, {}))
+            open_loops.append(_OpenLoop(position))
         elif node.op is Ops.ENDLOOP:
-            start, read_first, changed = open_loops.pop()
-            by_loop[start] = tuple(r for r in changed if read_first[r])
+            loop_end = open_loops.pop()
+            registers = (r for r in loop_end.changed if loop_end.read_first[r])
+            by_loop[loop_end.position] = tuple(registers)
         else:
             reads = node.src[1:] if node.op is Ops.SET else node.src
-            for _, read_first, changed in open_loops:
+            for loop in open_loops:
+                loop.branches += (node.op is Ops.IF) - (node.op is Ops.ENDIF)
                 for source in reads:
-                    if source.op is Ops.REG:
-                        read_first.setdefault(source, True)
+                    loop.read(source)
                 if node.op is Ops.SET:
-                    read_first.setdefault(node.src[0], False)
-                    changed[node.src[0]] = None
+                    loop.set(node.src[0])
     return by_loop
+
+
+def _set_in_branches(linear: tuple[UOp, ...]) -> dict[int, tuple[UOp, ...]]:
+    """Return the registers that each IF sets, by its position."""
+    by_branch: dict[int, tuple[UOp, ...]] = {}
+    branches: list[tuple[int, dict[UOp, None]]] = []
+    for position, node in enumerate(linear):
+        if node.op is Ops.IF:
+            branches.append((position, {}))
+        elif node.op is Ops.ENDIF:
+            start, registers = branches.pop()
+            by_branch[start] = tuple(registers)
+        elif node.op is Ops.SET:
+            for _, registers in branches:
+                registers[node.src[0]] = None
+    return by_branch
 
 
 def _folded(linear: tuple[UOp, ...]) -> frozenset[UOp]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from workbench.backends.llvm.instructions import Emit, combine, type_of
+from workbench.backends.llvm_ir.instructions import Emit, combine, type_of
 from workbench.base.dtypes import DType
 from workbench.ir.node.ops import Ops
 

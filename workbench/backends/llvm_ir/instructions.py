@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import struct
 from collections.abc import Callable, Sequence
+from contextvars import ContextVar
 
 from workbench.backends.program.value_facts import is_number, may_overflow
 from workbench.base.dtypes import Const, DType, dtypes
@@ -17,11 +18,19 @@ from workbench.ir.node.uop import UOp
 
 Emit = Callable[[str], str]
 """Writes an instruction and returns the name of its result."""
+INDEX_BITS: ContextVar[int] = ContextVar("INDEX_BITS", default=64)
+"""How wide the indexes of the program are that is being written."""
+
+
+def bits_of(dtype: DType) -> int:
+    """Return how many bits a value of `dtype` has."""
+    return INDEX_BITS.get() if dtype.kind == "index" else dtype.bits
 
 
 def type_of(dtype: DType) -> str:
     """Return the LLVM type of a value of `dtype`; a bool is one bit."""
-    return _lanes(_SCALAR_TYPE.get(dtype.scalar.name) or f"i{dtype.bits}", dtype.count)
+    name = _SCALAR_TYPE.get(dtype.scalar.name) or f"i{bits_of(dtype)}"
+    return _lanes(name, dtype.count)
 
 
 def memory_type(dtype: DType) -> str:
@@ -31,7 +40,7 @@ def memory_type(dtype: DType) -> str:
 
 def suffix(dtype: DType) -> str:
     """Return the part of an intrinsic's name that names a type: f32, v8f32, i64."""
-    scalar = f"{'f' if dtype.is_float else 'i'}{dtype.bits}"
+    scalar = f"{'f' if dtype.is_float else 'i'}{bits_of(dtype)}"
     return scalar if dtype.count == 1 else f"v{dtype.count}{scalar}"
 
 
@@ -271,9 +280,10 @@ def _convert(source: DType, dtype: DType, arg: str) -> str:
     if dtype.is_bool:
         test = "fcmp une" if source.is_float else "icmp ne"
         return f"{test} {kind}, {constant(0, source)}"
-    if dtype.bits == source.bits and dtype.is_float == source.is_float:
+    bits, source_bits = bits_of(dtype), bits_of(source)
+    if bits == source_bits and dtype.is_float == source.is_float:
         return f"bitcast {kind} to {to}"
-    signed, wider = source.kind in ("int", "index"), dtype.bits > source.bits
+    signed, wider = source.kind in ("int", "index"), bits > source_bits
     if source.is_float:
         word = "fpext" if wider else "fptrunc"
     elif dtype.is_float:

@@ -1,0 +1,195 @@
+"""Linear program -> LLVM IR of the program of one work-item.
+
+    define ptx_kernel void @name(ptr addrspace(1) %p0, ptr addrspace(1) %p1) #0
+
+As in the languages of work-items, indexes are 32 bits wide where addresses allow, and a scalar load
+under a condition is in a branch. Functions such as exp2 are the machine's own approximations.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from workbench.backends.gpu.dialect import group_size
+from workbench.backends.gpu.wide_index import needs_wide
+from workbench.backends.llvm_ir.gpu_targets import GpuTarget
+from workbench.backends.llvm_ir.instructions import (
+    INDEX_BITS,
+    call,
+    constant,
+    memory_type,
+    type_of,
+)
+from workbench.backends.llvm_ir.memory import LLVMMemory
+from workbench.backends.llvm_ir.operands import Operands
+from workbench.backends.llvm_ir.ssa import construct_ssa
+from workbench.backends.llvm_ir.walker import LLVMWalker
+from workbench.backends.llvm_ir.writer import LLVMWriter, global_name
+from workbench.backends.program.analysis import (
+    ProgramAnalysis,
+    about,
+    alignment,
+    analyse,
+    finished,
+)
+from workbench.backends.program.source import Source
+from workbench.base.dtypes import dtypes
+from workbench.base.errors import CompileError
+from workbench.base.target import Target
+from workbench.ir.nest.accesses import size_of
+from workbench.ir.node.ops import Ops
+from workbench.ir.node.uop import KernelInfo, UOp
+
+_SPACES = {"shared": "shared", "scratch": "private", "register": "private"}
+_RESERVED = frozenset({"entry"})
+_VECTOR_BYTES = 16
+"""What memory of a GPU begins at a multiple of, at least."""
+
+
+def render_gpu(gpu: GpuTarget, linear: tuple[UOp, ...], target: Target) -> Source:
+    """Return the LLVM IR of a linear program for a GPU.
+
+    Errors: CompileError for an operation that it lacks.
+    """
+    token = INDEX_BITS.set(64 if needs_wide(linear) else 32)
+    try:
+        return _render(gpu, linear, target)
+    finally:
+        INDEX_BITS.reset(token)
+
+
+def _render(gpu: GpuTarget, linear: tuple[UOp, ...], target: Target) -> Source:
+    info: KernelInfo = linear[0].arg
+    plan = analyse(linear, target)
+    text = LLVMWriter(_RESERVED)
+    operands = Operands(construct_ssa(linear), text)
+    memory = _WorkItemMemory(gpu, plan, operands, text)
+    walker = _WorkItemWalker(gpu, text, operands, memory)
+    text.begin("entry")
+    memory.arrays()
+    for position, node in enumerate(linear):
+        walker.write(position, node)
+    text.at = ()
+    text.put("ret void")
+    head, foot = _frame(info.name, gpu, plan, memory)
+    body = text.lines, text.positions
+    return finished(info.name, "LLVM IR", plan, head, body, foot)
+
+
+def _frame(
+    name: str, gpu: GpuTarget, plan: ProgramAnalysis, memory: _WorkItemMemory
+) -> tuple[list[str], list[str]]:
+    """Return the lines before and after those of the function's body."""
+    pointer = f"ptr addrspace({gpu.spaces['global']})"
+    argument = f"{pointer} align {_VECTOR_BYTES}"
+    parameters = ", ".join(f"{argument} %p{p.slot}" for p in plan.params)
+    convention = f"define {gpu.convention} void {global_name(name)}({parameters}) #0"
+    head = ["; " + words for words in about(name, plan)]
+    head += [*gpu.declarations, *memory.shared]
+    head.append(f"{convention}{gpu.metadata(plan.launch)} {{")
+    attributes = f"nounwind {gpu.attributes(plan.launch)}".strip()
+    foot = ["}", f"attributes #0 = {{ {attributes} }}"]
+    if gpu.metadata(plan.launch):
+        sizes = ", ".join(f"i32 {n}" for n in group_size(plan.launch))
+        foot.append(f"!0 = !{{{sizes}}}")
+    return head, [*foot, ""]
+
+
+class _WorkItemMemory(LLVMMemory):
+    """Memory in address spaces."""
+
+    def __init__(
+        self,
+        gpu: GpuTarget,
+        plan: ProgramAnalysis,
+        operands: Operands,
+        text: LLVMWriter,
+    ):
+        super().__init__(plan, frozenset(), operands, text)
+        self.gpu = gpu
+        self.shared: list[str] = []
+        """Lines before the kernel: the arrays of a group."""
+
+    def pointer(self, place: UOp) -> str:
+        number = self.gpu.spaces[
+            "global" if place.op is Ops.PARAM else _SPACES[place.space]
+        ]
+        return f"ptr addrspace({number})" if number else "ptr"
+
+    def arrays(self) -> None:
+        """Name the arguments, and make the arrays of the group and of the work-item."""
+        for param in self.plan.params:
+            name = self.text.unique(f"p{param.slot}")
+            self.operands.values[param] = "%" + name
+        for define in self.plan.scratch:
+            kind = f"[{size_of(define)} x {memory_type(define.dtype.scalar)}]"
+            align = f"align {_VECTOR_BYTES}"
+            name = self.text.unique(define.name)
+            number = self.gpu.spaces[_SPACES[define.space]]
+            if define.space == "shared":
+                space = f"internal addrspace({number}) global {kind} poison"
+                self.shared.append(f"@{name} = {space}, {align}")
+                self.operands.values[define] = f"@{name}"
+            else:
+                space = f", addrspace({number})" if number else ""
+                step = f"alloca {kind}, {align}{space}"
+                self.operands.values[define] = self.text.emit(step, name)
+
+    def alignment(self, address: UOp) -> int:
+        return alignment(address, _VECTOR_BYTES)
+
+    def conditional_load(self, node: UOp, test: str, kind: str) -> str:
+        """Load in a branch; zero in the other one."""
+        address = node.src[0]
+        pointer = f"{self.pointer(address.param)} {self.operands.operand(address)}"
+        inside, after = self.text.unique("load"), self.text.unique("loaded")
+        before = self.text.block
+        self.text.put(f"br i1 {test}, label %{inside}, label %{after}")
+        self.text.begin(inside)
+        align = self.alignment(address)
+        value = self.text.step(f"load {kind}, {pointer}, align {align}")
+        self.text.put(f"br label %{after}")
+        self.text.begin(after)
+        dtype = node.dtype
+        zero = constant(0, dtypes.uint8.vec(dtype.count) if dtype.is_bool else dtype)
+        return f"phi {kind} [ {value}, %{inside} ], [ {zero}, %{before} ]"
+
+
+class _WorkItemWalker(LLVMWalker):
+    """Writes numbers, barriers and functions."""
+
+    def __init__(
+        self,
+        gpu: GpuTarget,
+        text: LLVMWriter,
+        operands: Operands,
+        memory: LLVMMemory,
+    ):
+        super().__init__(text, operands, memory)
+        self.gpu = gpu
+
+    def number(self, node: UOp) -> str:
+        assert node.role is not None
+        words = self.gpu.number(node.role, node.dimension)
+        name, kind = self.text.unique(node.axis.axis_name), type_of(dtypes.index)
+        bits = 64 if " i64 @" in words else 32
+        if kind == f"i{bits}":
+            return self.text.emit(words, name)
+        value = self.text.step(words)
+        step = "trunc" if bits > 32 else "zext"
+        return self.text.emit(f"{step} i{bits} {value} to {kind}", name)
+
+    def barrier(self) -> None:
+        for instruction in self.gpu.barrier():
+            self.text.put(instruction)
+
+    def function(self, node: UOp) -> str | None:
+        name = self.gpu.functions.get(node.op)
+        if name is None:
+            return None
+        dtype = node.dtype
+        if dtype.bits == 64 and node.op not in self.gpu.doubles:
+            because = f"{self.gpu.name} has no {name} of {dtype.scalar.name}"
+            raise CompileError("render", because)
+        arguments: Sequence[str] = self.operands.operands(node)
+        return call(name, dtype, arguments).replace("call ", "call afn ", 1)

@@ -1,0 +1,135 @@
+"""The machine code of a linear program for a GPU, by LLVM: what it writes of it, line by line, and
+what AMD's GPUs are asked for."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from workbench.backends.compilers import llvm
+from workbench.backends.compilers.child import in_child
+from workbench.backends.compilers.code_cache import code_of
+from workbench.backends.compilers.machine_code import MachineCode, ResourceUse
+from workbench.backends.llvm_ir.gpu import render_gpu
+from workbench.backends.llvm_ir.gpu_targets import AMDGCN, PTX, SPIRV, GpuTarget
+from workbench.backends.llvm_ir.locations import with_locations
+from workbench.backends.native.assembly import AsmLine, readable
+from workbench.backends.program.source import Source
+from workbench.base.errors import CompileError
+from workbench.base.target import Target
+from workbench.ir.node.uop import UOp
+
+_AMD_KEYS = {
+    "vgpr_count": "registers",
+    "sgpr_count": "scalar_registers",
+    "group_segment_fixed_size": "shared_bytes",
+    "private_segment_fixed_size": "stack_bytes",
+}
+_AMD_FIELD = re.compile(r"^\s+\.(\w+):\s+(\d+)$", re.MULTILINE)
+_OCCUPANCY = re.compile(r"^; Occupancy: (\d+)", re.MULTILINE)
+_REGISTER_BYTES = 4
+
+
+def gpu_source(
+    gpu: GpuTarget, arch: str, linear: tuple[UOp, ...], target: Target
+) -> Source:
+    """Return what LLVM writes for a GPU, as a source to read.
+
+    Errors: CompileError for an operation that LLVM lacks there.
+    """
+    ir = render_gpu(gpu, linear, target)
+    code = _compiled(gpu, arch, ir)
+    positions = [
+        ir.lines[x.source_line - 1] if x.source_line else () for x in code.lines
+    ]
+    text = "\n".join([line.text for line in code.lines])
+    return replace(
+        ir, language=gpu.language.name, text=text, lines=tuple(positions), linear=linear
+    )
+
+
+def gpu_machine_code(
+    gpu: GpuTarget, arch: str, source: Source, target: Target
+) -> MachineCode:
+    """Return the machine code of the program that a source is of, by LLVM; its lines are those of
+    the source.
+
+    Errors: CompileError for an operation that LLVM lacks there, and for a text that somebody wrote.
+    """
+    if not source.linear:
+        because = "the text was edited, and only a program is compiled by LLVM"
+        raise CompileError("llvm", because)
+    ir = render_gpu(gpu, source.linear, target)
+    return _compiled(gpu, arch, ir).from_lines(_same_lines(ir, source))
+
+
+def _same_lines(ir: Source, source: Source) -> dict[int, int]:
+    """Return the line of a source that computes the same as each line of another one."""
+    first: dict[int, int] = {}
+    for number, places in enumerate(source.lines, 1):
+        for place in places:
+            first.setdefault(place, number)
+    numbers: dict[int, int] = {}
+    for number, places in enumerate(ir.lines, 1):
+        lines = [first[place] for place in places if place in first]
+        if lines:
+            numbers[number] = lines[0]
+    return numbers
+
+
+def _compiled(gpu: GpuTarget, arch: str, ir: Source) -> MachineCode:
+    isa = llvm.Isa(gpu.triple, arch if gpu.has_processors else "", gpu.features)
+
+    def compile_ir() -> MachineCode:
+        kind = "DebugDirectivesOnly" if gpu is PTX else "LineTablesOnly"
+        text = with_locations(ir.text).replace("LineTablesOnly", kind)
+        try:
+            written = in_child(llvm.assembly_of, text, isa, optimise=gpu is not SPIRV)
+        except CompileError as error:
+            error.last_good = ir.text
+            raise
+        return read_gpu(gpu, arch, written)
+
+    return code_of(compile_ir, ir.text, *isa, llvm.package_version())
+
+
+def read_gpu(gpu: GpuTarget, arch: str, text: str) -> MachineCode:
+    """Return what LLVM wrote for a GPU: instructions, with what the kernel takes."""
+    if gpu is SPIRV:
+        lines = [
+            AsmLine(x.replace("\t", "  "), None) for x in text.splitlines() if x.strip()
+        ]
+    else:
+        lines = list(_instructions(readable(_without_ends(text))))
+    use = amd_resources(text) if gpu is AMDGCN else ResourceUse()
+    name = f"{gpu.name} for {arch}" if gpu.has_processors else gpu.name
+    compiler = f"LLVM {llvm.package_version()}"
+    return MachineCode(gpu.family, name, compiler, text, tuple(lines), use)
+
+
+def _without_ends(text: str) -> str:
+    """Return PTX without the semicolons, and without labels that only debuggers use."""
+    lines = (line.rstrip().removesuffix(";") for line in text.splitlines())
+    lines_of_code = (
+        line for line in lines if not line.startswith(("$L__tmp", "$L__func_"))
+    )
+    return "\n".join(lines_of_code)
+
+
+def _instructions(lines: Sequence[AsmLine]) -> Iterator[AsmLine]:
+    for line in lines:
+        if line.text.strip() not in ("(", ")", "{", "}"):
+            yield line
+
+
+def amd_resources(text: str) -> ResourceUse:
+    """Return what LLVM says that a kernel for an AMD GPU takes: the metadata after its code."""
+    fields = {name: int(value) for name, value in _AMD_FIELD.findall(text)}
+    use = {ours: fields.get(theirs, 0) for theirs, ours in _AMD_KEYS.items()}
+    occupancy = _OCCUPANCY.search(text)
+    return ResourceUse(
+        **use,
+        spill_bytes=_REGISTER_BYTES * fields.get("vgpr_spill_count", 0),
+        occupancy=int(occupancy[1]) if occupancy else None,
+    )

@@ -1,0 +1,38 @@
+"""The machine code of LLVM IR for a processor that is not here."""
+
+from __future__ import annotations
+
+from workbench.backends.compilers import llvm
+from workbench.backends.compilers.child import in_child
+from workbench.backends.compilers.code_cache import code_of
+from workbench.backends.compilers.machine_code import MachineCode
+from workbench.backends.llvm_ir.locations import with_locations
+from workbench.backends.native.assembly import readable
+
+_SVE_BYTES = 16
+"""The least bytes of a vector of SVE; code counts on no more unless it is told so."""
+
+
+def processor_machine_code(text: str, isa: llvm.Isa, vector_bytes: int) -> MachineCode:
+    """Return the machine code of a kernel, compiled as for this machine's processor: without LLVM's
+    own passes. `vector_bytes` is the width of the processor's vectors.
+
+    Errors: CompileError if LLVM refuses the text.
+    """
+
+    def compile_text() -> MachineCode:
+        written = in_child(llvm.assembly_of, with_locations(_sized(text, isa)), isa)
+        family = isa.triple.partition("-")[0]
+        lines = readable(written)
+        name = f"{family} for {isa.cpu or 'any processor'}"
+        return MachineCode(family, name, f"LLVM {version}", written, lines)
+
+    def _sized(ir: str, of: llvm.Isa) -> str:
+        """Say how long vectors of SVE are, where that is known."""
+        if of.triple.startswith("aarch64") and vector_bytes > _SVE_BYTES:
+            times = vector_bytes // _SVE_BYTES
+            return ir.replace("nounwind", f"nounwind vscale_range({times},{times})", 1)
+        return ir
+
+    version = llvm.package_version()
+    return code_of(compile_text, text, *isa, str(vector_bytes), version)
