@@ -13,6 +13,7 @@ from tests.tools.package_modules import imported_names, package_modules
 from workbench.backends.native.host_memory import HOST
 
 NOT_A_DEVICE = {
+    ("backends/gpu/opencl_c.py", "OPENCL"),  # a word of the language
     ("viz/model/families.py", "C"),  # a letter for constants
     ("viz/still/picture.py", "C"),
     ("bench/peers.py", "CPU"),  # a device of tinygrad's

@@ -66,8 +66,8 @@ class DeviceInfo(ABC):
     is_processor: bool = False
     """Whether kernels run on this machine's own processor, whose speeds are measured."""
     is_emulator: bool = False
-    """Whether it runs the statement tree itself, and its times say nothing about the kernel: they
-    are never compared with others."""
+    """Whether it simulates kernels: its times say nothing about them, and are never compared with
+    others."""
     runs_plain: bool = False
     """Whether its kernels get no default opts."""
     queues: bool = False

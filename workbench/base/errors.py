@@ -17,6 +17,7 @@
     +-- ParseError            fix the text at the line named           (also a ValueError)
     +-- EndlessRewrite        switch off one of the rules that undo each other
     +-- CompileError          look at the stage named, and the state before it
+    +-- DefectError           mend the kernel at the line named
 
 An error carries fields; its text is built only when printed.
 """
@@ -119,3 +120,21 @@ class CompileError(WorkbenchError):
             "" if self.last_good is None else f"\n  last good state:\n{self.last_good}"
         )
         return super().__str__() + state
+
+
+class DefectError(WorkbenchError):
+    """A run of a kernel did what no kernel may: a race, an access outside of memory. `lines` are
+    those of its source, from 1, `positions` those of their nodes in its linear program."""
+
+    def __init__(
+        self,
+        what: str,
+        because: str,
+        hint: str = "",
+        where: str = "",
+        lines: tuple[int, ...] = (),
+        positions: tuple[int, ...] = (),
+    ):
+        super().__init__(what, because, hint, where)
+        self.lines, self.positions = lines, positions
+        self.line = lines[0] if lines else None

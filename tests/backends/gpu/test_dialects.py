@@ -14,11 +14,11 @@ import pytest
 from workbench import Opt, OptOps, Tensor, dtypes, explore
 from workbench.backends.cuda.dialect import CudaCpp
 from workbench.backends.gpu.dialect import Dialect
+from workbench.backends.gpu.opencl_c import OpenCLC
 from workbench.backends.gpu.render import render
 from workbench.backends.gpu.target import common_gpu
 from workbench.backends.hip.dialect import HipCpp
 from workbench.backends.metal.dialect import Metal
-from workbench.backends.opencl.dialect import OpenCLC
 from workbench.backends.webgpu.dialect import Wgsl
 from workbench.base.errors import CompileError
 from workbench.ir.node.uop import UOp

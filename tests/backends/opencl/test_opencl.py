@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -12,8 +13,10 @@ from tests.backends.opencl.support import need_driver
 from tests.support import count
 from workbench import Opt, OptOps, Tensor, explore
 from workbench.backends.device import Device
+from workbench.backends.opencl import driver as drivers
 from workbench.backends.program.source import Source
 from workbench.base.errors import CompileError
+from workbench.base.libraries import library
 from workbench.pipeline import stages
 
 NAME = "OPENCL"
@@ -74,3 +77,16 @@ def test_an_error_of_the_compiler_names_the_line() -> None:
     with pytest.raises(CompileError) as error:
         Device[NAME].load(source).bind([])
     assert error.value.line == 2 and "undefined_name" in str(error.value)
+
+
+def test_a_simulator_is_not_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Installing one adds its driver to those that are found."""
+    chosen = drivers.find_driver()
+    assert chosen is not None and not drivers.is_simulator(chosen)
+    cl = library("pyopencl")
+    names = SimpleNamespace(name="Oclgrind")
+    simulator = SimpleNamespace(platform=names, type=cl.device_type.GPU)
+    both = [SimpleNamespace(get_devices=lambda d=d: [d]) for d in (simulator, chosen)]
+    for platforms, expected in ((both, chosen), (both[:1], None)):
+        monkeypatch.setattr(cl, "get_platforms", lambda found=platforms: found)
+        assert drivers.find_driver.__wrapped__() is expected

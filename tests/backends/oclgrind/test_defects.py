@@ -1,0 +1,69 @@
+"""Oclgrind, another program by other people, agrees with the emulator on planted defects."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import pytest
+
+from tests.backends.oclgrind.support import need_simulator
+from tests.emulator.assembly import GPU
+from tests.emulator.defects import DEFECTS, RIGHT, SLOW, Defect, kernel_of
+from tests.emulator.kernels import Handwritten
+from tests.support import count
+from workbench.backends.gpu.dialect import grid_size, group_size
+from workbench.backends.gpu.opencl_c import OpenCLC
+from workbench.backends.gpu.render import render
+from workbench.backends.oclgrind.report import findings
+from workbench.backends.oclgrind.runtime import simulated
+from workbench.backends.oclgrind.simulate import Request
+
+UNSEEN = {
+    "all work-items write the sum": "the same value, written twice, is no race to it",
+    "added to an output that nobody cleared": "memory has zeros when a kernel begins",
+    "read by one round too few": "it does not know which elements a kernel should write",
+    "an accumulator that nobody sets": "the renderer refuses to write it",
+}
+"""What Oclgrind does not see, beside right programs that compute something else."""
+VISIBLE = [d for d in DEFECTS if d.kind not in (*SLOW, "wrong value")]
+SEEN = [d for d in VISIBLE if d.name not in UNSEEN]
+
+
+def test_defects() -> None:
+    need_simulator()
+    assert len(SEEN) >= 40 and len(VISIBLE) - len(SEEN) == len(UNSEEN)
+    for defect in random.Random(0).sample(SEEN, count(len(SEEN))):
+        _agrees(defect)
+
+
+def _agrees(defect: Defect) -> None:
+    written = kernel_of(defect.kernel, defect.choices)
+    trace = written.run()
+    kinds, _ = simulation(written)
+    assert defect.kind in kinds, defect.name
+    assert kinds <= {f.kind for f in trace.findings}, defect.name
+
+
+@pytest.mark.parametrize("kernel, choices", RIGHT[:: 1 if count(10) > 1 else 4])
+def test_right_kernels(kernel: str, choices: dict[str, object]) -> None:
+    need_simulator()
+    written = kernel_of(kernel, choices)
+    kinds, output = simulation(written)
+    assert kinds == set()
+    expected = written.output.ravel()
+    np.testing.assert_allclose(output, expected, rtol=1e-4)
+
+
+def simulation(written: Handwritten) -> tuple[set[str], np.ndarray]:
+    """Return what kinds of findings Oclgrind has of a kernel in OpenCL C, and its output."""
+    steps = tuple(written.program.steps)
+    source = render(OpenCLC(), steps[0], steps, GPU)
+    output = np.zeros_like(written.output)
+    arguments = [a.tobytes() for a in (output, *written.inputs)]
+    group = group_size(source.launch)
+    items = tuple(n * m for n, m in zip(grid_size(source.launch), group, strict=True))
+    request = Request(source.text, source.name, arguments, items, group)
+    after, report, _ = simulated(request)
+    kinds = {finding.kind for finding in findings(report)}
+    return kinds, np.frombuffer(after[0], output.dtype)

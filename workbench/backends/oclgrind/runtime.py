@@ -1,0 +1,94 @@
+"""OpenCL C -> a Program that Oclgrind runs: what it finds wrong is an error."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from workbench.backends.buffer import Buffer
+from workbench.backends.compilers.child import CompilerProcess
+from workbench.backends.gpu.dialect import grid_size, group_size
+from workbench.backends.oclgrind.report import findings
+from workbench.backends.oclgrind.simulate import Outcome, Request, simulate
+from workbench.backends.program.source import Source
+from workbench.base.errors import CompileError, DefectError, DeviceError
+
+LIMIT_S = 120.0
+"""Seconds after which a run counts as hanging."""
+_process = CompilerProcess()
+
+
+class OclgrindProgram:
+    """A kernel in OpenCL C.
+
+    Errors of a run: DefectError for what Oclgrind finds; CompileError if it refuses the text;
+    DeviceError where it crashes or does not end.
+    """
+
+    def __init__(self, source: Source):
+        self.source = source
+
+    def __call__(self, buffers: Sequence[Buffer]) -> None:
+        self.bind(buffers)()
+
+    def bind(self, buffers: Sequence[Buffer]) -> OclgrindLaunch:
+        """Return the kernel with its memory."""
+        return OclgrindLaunch(self.source, buffers)
+
+
+class OclgrindLaunch:
+    """A kernel and its memory."""
+
+    def __init__(self, source: Source, buffers: Sequence[Buffer]):
+        self.source, self.buffers = source, [*buffers]
+        self.slots = [s for s, (dtype, _) in enumerate(source.params) if dtype.bits]
+
+    def move(self, slot: int, buffer: Buffer) -> None:
+        """Give a slot other memory."""
+        self.buffers[slot] = buffer
+
+    def __call__(self, wait: bool = True) -> None:
+        """Run it; the outputs are written where nothing is wrong."""
+        source = self.source
+        grid, group = grid_size(source.launch), group_size(source.launch)
+        items = tuple(n * m for n, m in zip(grid, group, strict=True))
+        before = [self.buffers[s].as_array().tobytes() for s in self.slots]
+        request = Request(source.text, source.name, before, items, group)
+        outcome = simulated(request)
+        _refuse(source, outcome.report)
+        for slot, old, new in zip(self.slots, before, outcome.arguments, strict=True):
+            if new != old:
+                self.buffers[slot].copy_in(np.frombuffer(new, np.uint8))
+
+
+def simulated(request: Request) -> Outcome:
+    """Run a kernel in the process of simulations. Errors as of a run of OclgrindProgram."""
+    try:
+        outcome = _process.call(LIMIT_S, simulate, request)
+    except CompileError as error:
+        if error.stage == "oclgrind":
+            raise
+        what = f"the kernel {request.name} cannot be simulated"
+        raise DeviceError(what, error.because) from error
+    if outcome.is_last:
+        _process.end()
+    return outcome
+
+
+def _refuse(source: Source, report: str) -> None:
+    """Raise a DefectError for the first finding of a report, if there is one."""
+    found = findings(report)
+    if not found:
+        return
+    first, texts = found[0], source.text.split("\n")
+    lines = [n for n in dict.fromkeys(first.lines) if n <= len(texts)]
+    more = f"; and {len(found) - 1} more" if len(found) > 1 else ""
+    raise DefectError(
+        f"the kernel {source.name} has a defect: {first.kind}",
+        first.words + more,
+        first.hint,
+        "; ".join(f"line {n}: {texts[n - 1].strip()}" for n in lines),
+        first.lines,
+        tuple(p for n in lines if source.lines for p in source.lines[n - 1]),
+    )
