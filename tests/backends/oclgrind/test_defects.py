@@ -17,7 +17,7 @@ from workbench.backends.gpu.opencl_c import OpenCLC
 from workbench.backends.gpu.render import render
 from workbench.backends.oclgrind.report import findings
 from workbench.backends.oclgrind.runtime import simulated
-from workbench.backends.oclgrind.simulate import Request
+from workbench.backends.oclgrind.simulate import Simulation
 
 UNSEEN = {
     "all work-items write the sum": "the same value, written twice, is no race to it",
@@ -63,7 +63,7 @@ def simulation(written: Handwritten) -> tuple[set[str], np.ndarray]:
     arguments = [a.tobytes() for a in (output, *written.inputs)]
     group = group_size(source.launch)
     items = tuple(n * m for n, m in zip(grid_size(source.launch), group, strict=True))
-    request = Request(source.text, source.name, arguments, items, group)
+    request = Simulation(source.text, source.name, arguments, items, group)
     after, report, _ = simulated(request)
     kinds = {finding.kind for finding in findings(report)}
     return kinds, np.frombuffer(after[0], output.dtype)

@@ -49,12 +49,12 @@ _KINDS = (
 
 def findings(report: str) -> list[SimulatorFinding]:
     """Return the findings of a report, one for each kind at the same lines."""
-    found: dict[tuple[str, tuple[int, ...]], SimulatorFinding] = {}
+    listed: dict[tuple[str, tuple[int, ...]], SimulatorFinding] = {}
     for paragraph in re.split(r"\n(?=\S)", report):
         one = _finding(paragraph.strip())
         if one is not None:
-            found.setdefault((one.kind, one.lines), one)
-    return [*found.values()]
+            listed.setdefault((one.kind, one.lines), one)
+    return [*listed.values()]
 
 
 def _finding(paragraph: str) -> SimulatorFinding | None:

@@ -10,7 +10,7 @@ from workbench.backends.buffer import Buffer
 from workbench.backends.compilers.child import CompilerProcess
 from workbench.backends.gpu.dialect import grid_size, group_size
 from workbench.backends.oclgrind.report import findings
-from workbench.backends.oclgrind.simulate import Outcome, Request, simulate
+from workbench.backends.oclgrind.simulate import Outcome, Simulation, simulate
 from workbench.backends.program.source import Source
 from workbench.base.errors import CompileError, DefectError, DeviceError
 
@@ -54,7 +54,7 @@ class OclgrindLaunch:
         grid, group = grid_size(source.launch), group_size(source.launch)
         items = tuple(n * m for n, m in zip(grid, group, strict=True))
         before = [self.buffers[s].as_array().tobytes() for s in self.slots]
-        request = Request(source.text, source.name, before, items, group)
+        request = Simulation(source.text, source.name, before, items, group)
         outcome = simulated(request)
         _refuse(source, outcome.report)
         for slot, old, new in zip(self.slots, before, outcome.arguments, strict=True):
@@ -62,7 +62,7 @@ class OclgrindLaunch:
                 self.buffers[slot].copy_in(np.frombuffer(new, np.uint8))
 
 
-def simulated(request: Request) -> Outcome:
+def simulated(request: Simulation) -> Outcome:
     """Run a kernel in the process of simulations. Errors as of a run of OclgrindProgram."""
     try:
         outcome = _process.call(LIMIT_S, simulate, request)
@@ -78,12 +78,12 @@ def simulated(request: Request) -> Outcome:
 
 def _refuse(source: Source, report: str) -> None:
     """Raise a DefectError for the first finding of a report, if there is one."""
-    found = findings(report)
-    if not found:
+    listed = findings(report)
+    if not listed:
         return
-    first, texts = found[0], source.text.split("\n")
+    first, texts = listed[0], source.text.split("\n")
     lines = [n for n in dict.fromkeys(first.lines) if n <= len(texts)]
-    more = f"; and {len(found) - 1} more" if len(found) > 1 else ""
+    more = f"; and {len(listed) - 1} more" if len(listed) > 1 else ""
     raise DefectError(
         f"the kernel {source.name} has a defect: {first.kind}",
         first.words + more,

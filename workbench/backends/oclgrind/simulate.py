@@ -1,6 +1,7 @@
-"""A kernel on Oclgrind, twice: once to look for races, and once, compiled without optimisations, to
-look for reads of what nobody wrote (which Oclgrind cannot do with all that a compiler makes of
-vectors). It runs in a process of its own.
+"""A kernel on Oclgrind, which looks for races and for what nobody wrote; in a process of its own.
+
+It is compiled without optimisations, which would take conditions away that depend on what nobody
+wrote, and with some of whose vectors that check crashes.
 """
 
 from __future__ import annotations
@@ -14,12 +15,19 @@ from workbench.base.errors import CompileError
 from workbench.base.libraries import library
 
 MOST_MESSAGES = 20_000
-"""Oclgrind says nothing after so many, for as long as its process lives."""
+"""Oclgrind writes no more than this number of messages in the life of its process."""
 _messages: list[int] = []
-_LANGUAGE = "-cl-std=CL1.2"
+_OPTIONS = "-cl-std=CL1.2 -cl-opt-disable"
+_ENVIRONMENT = {
+    "OCLGRIND_NUM_THREADS": "1",  # so that it says the same each time
+    "OCLGRIND_DATA_RACES": "1",
+    "OCLGRIND_UNINITIALIZED": "1",
+    "OCLGRIND_MAX_ERRORS": str(MOST_MESSAGES),
+    "PYOPENCL_NO_CACHE": "1",
+}
 
 
-class Request(NamedTuple):
+class Simulation(NamedTuple):
     """A kernel by its text and name, the bytes of its arguments, and along x, y and z the
     work-items of all groups and of one."""
 
@@ -30,27 +38,16 @@ class Request(NamedTuple):
     group: tuple[int, ...]
 
 
-class _Check(NamedTuple):
-    """What Oclgrind is to look for: the variable that says so, and how kernels are compiled."""
-
-    variable: str
-    options: str
-
-
-RACES = _Check("OCLGRIND_DATA_RACES", _LANGUAGE)
-UNWRITTEN = _Check("OCLGRIND_UNINITIALIZED", f"{_LANGUAGE} -cl-opt-disable")
-
-
 class Outcome(NamedTuple):
     """The arguments after a run, what Oclgrind wrote, and whether its process should end: it has
-    said half of what it can say."""
+    written half of what it can."""
 
     arguments: list[bytes]
     report: str
     is_last: bool
 
 
-def simulate(request: Request) -> Outcome:
+def simulate(request: Simulation) -> Outcome:
     """Run a kernel.
 
     Errors: CompileError where it refuses the text.
@@ -59,8 +56,7 @@ def simulate(request: Request) -> Outcome:
         stderr = os.dup(2)
         os.dup2(log.fileno(), 2)
         try:
-            arguments = _context(RACES).run(request)
-            _context(UNWRITTEN).run(request)
+            arguments = _simulator().run(request)
         finally:
             os.dup2(stderr, 2)
             os.close(stderr)
@@ -71,41 +67,35 @@ def simulate(request: Request) -> Outcome:
 
 
 @lru_cache
-def _context(check: _Check) -> _Context:
-    return _Context(check)
+def _simulator() -> _Simulator:
+    return _Simulator()
 
 
-class _Context:
-    """Oclgrind's device with one check, and the programs that it has compiled."""
+class _Simulator:
+    """Oclgrind's device, and the programs that it has compiled."""
 
-    def __init__(self, check: _Check):
-        os.environ |= {
-            "PYOPENCL_NO_CACHE": "1",
-            "OCLGRIND_MAX_ERRORS": str(MOST_MESSAGES),
-        }
+    def __init__(self) -> None:
+        os.environ |= _ENVIRONMENT  # read when a context is made
         cl = self.cl = library("pyopencl")
         names = [(p.name.lower(), p) for p in cl.get_platforms()]
         platform = next(p for name, p in names if "oclgrind" in name)
-        os.environ[check.variable] = "1"  # read when a context is made
         self.context = cl.Context(platform.get_devices()[:1])
-        del os.environ[check.variable]
         self.queue = cl.CommandQueue(self.context)
-        self.options = check.options
         self.programs: dict[str, Any] = {}
 
-    def run(self, request: Request) -> list[bytes]:
+    def run(self, request: Simulation) -> list[bytes]:
         """Return the arguments after a run."""
         cl, text = self.cl, request.text
         try:
             if text not in self.programs:
-                program = cl.Program(self.context, text).build(options=self.options)
+                program = cl.Program(self.context, text).build(options=_OPTIONS)
                 self.programs[text] = program
             return self._launch(cl.Kernel(self.programs[text], request.name), request)
         except cl.Error as error:
             because = " ".join(str(error).split())[-400:]
             raise CompileError("oclgrind", because) from error
 
-    def _launch(self, kernel: Any, request: Request) -> list[bytes]:
+    def _launch(self, kernel: Any, request: Simulation) -> list[bytes]:
         cl, flags = self.cl, self.cl.mem_flags.READ_WRITE
         arrays = [bytearray(data) for data in request.arguments]
         memory = [cl.Buffer(self.context, flags, max(1, len(a))) for a in arrays]
