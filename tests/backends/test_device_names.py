@@ -14,6 +14,7 @@ from workbench.backends.native.host_memory import HOST
 
 NOT_A_DEVICE = {
     ("backends/gpu/opencl_c.py", "OPENCL"),  # a word of the language
+    ("backends/gpu/opencl_c.py", "CL"),  # its standard
     ("viz/model/families.py", "C"),  # a letter for constants
     ("viz/still/picture.py", "C"),
     ("bench/peers.py", "CPU"),  # a device of tinygrad's

@@ -20,6 +20,8 @@ OPENCL_C = Language(
     r"|__kernel|__local|__global|barrier)\b",
     head="^__kernel ",
 )
+STANDARD = "-cl-std=CL1.2"
+"""The option that compilers get."""
 _SPACES = {"global": "__global ", "shared": "__local ", "private": ""}
 
 

@@ -11,13 +11,14 @@ import tempfile
 from functools import lru_cache
 from typing import Any, NamedTuple
 
+from workbench.backends.gpu.opencl_c import STANDARD
 from workbench.base.errors import CompileError
 from workbench.base.libraries import library
 
 MOST_MESSAGES = 20_000
 """Oclgrind writes no more than this number of messages in the life of its process."""
 _messages: list[int] = []
-_OPTIONS = "-cl-std=CL1.2 -cl-opt-disable"
+_OPTIONS = f"{STANDARD} -cl-opt-disable"
 _ENVIRONMENT = {
     "OCLGRIND_NUM_THREADS": "1",  # so that it says the same each time
     "OCLGRIND_DATA_RACES": "1",

@@ -10,6 +10,7 @@ from typing import Any
 
 from workbench.backends.buffer import Buffer
 from workbench.backends.gpu.dialect import grid_size, group_size
+from workbench.backends.gpu.opencl_c import STANDARD
 from workbench.backends.opencl.driver import driver
 from workbench.backends.program.source import Source
 from workbench.base.errors import CompileError, DeviceError
@@ -17,7 +18,6 @@ from workbench.base.forking import once
 from workbench.base.libraries import library
 
 KEPT_PROGRAMS = 1024
-_OPTIONS = "-cl-std=CL1.2"
 _LINE = re.compile(r"error: .*?:(\d+):\d+: (.*)|:(\d+):\d+: error: (.*)")
 """How drivers (PoCL; those on Clang) say where an error is."""
 
@@ -44,7 +44,7 @@ class OpenCLProgram:
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # what compilers say of right kernels
-                return cl.Program(driver().context, text).build(options=_OPTIONS)
+                return cl.Program(driver().context, text).build(options=STANDARD)
         except cl.Error as error:
             match = _LINE.search(str(error))
             because, line = " ".join(str(error).split())[-400:], None
