@@ -85,6 +85,10 @@ _HOME = {
 
 
 provide("search", lambda: import_module("workbench.search.realization").best)
+provide(
+    "emulated",
+    lambda: import_module("workbench.emulator.elsewhere.program").emulated_program,
+)
 provide("sandbox", lambda: import_module("workbench.worker.sandbox").sandboxed)
 
 __all__ = ["Context", "dtypes", "nn", *_HOME]

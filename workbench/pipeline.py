@@ -215,6 +215,11 @@ def _loader(info: DeviceInfo, reached: Stages) -> Callable[[Source], Any]:
     """Return what loads a source on a device. Text that a user wrote may do anything: it runs in a
     process of its own."""
     kernel = reached.kernel
+    if kernel.code is None and info.is_elsewhere:
+        linear, target = reached.linear, info.target
+        return lambda source: info.load_emulated(
+            source, call("emulated", linear, target, source)
+        )
     if kernel.code is None:
         return info.load
     if kernel.code.is_foreign:

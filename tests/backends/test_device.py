@@ -155,4 +155,4 @@ def test_a_machine_that_is_elsewhere_is_a_device_with_its_target() -> None:
     with pytest.raises(DeviceError, match="no machine 'H1' of CUDA"):
         Device.canonical("CUDA:H1")
     with pytest.raises(DeviceError, match="it has none"):
-        Device.canonical("LLVM:H100")
+        Device.canonical("PYTHON:H100")

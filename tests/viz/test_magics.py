@@ -9,6 +9,7 @@ import pytest
 
 import workbench
 from tests.viz.record.support import plain
+from workbench.backends.device import Device
 from workbench.base.context import Context
 from workbench.viz import Exploration
 from workbench.viz.schema.messages import ViewState
@@ -81,3 +82,11 @@ def test_timekernel(shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
 def test_an_error_of_the_cell_is_the_cells_own(shell: Any) -> None:
     ran = shell.run_cell("%%kernel\nint('no number')")
     assert isinstance(ran.error_in_exec, ValueError), "with its traceback"
+
+
+def test_a_cell_is_explored_for_a_machine_that_is_not_here(shell: Any) -> None:
+    name = Device.machine_names()[0]
+    device, machine = name.split(":")
+    for options in (f"-t {machine}", f"-d {device} -t {machine}", f"-d {name}"):
+        ex = shell.run_cell(f"%%kernel {options}\n(a @ a).relu()").result
+        assert ex.device == name and ex.kernels[0].device == name

@@ -68,6 +68,11 @@ class DeviceInfo(ABC):
     is_emulator: bool = False
     """Whether it simulates kernels: its times say nothing about them, and are never compared with
     others."""
+    is_elsewhere: bool = False
+    """Whether it is a machine that is not here: its kernels are emulated, as far as they are small,
+    and their times predicted."""
+    notice: str = ""
+    """What somebody has to know who reads kernels for it."""
     runs_plain: bool = False
     """Whether its kernels get no default opts."""
     queues: bool = False
@@ -173,6 +178,14 @@ class DeviceInfo(ABC):
 
     def framed(self, kernel: UOp) -> Source:
         """Return the Source of a kernel (a EXTERN) that a user wrote, on such a device."""
+        raise NotImplementedError
+
+    def load_emulated(self, source: Source, emulated: Program) -> Program:
+        """Return the Program of a Source on a device that `is_elsewhere`: `emulated` runs it."""
+        raise NotImplementedError
+
+    def no_times(self) -> DeviceError:
+        """Return the error of what would measure a time, on a device that `is_elsewhere`."""
         raise NotImplementedError
 
     def synchronize(self) -> None:  # noqa: B027  most devices do not queue

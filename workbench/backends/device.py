@@ -103,6 +103,38 @@ class Devices:
         """Return the names of all devices, available or not."""
         return tuple(self._devices)
 
+    def on_machine(self, device: str = "", machine: str = "") -> str:
+        """Return the name of a device on a machine that need not be here: "CUDA" and "H100", one of
+        them alone ("": any), or both in one as "CUDA:H100". A device that is not available has its
+        first machine.
+
+        Errors: DeviceError for an unknown name, with those that there are.
+        """
+        if not device:
+            return self._device_of(machine)
+        name = self.canonical(device)
+        if machine:
+            return self.canonical(f"{name.partition(':')[0]}:{machine}")
+        if ":" in name or self.available(name):
+            return name
+        first = next(iter(self[name].machines), None)
+        if first is None:
+            info = self[name]
+            what = f"the device {name} is not available"
+            raise DeviceError(what, info.about, info.how_to_get)
+        return self.canonical(f"{name}:{first}")
+
+    def machine_names(self) -> list[str]:
+        """Return the names of all devices on machines that need not be here."""
+        return [f"{d.name}:{m}" for d in self._devices.values() for m in d.machines]
+
+    def runner(self, name: str) -> str:
+        """Return the device that computes the values that a device's kernels read: itself, or where
+        it is elsewhere the first one that is available."""
+        if not self[name].is_elsewhere:
+            return name
+        return next(n for n, d in self._devices.items() if d.is_available)
+
     def is_own(self, name: str) -> bool:
         """Return whether a device is the package's own, so that every process has it."""
         return self.canonical(name).partition(":")[0] in self._own
@@ -183,6 +215,18 @@ class Devices:
             there = Elsewhere(self._devices[device], name)
             memories[key], self._elsewhere[key] = there.memory, there
         return key
+
+    def _device_of(self, machine: str) -> str:
+        """Return the name of a machine with its device. Errors: DeviceError for an unknown one."""
+        if ":" in machine:
+            return self.canonical(machine)
+        key = machine.replace(" ", "").upper()
+        for name in self.machine_names():
+            if name.partition(":")[2].replace(" ", "").upper() == key:
+                return self.canonical(name)
+        names = ", ".join(self.machine_names())
+        what = f"there is no machine {machine!r:.60}"
+        raise DeviceError(what, f"the machines are {names}", "one of them")
 
     def _of_package(self) -> list[DeviceInfo]:
         return [d for name, d in self._devices.items() if name in self._own]

@@ -23,14 +23,27 @@ class Elsewhere(DeviceInfo):
     reads them."""
 
     is_available = False
+    is_elsewhere = True
+    is_emulator = True
     renders_anywhere = True
 
     def __init__(self, device: DeviceInfo, machine: str):
         self.device, self.machine = device, machine
         self.name = f"{device.name}:{machine}"
-        self.about = f"{machine}, which is not here: {device.about}"
+        hardware = device.machines[machine].hardware
+        what = machine if hardware is None else hardware.about
+        self.about = f"{what}, which is not here"
         self.how_to_get = "a machine with one; without it kernels are emulated"
-        self.memory = host_memory
+        self.memory, self.language = host_memory, device.language
+
+    @property
+    def notice(self) -> str:  # type: ignore[override]  # the machines of a device may change
+        others = [m for m in self.device.machines if m != self.machine]
+        more = f" Other machines of {self.device.name}: {', '.join(others)}."
+        return (
+            f"{self.name}: {self.about}. Times are predicted, not run here; answers of small"
+            f" kernels are emulated.{more if others else ''}"
+        )
 
     @property
     def languages(self) -> tuple[Language, ...]:
@@ -56,6 +69,16 @@ class Elsewhere(DeviceInfo):
     def load(self, source: Source) -> Program:
         return ElsewhereProgram(self, source)
 
+    def load_emulated(self, source: Source, emulated: Program) -> Program:
+        return ElsewhereProgram(self, source, emulated)
+
+    def no_times(self) -> DeviceError:
+        return DeviceError(
+            f"{self.name} is not timed",
+            f"the {self.machine} is not here: its times are predicted, not run here",
+            "the prediction, or a device that is here",
+        )
+
     def compile_here(self, source: Source) -> MachineCode | None:
         """Return the machine code of a kernel, which does not run here; None where no compiler for
         the machine is known. Errors: as `compile_for`; one about a line names what it computes."""
@@ -66,10 +89,13 @@ class Elsewhere(DeviceInfo):
 
 
 class ElsewhereProgram:
-    """A kernel for a machine that is not here: it has machine code, and does not run."""
+    """A kernel for a machine that is not here: it has machine code; what runs is `emulated`, or
+    nothing."""
 
-    def __init__(self, device: Elsewhere, source: Source):
-        self.device, self.source = device, source
+    def __init__(
+        self, device: Elsewhere, source: Source, emulated: Program | None = None
+    ):
+        self.device, self.source, self.emulated = device, source, emulated
 
     @once
     def machine_code(self) -> MachineCode | None:
@@ -87,9 +113,11 @@ class ElsewhereProgram:
         return () if self.machine_code is None else self.machine_code.lines
 
     def __call__(self, buffers: Sequence[Buffer]) -> None:
-        self.bind(buffers)
+        self.bind(buffers)()
 
     def bind(self, buffers: Sequence[Buffer]) -> Launch:
+        if self.emulated is not None:
+            return self.emulated.bind(buffers)
         there = self.device
         because = f"the {there.machine} is not here"
         raise DeviceError(f"{there.name} runs no kernels", because, there.how_to_get)

@@ -19,14 +19,17 @@ Rates = tuple[tuple[str, float], ...]
 class Hardware:
     """The published figures of a machine.
 
-    arch: what compilers call it ("sm_90"). units: streaming multiprocessors, compute units, or
-    cores, each with its own shared memory or first cache. peaks: operations per second by dtype (a
-    multiply-add is two), tensor_peaks those of tensor cores, by the dtype of the operands;
-    bandwidths: bytes per second from "DRAM", and from the caches and "shared" of all units
-    together, where they are known. Limits of a unit, all 0 on a machine without work-groups: its
-    32-bit registers, work-items, work-groups and bytes of shared memory at a time; registers and
-    shared memory are handed out in multiples of register_block (to a warp) and shared_block;
-    item_registers is the most that a work-item can have. sources: the documents that say so.
+    arch: what compilers call it ("sm_90"); LLVM also needs triple and features, where they do not
+    follow. units: streaming multiprocessors, compute units, or cores, each with its own shared
+    memory or first cache; in each of them `lanes` multiply-adds of float32 begin per cycle. peaks:
+    operations per second by dtype (a multiply-add is two), tensor_peaks those of tensor cores, by
+    the dtype of the operands; bandwidths: bytes per second from "DRAM", and from the caches and
+    "shared" of all units together, where they are known. Limits of a unit, 0 where there is none or
+    none is published: its 32-bit registers, work-items, work-groups and bytes of shared memory at a
+    time. Its registers and warps are in `partitions` equal parts. Registers and shared memory are
+    handed out in multiples of register_block (to a warp) and shared_block, and group_shared_bytes
+    of each group are the system's; item_registers is the most that a work-item can have. sources:
+    the documents that say so. Units: launch_s is the seconds from one launch to the next.
     """
 
     name: str
@@ -34,9 +37,12 @@ class Hardware:
     sources: tuple[str, ...]
     arch: str
     units: int
+    lanes: int
     clock_hz: float
     peaks: Rates
     bandwidths: Rates
+    triple: str = ""
+    features: str = ""
     tensor_peaks: Rates = ()
     memory_bytes: int = 0
     unit_registers: int = 0
@@ -44,8 +50,10 @@ class Hardware:
     unit_groups: int = 0
     unit_shared_bytes: int = 0
     item_registers: int = 0
+    partitions: int = 1
     register_block: int = 1
     shared_block: int = 1
+    group_shared_bytes: int = 0
     launch_s: float = 5e-6
 
     def peak(self, dtype: str) -> float:

@@ -25,6 +25,8 @@ from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 
 Array = Any  # numpy arrays of any dtype
+LANES_AT_ONCE = 1 << 14
+"""Work-items that run together."""
 
 
 @dataclass
@@ -74,7 +76,7 @@ class Machine:
         linear: Sequence[UOp],
         params: Sequence[Array],
         warp_lanes: int = 32,
-        lanes_at_once: int = 1 << 14,
+        lanes_at_once: int = LANES_AT_ONCE,
         fresh: Set[int] = frozenset(),
         watcher: Watcher | None = None,
     ):

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from workbench.backends.buffer import Buffer
+from workbench.backends.device import Device
 from workbench.base.dtypes import DType, dtypes
 from workbench.execution.buffers import Array, is_absent, memory_of
 from workbench.execution.readers import read_by
@@ -46,7 +47,9 @@ class Run:
         return not any(is_absent(b) for item in self.items for b in item.buffers)
 
     def upto(self, count: int, device: str) -> dict[UOp, Buffer]:
-        """Return the memory on `device` after the first `count` items have run there."""
+        """Return the memory on `device` after the first `count` items have run there; where it is
+        elsewhere, they run here."""
+        device = Device.runner(device)
         memory = self.memory.setdefault(device, {})
         for number in range(self.counts.get(device, 0), count):
             item = self.items[number]
@@ -80,6 +83,7 @@ class Run:
     def buffers(self, number: int, device: str) -> list[Buffer]:
         """Return the buffers of item `number` by slot: new ones for its outputs, and its inputs,
         after running their producers."""
+        device = Device.runner(device)
         memory, item = self.upto(number, device), self.items[number]
         written = item.slots
         return [

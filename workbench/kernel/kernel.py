@@ -113,8 +113,9 @@ class Kernel(RunnableKernel, Displayed):
         same kernel with at least this budget is read from the cache, unless `cached` is False.
 
         Units: budget_s is seconds. Errors: DTypeError for a budget that is not in seconds, or a
-        width that is not a count.
+        width that is not a count; DeviceError for a machine that is not here.
         """
+        performance.require_times(self.device)
         return searching.run(self, width, budget_s, executor, cached, progress)
 
     def time(

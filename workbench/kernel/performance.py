@@ -36,7 +36,11 @@ def cost_of(kernel: RunnableKernel, device: str, machine: Speeds) -> Cost:
 
 
 def timed(kernel: RunnableKernel, device: str, budget_s: float, cold: bool) -> Timing:
-    """Return the time of a kernel; on a device that is not an emulator, with its bottleneck."""
+    """Return the time of a kernel; on a device that is not an emulator, with its bottleneck.
+
+    Errors: DeviceError for a machine that is not here.
+    """
+    require_times(device)
     with unobserved():
         built, run = kernel.built(device), kernel.launch(device)
         timing = measure_kernel(run, device, kernel.estimates, budget_s, cold)
@@ -56,6 +60,12 @@ def timed(kernel: RunnableKernel, device: str, budget_s: float, cold: bool) -> T
         return replace(timing, fraction_of_peak=share, bound=str(waits))
 
 
+def require_times(device: str) -> None:
+    """Errors: DeviceError for a machine that is not here, whose times are predicted."""
+    if Device[device].is_elsewhere:
+        raise Device[device].no_times()
+
+
 def beside(
     kernel: RunnableKernel,
     others: Mapping[str, RunnableKernel | Run],
@@ -64,8 +74,9 @@ def beside(
 ) -> SideBySide:
     """Return a kernel's times ("this") beside those of other kernels and functions.
 
-    Errors: WorkbenchError for a value that is neither.
+    Errors: WorkbenchError for a value that is neither; DeviceError for a machine that is not here.
     """
+    require_times(device)
     hint = 'k.compare_times({"auto": k.optimized(), "numpy": lambda: a @ b})'
     if not isinstance(others, Mapping):
         because = f"{type(others).__name__} is not a dict from names to runs"

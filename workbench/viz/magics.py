@@ -36,11 +36,10 @@ def kernel_magic(shell: Any) -> Any:
     def kernel(line: str, cell: str) -> Exploration | None:
         try:
             options = _options(line)
-            settings = (
-                {"DEV": Device.canonical(options.device)} if options.device else {}
-            )
-            with Context(**settings):
-                ex = explore(*_tensors(_run(shell, cell, skipped=1)), show=options.show)
+            named, elsewhere = _devices(options)
+            with Context(**{"DEV": named} if named else {}):
+                tensors = _tensors(_run(shell, cell, skipped=1))
+                ex = explore(*tensors, show=options.show, device=elsewhere)
         except WorkbenchError as error:  # IPython shows an error of the cell
             print(error)
             return None
@@ -91,11 +90,23 @@ def _options(line: str) -> argparse.Namespace:
     return options
 
 
+def _devices(options: argparse.Namespace) -> tuple[str, str]:
+    """Return where new tensors go, and the machine that is not here that kernels are for; "" for
+    neither."""
+    if not options.device and not options.target:
+        return "", ""
+    name = Device.on_machine(options.device, options.target)
+    return ("", name) if Device[name].is_elsewhere else (name, "")
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="%%kernel", add_help=False, exit_on_error=False
     )
     parser.add_argument("-d", "--device", default="", help="where new tensors go")
+    parser.add_argument(
+        "-t", "--target", default="", help="a machine that need not be here: H100"
+    )
     parser.add_argument(
         "-o", "--opt", action="append", default=[], help="opts for the first kernel"
     )

@@ -91,9 +91,10 @@ def test_without_a_compiler_a_sentence_says_what_to_install(
     assert missing.value.hint == "pip install 'workbench[cuda]'"
 
 
-def test_a_kernel_elsewhere_does_not_run() -> None:
+def test_a_text_does_not_run_elsewhere() -> None:
+    source = kernel().compile("CUDA:H100").built.source
     with pytest.raises(DeviceError, match="CUDA:H100 runs no kernels"):
-        kernel().run("CUDA:H100")
+        Device["CUDA:H100"].load(source)([])
 
 
 @needs_nvrtc

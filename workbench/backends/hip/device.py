@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from workbench.backends.compilers.machine_code import MachineCode
 from workbench.backends.gpu.work_group_device import WorkGroupDevice
 from workbench.backends.hip.dialect import HIP_CPP, HipCpp
+from workbench.backends.hip.machines import MACHINES
 from workbench.backends.llvm_ir.gpu_targets import AMDGCN
 from workbench.backends.program.source import Source
 from workbench.base.forking import no_fork
@@ -20,6 +23,10 @@ class HipDevice(WorkGroupDevice):
     rank = 97
     language = HIP_CPP
     gpu_target = AMDGCN
+
+    @property
+    def machines(self) -> Mapping[str, Target]:
+        return MACHINES
 
     def dialect(self) -> HipCpp:
         return HipCpp()

@@ -3,10 +3,12 @@ stay so."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from importlib.util import find_spec
 
 from workbench.backends.contract import Program
 from workbench.backends.llvm import render as render_llvm
+from workbench.backends.llvm.machines import MACHINES
 from workbench.backends.native.processor import Processor, compiled_target
 from workbench.backends.program.language import Language
 from workbench.backends.program.source import Source
@@ -43,10 +45,23 @@ class LLVMDevice(Processor):
     def _target(self) -> Target:
         return compiled_target(self.name)
 
+    @property
+    def machines(self) -> Mapping[str, Target]:
+        return MACHINES
+
     def render(
         self, block: UOp, linear: tuple[UOp, ...], tree: UOp | None = None
     ) -> Source:
         return render_llvm.render(linear, self.target)
+
+    def render_for(
+        self,
+        target: Target,
+        block: UOp,
+        linear: tuple[UOp, ...],
+        tree: UOp | None = None,
+    ) -> Source:
+        return render_llvm.render(linear, target)
 
     def load(self, source: Source) -> Program:
         with no_fork:

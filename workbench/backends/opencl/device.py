@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from importlib.util import find_spec
 
 from workbench.backends.contract import Program
@@ -9,6 +10,7 @@ from workbench.backends.gpu.opencl_c import OPENCL_C, OpenCLC
 from workbench.backends.gpu.work_group_device import WorkGroupDevice
 from workbench.backends.llvm_ir.gpu_targets import SPIRV
 from workbench.backends.memory import Memory
+from workbench.backends.opencl.machines import MACHINES
 from workbench.backends.opencl.memory import OpenCLMemory
 from workbench.backends.program.source import Source
 from workbench.base.forking import no_fork
@@ -46,6 +48,10 @@ class OpenCLDevice(WorkGroupDevice):
             from workbench.backends.opencl.driver import driver
 
         return driver().target(self.name)
+
+    @property
+    def machines(self) -> Mapping[str, Target]:
+        return MACHINES
 
     def dialect(self) -> OpenCLC:
         return OpenCLC()

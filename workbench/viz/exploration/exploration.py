@@ -188,7 +188,7 @@ class Exploration(ScheduledTensors, Unpicklable, Displayed):
         ask = self.display.ask if self.waits else ""
         return of(
             self.tensors, self.page, forced, rules_off, self.show, self.viewer, self.origin,
-            ask,
+            ask, self.on,
         )  # fmt: skip
 
     def baseline(self, name: str, run: Callable[[], object]) -> Exploration:
@@ -254,7 +254,10 @@ class Exploration(ScheduledTensors, Unpicklable, Displayed):
         line = "" if self.line is None else f"{self.line.text}   ({self.line})\n"
         if self.display.ask:
             line = f"{self._verdict(self.page.record(self))}\n{line}"
-        parts = [f"{line}{self.headline}"]
+        parts = [
+            f"{line}{self.headline}",
+            *([self.elsewhere] if self.elsewhere else []),
+        ]
         if self.nothing_to_do:
             parts.append(self.nothing_to_do)
         if len(self.kernels) > 1:
@@ -285,18 +288,20 @@ def of(
     viewer: Viewer = NOBODY,
     origin: FileOrigin = HERE,
     ask: str = "",
+    device: str = "",
 ) -> Exploration:
     """Return the Exploration of `tensors` as scheduled now; `viewer` has the user's calls and
-    names, `origin` says where tensors without data were loaded from, `ask` names a question."""
+    names, `origin` says where tensors without data were loaded from, `ask` names a question,
+    `device` is where the kernels are for ("": where the tensors are)."""
     plan, display = (
-        planned(tensors, forced, rules_off, viewer, origin),
+        planned(tensors, forced, rules_off, viewer, origin, device),
         Display(ask=ask),
     )
     return Exploration(
         tensors, KernelTuple(plan.kernels, display), tuple(plan.items),
         Decisions(plan.decisions, display), PassTable(plan.passes, display),
         tuple(plan.outputs), plan.line, plan.lines, viewer, forced, rules_off, plan.error,
-        origin, page=page, show=show, display=display,
+        origin, device, page=page, show=show, display=display,
     )  # fmt: skip
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from workbench.backends.device import Device
 from workbench.base.display import register
 from workbench.base.errors import WorkbenchError
 from workbench.base.source import calls
@@ -21,7 +22,12 @@ from workbench.viz.session.show import LivePage
 
 
 def explore(
-    *tensors: Tensor, show: str = "", without: tuple[str, ...] = (), ask: str = ""
+    *tensors: Tensor,
+    show: str = "",
+    without: tuple[str, ...] = (),
+    ask: str = "",
+    device: str = "",
+    target: str = "",
 ) -> Exploration:
     """Return the Exploration of `tensors`: the kernels that would compute them, and why.
 
@@ -32,8 +38,13 @@ def explore(
     of the first kernel, or of another ("bound 2");
     the answer and its hints are hidden until the page, or `ex.guess(..)`, has one.
 
+    `device` has the kernels for another device than the tensors' ("" for theirs), and `target` for
+    a machine that need not be here: `device="CUDA", target="H100"`, or "CUDA:H100". There, times
+    are predicted, and answers of small kernels emulated. A device that is not available has its
+    first machine.
+
     Errors: WorkbenchError for a value that is not a Tensor, for no tensor at all, and for a pane, a
-    rule or a question that does not exist.
+    rule or a question that does not exist; DeviceError for a device or a machine that does not.
     """
     _check(tensors)
     if not isinstance(show, str) or show:
@@ -41,11 +52,13 @@ def explore(
     if not isinstance(ask, str) or ask:
         question_of(ask)
     page = registered_page()
+    named = Device.on_machine(device, target) if device or target else ""
     names = names_of(
         [t.uop for t in tensors], ((n, t.uop) for n, t in variables(Tensor))
     )
     viewer = Viewer(calls(), names, module_paths())
-    ex = exploration.of(tensors, page, {}, _names(without), show, viewer, ask=ask)
+    off = _names(without)
+    ex = exploration.of(tensors, page, {}, off, show, viewer, ask=ask, device=named)
     check_kernel(ask, len(ex.kernels))
     return ex
 

@@ -48,10 +48,12 @@ def planned(
     rules_off: tuple[str, ...],
     viewer: Viewer = NOBODY,
     origin: FileOrigin = HERE,
+    on: str = "",
 ) -> Planned:
     """Return the kernels that would compute `tensors`, without running them. `forced` stores (True)
     or fuses (False) values; `rules_off` names rules that are switched off; `viewer` has the
-    user's calls and names; `origin` has the lines of tensors that were loaded.
+    user's calls and names; `origin` has the lines of tensors that were loaded; `on` is the device
+    that the kernels are for ("": the tensors' own).
 
     Errors: WorkbenchError where a value cannot be stored or fused, or a rule does not exist.
     """
@@ -75,7 +77,7 @@ def planned(
             break
         rangeified = (r.after for r in watching.records if r.name == RANGEIFY.name)
         built = next(rangeified, schedule.items)
-        plan.kernels += _kernels(schedule, built, outputs, off)
+        plan.kernels += _kernels(schedule, built, outputs, off, on)
         plan.items += schedule.items
         plan.decisions += schedule.decisions
         plan.passes += watching.records
@@ -179,16 +181,17 @@ def _kernels(
     built: Sequence[ScheduleItem],
     outputs: Sequence[UOp],
     rules_off: tuple[str, ...],
+    on: str,
 ) -> Iterator[Kernel]:
-    """Yield the kernels of a schedule, each on the results of those before it; `built` has them as
-    rangeify built them."""
+    """Yield the kernels of a schedule for the device `on`, each on the results of those before it;
+    `built` has them as rangeify built them."""
     run = Run(schedule.items)
     shapes = {base(output): output.shape for output in outputs}
     for number, item in enumerate(schedule.items):
         as_built = built[number].kernel
         if item.kernel is not None and as_built is not None:
             own_shapes = tuple([shapes.get(node, node.shape) for node in item.nodes])
-            data = FromSchedule(run, number)
+            data = FromSchedule(run, number, on)
             kernel = _kernel(item.kernel, as_built, own_shapes, data, rules_off)
             if item.nodes[0].op is Ops.CUSTOM:
                 kernel = replace(kernel, title=f"{kernel.name}: {kernel.title}")

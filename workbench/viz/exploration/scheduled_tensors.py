@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from workbench.backends.device import Device
 from workbench.base.errors import WorkbenchError
 from workbench.base.source import SourceLine
 from workbench.check.bisect import FirstWrongRewrite
@@ -39,14 +40,14 @@ if TYPE_CHECKING:
 class ScheduledTensors:
     """The un-optimised kernels that compute `tensors`, with the scheduler's decisions and passes.
 
-    `kernels` are in execution order; `items` are those and the copies between devices;
-    `decisions` say why each value is stored or fused; `passes` are the scheduler's; `outputs` are
-    the tensors' scheduled nodes; `line` is the user's, `lines` has those of every value, and
-    its names, for the user's code (`viewer`); `forced` has the forced decisions, and
-    `rules_off` the rules that are switched off. Where a rule of the scheduler raises, `error`
-    says so: there are no kernels then, and `passes` end with the one that failed. `origin` says
-    where they were loaded from. While a question of `display` waits for a guess, the tables that
-    would answer it print the question.
+    `kernels` are in execution order; `items` are those and the copies between devices; `decisions`
+    say why each value is stored or fused; `passes` are the scheduler's; `outputs` are the tensors'
+    scheduled nodes; `line` is the user's, `lines` has those of every value, and its names, for the
+    user's code (`viewer`); `forced` has the forced decisions, and `rules_off` the rules that are
+    switched off. Where a rule of the scheduler raises, `error` says so: there are no kernels then,
+    and `passes` end with the one that failed. `origin` says where they were loaded from, `on` the
+    device that was asked for ("": none). While a question of `display` waits for a guess, the
+    tables that would answer it print the question.
     """
 
     tensors: tuple[Tensor, ...]
@@ -62,7 +63,18 @@ class ScheduledTensors:
     rules_off: tuple[str, ...] = ()
     error: Exception | None = None
     origin: FileOrigin = HERE
+    on: str = ""
     display: Display = field(default_factory=Display, kw_only=True, repr=False)
+
+    @property
+    def device(self) -> str:
+        """The device of the kernels: that which was asked for, or else the tensors'."""
+        return self.on or self.tensors[0].device
+
+    @property
+    def elsewhere(self) -> str:
+        """What is to be known of a machine that is not here; "" where the kernels run here."""
+        return Device[self.device].notice
 
     def kernel_at(self, kernel: Kernel | int) -> tuple[int, Kernel]:
         """Return (place, kernel) of a kernel (a place, or a variant).
@@ -163,7 +175,9 @@ class ScheduledTensors:
     def kernel_counts(self) -> str:
         """The numbers of kernels and copies, and their devices, whatever is asked."""
         copies = len(self.items) - len(self.kernels)
-        devices = dict.fromkeys(t.device for t in self.tensors)
+        devices = dict.fromkeys(
+            [self.on] if self.on else [t.device for t in self.tensors]
+        )
         words = [plural(len(self.kernels), "kernel")]
         words += [plural(copies, "copy")] if copies else []
         failed = "" if self.error is None else ": scheduling failed"

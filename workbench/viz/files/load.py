@@ -17,6 +17,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from workbench.backends.device import Device
 from workbench.base.context import LIVE
 from workbench.base.errors import VerifyError, WorkbenchError
 from workbench.base.source import SourceLine
@@ -86,8 +87,9 @@ def load(path: str | os.PathLike[str]) -> Exploration:
     forced = dict(zip(root.src[count:], saved.forced, strict=False))
     page = registered_page()
     ex = exploration.of(
-        tuple(tensors), page, forced, tuple(saved.rules_off), saved.show, viewer, origin
-    )
+        tuple(tensors), page, forced, tuple(saved.rules_off), saved.show, viewer, origin,
+        device=_machine_elsewhere(saved.device),
+    )  # fmt: skip
     if plan_hash(ex.kernels) != saved.plan:
         words = (
             f"{origin.words} Here it is scheduled otherwise than where it was saved."
@@ -98,6 +100,14 @@ def load(path: str | os.PathLike[str]) -> Exploration:
         _restore(session, saved)
         session.tell_changes()
     return ex
+
+
+def _machine_elsewhere(device: str) -> str:
+    """Return a device if it is a machine that is not here, else ""."""
+    with suppress(WorkbenchError):
+        if Device[device].is_elsewhere:
+            return Device[device].name
+    return ""
 
 
 # reading

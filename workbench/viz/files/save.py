@@ -67,7 +67,7 @@ def file_text(ex: Exploration) -> str:
         node_names=columns.names,
         node_modules=columns.modules,
         plan=plan_hash(ex.kernels),
-        device=ex.tensors[0].device,
+        device=ex.device,
         variants=[],
         baselines=[],
         node_phases=columns.phases if any(columns.phases) else [],

@@ -646,13 +646,14 @@ export interface ExpressionRow {
 }
 
 /**
- * A device that there is.
+ * A device that there is; `elsewhere` is a machine that is not here.
  */
 export interface DeviceRow {
   name: string;
   available: boolean;
   how_to_get: string;
   emulator: boolean;
+  elsewhere?: boolean;
 }
 
 /**
@@ -867,6 +868,7 @@ export interface PageRecord {
   key: string;
   expr: ExpressionRow;
   device: string;
+  elsewhere: string;
   devices: Array<DeviceRow>;
   languages: Array<LanguageRow>;
   headline: string;

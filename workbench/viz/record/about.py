@@ -70,8 +70,8 @@ def language_rows() -> list[LanguageRow]:
 
 
 def device_rows() -> list[DeviceRow]:
-    """Return the devices."""
-    return [
+    """Return the devices, and the machines that need not be here."""
+    here = [
         DeviceRow(
             name,
             Device.available(name),
@@ -80,6 +80,11 @@ def device_rows() -> list[DeviceRow]:
         )
         for name in Device.names()
     ]
+    machines = [
+        DeviceRow(name, True, Device[name].about, True, elsewhere=True)
+        for name in Device.machine_names()
+    ]
+    return here + machines
 
 
 def machine(speeds: Speeds | None = None) -> MachineRow:

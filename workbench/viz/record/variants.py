@@ -205,7 +205,7 @@ def compiled_code(
     rows = [code_row(first, in_c.source.split("\n"), c_linker.source())]
     if own is not first and own.language is not None:
         rows.append(code_row(own, compiled.source.split("\n"), linker.source()))
-    if hasattr(compiled.built.program, "machine_code"):
+    if hasattr(type(compiled.built.program), "machine_code"):  # else it is compiled
         rows += elsewhere_rows(own, compiled, linker)
     elif getattr(compiled.built.program, "assembly", None) is not None:
         asm_lines = compiled.assembly_lines
@@ -284,6 +284,8 @@ def cost_rows(
     stores of L1; roofs in operations per second.
     """
     device = Device[kernel.device]
+    if device.is_elsewhere:
+        return None
     if speeds is None or not (device.is_processor or device.is_emulator):
         return None
     try:

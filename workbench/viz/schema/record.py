@@ -27,12 +27,13 @@ class ExpressionRow(Struct, forbid_unknown_fields=True):
 
 
 class DeviceRow(Struct, forbid_unknown_fields=True):
-    """A device that there is."""
+    """A device that there is; `elsewhere` is a machine that is not here."""
 
     name: str
     available: bool
     how_to_get: str
     emulator: bool
+    elsewhere: bool = False
 
 
 class LanguageRow(Struct, forbid_unknown_fields=True):
@@ -242,6 +243,7 @@ class PageRecord(Struct, forbid_unknown_fields=True, omit_defaults=True):
     key: str
     expr: ExpressionRow
     device: str
+    elsewhere: str
     devices: list[DeviceRow]
     languages: list[LanguageRow]
     headline: str

@@ -43,7 +43,9 @@ SLOW_S = 0.1
 
 def times(session: LiveRecord) -> Iterator[None]:
     """Time the first kernels plain and with the default opts, then both plans, where there
-    was another, then baselines, then offers."""
+    was another, then baselines, then offers; nothing of a machine that is not here."""
+    if Device[session.device].is_elsewhere:
+        return
     for number, kernel in enumerate(session.record.kernels[:KERNELS]):
         if kernel.flops <= FLOPS:
             _time_kernel(session, number)
@@ -140,6 +142,8 @@ def _quietly(session: LiveRecord, group: list[int]) -> None:
 
 def _offers(session: LiveRecord, variant: int) -> Iterator[None]:
     """Measure a variant's offers, those first that are predicted to gain most."""
+    if Device[session.device].is_elsewhere:
+        return
     timing = session.row(variant).timing
     if (
         timing is None

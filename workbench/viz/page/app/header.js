@@ -137,13 +137,17 @@ function brief(app, i) {
  * @param {string} machine
  * @param {boolean} off */
 function deviceSelect(app, device, devices, machine, off) {
-  const options = devices.map((d) =>
+  const option = (/** @type {DeviceRow} */ d) =>
     h(
       "option",
       { value: d.name, selected: d.name === device, disabled: !d.available, title: d.how_to_get },
       deviceName(d) + (d.available ? "" : " (missing)"),
-    )
-  );
+    );
+  const machines = devices.filter((d) => d.elsewhere).map(option);
+  const options = devices.filter((d) => !d.elsewhere).map(option);
+  const group = machines.length
+    ? h("optgroup", { label: "not here: predicted" }, ...machines)
+    : null;
   return h(
     "label",
     {
@@ -164,6 +168,7 @@ function deviceSelect(app, device, devices, machine, off) {
         },
       },
       ...options,
+      group,
     ),
   );
 }
@@ -179,7 +184,9 @@ function machineText({ cpu, cores, caches }) {
 }
 
 /** @param {DeviceRow} device */
-const deviceName = (device) => (device.emulator ? `EMULATOR (${device.name})` : device.name);
+const deviceName = (
+  device,
+) => (device.emulator && !device.elsewhere ? `EMULATOR (${device.name})` : device.name);
 
 /** plain 21.0 ms ± 2.0% 6% → auto 1.90 ms ± 1.1% 70% of peak · numpy 1.50 ms ± 3.0%: of the kernel
  * that is shown.

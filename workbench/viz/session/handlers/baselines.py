@@ -55,6 +55,7 @@ def measure_all(session: LiveRecord) -> NoResult:
         hint = 'explore(y).baseline("numpy", lambda: a @ b), with your own function'
         because = "you choose what to compare with, and nobody added a function"
         raise WorkbenchError("there is no baseline to time", because, hint)
+    measurement.refuse_elsewhere(session)
     if Device[session.device].is_emulator:
         because = "an emulator's times cannot be compared with others"
         raise WorkbenchError("baselines are not timed here", because, "another device")

@@ -25,6 +25,7 @@ def measure(session: LiveRecord) -> NoResult:
 
     Errors: WorkbenchError on an emulator, and where no kernel runs.
     """
+    measurement.refuse_elsewhere(session)
     if Device[session.device].is_emulator:
         what, because = (
             "these kernels cannot be timed",

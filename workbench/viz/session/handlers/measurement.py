@@ -16,6 +16,7 @@ from workbench.cost.kernel_cost import float_kind
 from workbench.ir.rewriting.rewrite import added_rules
 from workbench.ir.text.printer import to_text
 from workbench.kernel.kernel import Kernel
+from workbench.kernel.performance import require_times
 from workbench.search import search as searching
 from workbench.search.candidate import Candidate
 from workbench.viz.schema.replies import NoResult, TimedVariants, VariantReply
@@ -55,7 +56,11 @@ def measure(
     session: LiveRecord, variants: list[int], cold: bool | None
 ) -> TimedVariants:
     """Time variants in turns, so that the drift of the machine cancels; those of one kernel
-    together. An error is shown with its variant."""
+    together. An error is shown with its variant.
+
+    Errors: DeviceError for a machine that is not here.
+    """
+    refuse_elsewhere(session)
     variants_to_time = list(dict.fromkeys(variants))
     for number in dict.fromkeys(session.row(v).kernel for v in variants_to_time):
         group = [v for v in variants_to_time if session.row(v).kernel == number]
@@ -76,8 +81,10 @@ def search(session: LiveRecord, variant: int, budget_s: float) -> VariantReply:
     """Search for a faster candidate for a variant; the best becomes a variant, timed beside it,
     with all candidates. A stopped search gives the best so far.
 
-    Errors: TaskStopped where it was stopped before the first time.
+    Errors: TaskStopped where it was stopped before the first time; DeviceError for a machine that
+    is not here.
     """
+    refuse_elsewhere(session)
     kernel, began = session.kernels[variant], time.monotonic()
 
     def report(candidate: Candidate) -> None:
@@ -149,7 +156,11 @@ def time_group(
     """
     with session.lock:
         # edited source runs in a process of its own, so others are not timed beside it
-        variants = [v for v in variants if worker.serves(device_of(session, v))]
+        devices = {v: device_of(session, v) for v in variants}
+        variants = [
+            v for v, device in devices.items()
+            if worker.serves(device) and not Device[device].is_elsewhere
+        ]  # fmt: skip
         rows = [(v, worker_row(session, v)) for v in variants]
         for variant in variants:
             for device in other_devices(session, worker, variant):
@@ -248,6 +259,11 @@ def show_timing(session: LiveRecord, variant: int, row: TimingRow) -> None:
     cost = session.row(variant).cost
     if cost is not None and cost.launch_s > max(cost.seconds.values()):
         session.recorder.add_cost(variant)
+
+
+def refuse_elsewhere(session: LiveRecord) -> None:
+    """Errors: DeviceError where the session's device is a machine that is not here."""
+    require_times(session.device)
 
 
 def is_shown(session: LiveRecord, variant: int, candidate: Row) -> bool:

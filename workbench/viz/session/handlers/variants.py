@@ -130,6 +130,7 @@ def device(session: LiveRecord, name: str) -> NoResult:
     session.put(("device",), info.name)
     headline, _, _ = session.record.headline.rpartition(" on ")
     session.put(("headline",), f"{headline} on {info.name}")
+    session.put(("elsewhere",), info.notice)
     for variant, kernel in enumerate(session.kernels):
         session.kernels[variant] = on_device(kernel, info.name)
         _show_device(session, variant)
@@ -141,7 +142,7 @@ def device(session: LiveRecord, name: str) -> NoResult:
 
 def _require(info: DeviceInfo) -> None:
     """Errors: DeviceError for a device that is missing: it says how to get it."""
-    if not info.is_available:
+    if not info.is_available and not info.is_elsewhere:
         what = f"the device {info.name} is not available here"
         raise DeviceError(what, info.about, info.how_to_get)
 

@@ -44,6 +44,7 @@ function resultsPane(app) {
 /** Warm: caches are as the run before left them. Cold: they were flushed.
  * @param {App} app */
 function warmth(app) {
+  if (app.record.elsewhere) return null;
   /** @type {(cold: boolean, text: string, title: string) => HTMLElement} */
   const choice = (cold, text, title) =>
     button(app, text, () => app.select({ cold }), { pressed: app.view.cold === cold, title });
@@ -106,6 +107,8 @@ function atHand(app) {
 /** @param {App} app */
 function resultButtons(app) {
   const python = true;
+  const { elsewhere } = app.record;
+  if (elsewhere) return h("div", { class: "wb-buttons" }, ...elsewhereButtons(app));
   return h(
     "div",
     { class: "wb-buttons" },
@@ -115,21 +118,43 @@ function resultButtons(app) {
       name: "time",
       title: "this variant and the pinned one, in turns",
     }),
-    button(app, app.pending("check") ? "Checking…" : "Check", () => check(app), {
-      python,
-      key: "c",
-      name: "check",
-      title: "against the reference interpreter",
-    }),
+    checkButton(app, "against the reference interpreter"),
     button(app, app.pending("search") ? "Searching…" : "Search", () => search(app), {
       python,
       name: "search",
       title: "for 10 s from this variant; it can be stopped",
     }),
-    button(app, "Pin", () => pin(app), {
-      key: "p",
-      title: "ratios and diffs refer to this variant",
-    }),
+    pinButton(app),
     ...baselineButton(app),
   );
+}
+
+/** What can be asked for on a machine that is not here: times cannot.
+ * @param {App} app */
+function elsewhereButtons(app) {
+  return [
+    checkButton(app, "emulated, against the reference interpreter"),
+    pinButton(app),
+    h("span", { class: "wb-quiet wb-said", "data-term": "predicted" }, "predicted, not run here"),
+  ];
+}
+
+/**
+ * @param {App} app
+ * @param {string} title */
+function checkButton(app, title) {
+  return button(app, app.pending("check") ? "Checking…" : "Check", () => check(app), {
+    python: true,
+    key: "c",
+    name: "check",
+    title,
+  });
+}
+
+/** @param {App} app */
+function pinButton(app) {
+  return button(app, "Pin", () => pin(app), {
+    key: "p",
+    title: "ratios and diffs refer to this variant",
+  });
 }

@@ -5,7 +5,7 @@ import { coldSpread, inOneRun, overlap, real, spreadText, timingText } from "../
 import { h } from "../../base/elements.js";
 import { secondsText, three } from "../../base/text.js";
 
-/** @import { TimingRow } from "../../record.d.ts" */
+/** @import { TimingRow, VariantRow } from "../../record.d.ts" */
 /** @import { App } from "../../app/store.js" */
 
 /** Time, spread and ratio to the pinned variant; nothing where an emulator ran.
@@ -39,6 +39,31 @@ export function timeCells(app, timing, hidden = false) {
       app.view.cold ? coldSpread(timing) : spreadText(timing),
     ),
     ratioCell(app, timing, reference(app)?.timing),
+  );
+}
+
+/** The predicted time of a variant, and the ratio of the pinned one's to it.
+ * @param {App} app
+ * @param {VariantRow} variant */
+export function predictedCells(app, { cost }) {
+  if (!cost) return h("span", { class: "wb-quiet wb-said" }, "not predicted");
+  const other = reference(app)?.cost;
+  return h(
+    "span",
+    { class: "wb-times" },
+    h(
+      "span",
+      { class: "wb-figure wb-stale", "data-term": "predicted", title: "predicted, not run here" },
+      `~${secondsText(cost.predicted_s)}`,
+    ),
+    h("span"),
+    other
+      ? h(
+        "b",
+        { class: "wb-figure", title: "predicted: times as fast as the pinned variant" },
+        `~${three(other.predicted_s / cost.predicted_s).replace(/\.00$/, "")}x`,
+      )
+      : h("span"),
   );
 }
 

@@ -8,7 +8,7 @@ import { notDeleted, rowAt } from "../../app/store.js";
 import { elementsOf, h, words } from "../../base/elements.js";
 import { walkable } from "../../base/lists.js";
 import { dateText, plural } from "../../base/text.js";
-import { timeCells } from "./times.js";
+import { predictedCells, timeCells } from "./times.js";
 
 /** @import { VariantRow } from "../../record.d.ts" */
 /** @import { App } from "../../app/store.js" */
@@ -142,6 +142,8 @@ function variantRow(app, i, level) {
     ),
     busy
       ? h("span", { class: "wb-quiet wb-said" }, "timing…")
+      : app.record.elsewhere
+      ? predictedCells(app, variant)
       : timeCells(app, variant.timing, variant.timing?.emulator),
   );
 }

@@ -1,0 +1,70 @@
+"""`explore(y, device=, target=)`: kernels for a machine that is not here, of data that are."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tests.viz.support import array
+from workbench.backends.device import Device
+from workbench.base.errors import DeviceError
+from workbench.viz import explore
+
+MACHINE = Device.machine_names()[0]
+DEVICE, NAME = MACHINE.split(":")
+
+
+def test_the_names_of_a_machine() -> None:
+    y = array(8) + 1
+    for words in (
+        {"device": DEVICE, "target": NAME},
+        {"device": MACHINE},
+        {"target": NAME.lower()},
+        {"target": MACHINE},
+    ):
+        ex = explore(y, **words)  # type: ignore[arg-type]
+        assert ex.device == MACHINE and ex.kernels[0].device == MACHINE
+        assert "not run here" in str(ex)
+    assert explore(y).elsewhere == ""
+
+
+def test_a_device_that_is_missing_has_its_first_machine() -> None:
+    device = next(d for d in Device if d.machines and not d.is_available)
+    ex = explore(array(8) + 1, device=device.name)
+    assert ex.device == f"{device.name}:{next(iter(device.machines))}"
+    others = [*device.machines][1:]
+    assert all(name in ex.elsewhere for name in others)
+
+
+@pytest.mark.parametrize(
+    ("device", "target", "says"),
+    [
+        (DEVICE, "Cray", f"there is no machine 'Cray' of {DEVICE}.*{NAME}"),
+        ("", "Cray", f"there is no machine 'Cray'.*{MACHINE}"),
+        ("FOO", "", "there is no device 'FOO'"),
+        ("PYTHON", NAME, "it has none"),
+    ],
+)
+def test_what_there_is_not(device: str, target: str, says: str) -> None:
+    with pytest.raises(DeviceError, match=f"(?s){says}"):
+        explore(array(8) + 1, device=device, target=target)
+
+
+def test_tensors_stay_and_producers_run_here() -> None:
+    x = array(16, 16)
+    e = x.exp().contiguous()
+    y = e / e.sum(axis=1, keepdim=True)
+    kernel = explore(y, device=MACHINE).kernels[1]
+    assert x.device != MACHINE and kernel.device == MACHINE
+    (actual,) = kernel.run()
+    np.testing.assert_allclose(actual, y.numpy(), rtol=1e-6)
+    assert kernel.optimized().check().ok
+
+
+def test_what_is_too_large_is_not_emulated() -> None:
+    kernel = explore(array(512, 512) @ array(512, 512), device=MACHINE).kernels[0]
+    with pytest.raises(DeviceError, match="too large to be emulated"):
+        kernel.run()
+    for measure in (kernel.time, kernel.search, lambda: kernel.compare_times({})):
+        with pytest.raises(DeviceError, match="predicted, not run here"):
+            measure()

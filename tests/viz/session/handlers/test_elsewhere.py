@@ -1,0 +1,101 @@
+"""A session about a machine that is not here: whatever a page asks is a value or a clear error."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.viz.record.support import broken
+from tests.viz.session.support import Page, ask, done, session_of
+from tests.viz.support import array
+from workbench.backends.device import Device
+from workbench.viz import explore
+from workbench.viz.files.load import load
+from workbench.viz.session.session import Session
+
+MACHINE = Device.machine_names()[0]
+
+
+@pytest.fixture
+def there(nothing_saved: None) -> Iterator[Session]:
+    """A session about a small matmul for a machine that is not here."""
+    a, b = array(16, 8), array(8, 12)
+    with session_of(explore((a @ b).relu(), device=MACHINE)) as session:
+        page = Page(session)
+        session.complete()
+        yield session
+        with session.lock:
+            session.tell_changes()
+            assert page.is_record_of(session)
+        assert broken(page.record) == []
+
+
+def test_its_record_is_of_that_machine(there: Session) -> None:
+    record = there.record
+    assert record.device == MACHINE and record.headline.endswith(f"on {MACHINE}")
+    assert "not run here" in record.elsewhere
+    assert all(row.error is None and row.timing is None for row in record.variants)
+    for row in record.variants:
+        own = [c for c in row.code if c.device == MACHINE]
+        language = Device[MACHINE].language
+        assert language is not None and own[0].language == language.name
+        assert own[0].lines and any(own[0].links) and row.loops and row.counts
+    assert {row.name for row in record.variants} == {"plain", "auto"}
+    assert record.variants[0].offers and record.variants[0].refused
+    assert any(d.elsewhere and d.name == MACHINE for d in record.devices)
+
+
+def test_its_answer_is_checked_by_the_emulator(there: Session) -> None:
+    for variant in range(len(there.record.variants)):
+        done(there, "check", variant=variant)
+        row = there.row(variant).check
+        assert row is not None and row.ok, row
+
+
+@pytest.mark.parametrize(
+    "request_fields",
+    [
+        {"do": "measure", "variants": [0], "cold": False},
+        {"do": "search", "variant": 0, "budget_s": 1.0},
+        {"do": "kernels"},
+    ],
+)
+def test_its_times_are_refused(
+    there: Session, request_fields: dict[str, object]
+) -> None:
+    fields = dict(request_fields)
+    reply = ask(there, str(fields.pop("do")), **fields)
+    assert not reply["ok"] and "predicted, not run here" in reply["error"]["because"]
+
+
+def test_opts_are_tried_there(there: Session) -> None:
+    group = next(o for o in there.row(0).offers if o.op == "LOCAL")
+    variant = done(there, "apply", variant=0, opt=group.opt)["variant"]
+    done(there, "check", variant=variant)
+    row = there.row(variant)
+    assert row.check is not None and row.check.ok and row.error is None
+
+
+def test_a_page_changes_to_it_and_back(session: Session) -> None:
+    done(session, "device", name=MACHINE)
+    assert session.record.elsewhere
+    language = Device[MACHINE].language
+    assert language is not None
+    done(session, "code", variant=0, language=language.name)
+    done(session, "check", variant=0)
+    here = next(d.name for d in Device if d.is_available)
+    done(session, "device", name=here)
+    assert not session.record.elsewhere and session.record.device == here
+    done(session, "check", variant=0)
+
+
+def test_a_file_and_a_page_of_it(there: Session, tmp_path: Path) -> None:
+    ex = there.recorder.exploration
+    page = ex.to_html(tmp_path / "page.html").read_text(encoding="utf-8")
+    assert page
+    saved = load(ex.save(tmp_path / "saved"))
+    assert saved.device == MACHINE and saved.kernels[0].device == MACHINE
+    with session_of(saved) as session:
+        assert session.record.device == MACHINE

@@ -1,0 +1,111 @@
+"""Processors as Targets, whose kernels LLVM compiles.
+
+Each has its sources. Peaks follow from the vector units at the clock that is given: multiply-adds
+of float32 that begin in a core per cycle, times two, times cores and clock.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from workbench.base.target import Hardware, Target
+
+
+def _target(
+    hardware: Hardware,
+    vector_bytes: int,
+    vector_registers: int,
+    fmas_in_flight: int,
+    cache_bytes: tuple[int, ...],
+) -> Target:
+    """Return the Target of a processor, with the bytes of its caches from the first on."""
+    return Target(
+        hardware.name,
+        vector_bytes=vector_bytes,
+        vector_registers=vector_registers,
+        fmas_in_flight=fmas_in_flight,
+        caches=tuple((f"L{n}", size) for n, size in enumerate(cache_bytes, 1)),
+        non_temporal_bytes=cache_bytes[-1],
+        converts_float16=True,
+        cores=hardware.units,
+        hardware=hardware,
+    )
+
+
+GRAVITON4 = Hardware(
+    name="Graviton4",
+    about="AWS Graviton4, 96 Neoverse V2 cores",
+    sources=(
+        "AWS, Graviton4 and R8g instances, announcements 2023 and 2024",
+        "Arm, Neoverse V2 Core Software Optimization Guide, 2023",
+        "Arm, Neoverse V2 Core Technical Reference Manual, 2023",
+    ),
+    arch="neoverse-v2",
+    triple="aarch64-unknown-linux-gnu",
+    units=96,
+    lanes=4 * 4,
+    clock_hz=2.8e9,
+    peaks=(("float32", 8.6e12), ("float64", 4.3e12), ("float16", 17.2e12)),
+    bandwidths=(("DRAM", 12 * 8 * 5.6e9), ("L1", 96 * 3 * 16 * 2.8e9)),
+    memory_bytes=768 << 30,
+)
+XEON_8480 = Hardware(
+    name="Xeon 8480+",
+    about="Intel Xeon Platinum 8480+ (Sapphire Rapids), 56 cores",
+    sources=(
+        "Intel, Xeon Platinum 8480+ Processor, specifications, 2023",
+        "Intel, 64 and IA-32 Architectures Optimization Reference Manual, 2024,"
+        " chapters 2 and 20 (AVX-512 of two units, AMX)",
+    ),
+    arch="sapphirerapids",
+    triple="x86_64-unknown-linux-gnu",
+    units=56,
+    lanes=2 * 16,
+    clock_hz=2.0e9,
+    peaks=(("float32", 7.17e12), ("float64", 3.58e12), ("float16", 14.3e12)),
+    bandwidths=(("DRAM", 8 * 8 * 4.8e9), ("L1", 56 * 2 * 64 * 2.0e9)),
+    tensor_peaks=(("bfloat16", 56 * 2048 * 2.0e9), ("int8", 56 * 4096 * 2.0e9)),
+    memory_bytes=256 << 30,
+)
+RASPBERRY_PI_5 = Hardware(
+    name="Raspberry Pi 5",
+    about="Raspberry Pi 5, 4 Cortex-A76 cores",
+    sources=(
+        "Raspberry Pi Ltd, Raspberry Pi 5 Product Brief, 2023",
+        "Raspberry Pi Ltd, BCM2712 processor documentation, 2023",
+        "Arm, Cortex-A76 Software Optimization Guide, 2018",
+    ),
+    arch="cortex-a76",
+    triple="aarch64-unknown-linux-gnu",
+    units=4,
+    lanes=2 * 4,
+    clock_hz=2.4e9,
+    peaks=(("float32", 153.6e9), ("float64", 76.8e9), ("float16", 307.2e9)),
+    bandwidths=(("DRAM", 4 * 4.267e9), ("L1", 4 * 2 * 16 * 2.4e9)),
+    memory_bytes=8 << 30,
+)
+BANANA_PI_F3 = Hardware(
+    name="Banana Pi F3",
+    about="Banana Pi BPI-F3, 8 SpacemiT X60 cores (RISC-V with vectors of 256 bits)",
+    sources=(
+        "SpacemiT, Key Stone K1 data sheet, 2024",
+        "Banana Pi, BPI-F3 documentation, 2024",
+    ),
+    arch="spacemit-x60",
+    triple="riscv64-unknown-linux-gnu",
+    units=8,
+    lanes=8,
+    clock_hz=1.6e9,
+    peaks=(("float32", 204.8e9), ("float64", 102.4e9), ("float16", 409.6e9)),
+    bandwidths=(("DRAM", 4 * 2.666e9), ("L1", 8 * 32 * 1.6e9)),
+    memory_bytes=4 << 30,
+)
+MACHINES: Mapping[str, Target] = {
+    "Graviton4": _target(GRAVITON4, 16, 32, 16, (64 << 10, 2 << 20, 36 << 20)),
+    "Xeon 8480+": _target(XEON_8480, 64, 32, 8, (48 << 10, 2 << 20, 105 << 20)),
+    "Raspberry Pi 5": _target(
+        RASPBERRY_PI_5, 16, 32, 8, (64 << 10, 512 << 10, 2 << 20)
+    ),
+    "Banana Pi F3": _target(BANANA_PI_F3, 32, 32, 4, (32 << 10, 512 << 10)),
+}
+"""By name."""

@@ -1,0 +1,52 @@
+"""GPUs of Apple's, as Targets.
+
+Sources: Apple, MacBook Air (13-inch, M3, 2024), technical specifications (cores, bandwidth of
+memory); Apple, Metal Feature Set Tables, 2023, family Apple 9 (work-items of a group, shared
+memory); P. Turner, metal-benchmarks, 2023 (lanes of a core, which Apple does not publish);
+Notebookcheck, Apple M3 10-Core GPU, 2023 (clock, which Apple does not publish). The registers and
+work-items that a core holds are not published, and change while a kernel runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from workbench.base.target import Hardware, Target
+
+M3 = Hardware(
+    name="M3",
+    about="Apple M3, the GPU with 10 cores",
+    sources=(
+        "Apple, MacBook Air (13-inch, M3, 2024), technical specifications, 2024",
+        "Apple, Metal Feature Set Tables, 2023",
+        "P. Turner, metal-benchmarks, 2023",
+        "Notebookcheck, Apple M3 10-Core GPU, 2023",
+    ),
+    arch="apple9",
+    units=10,
+    lanes=128,
+    clock_hz=1.38e9,
+    peaks=(("float32", 3.53e12), ("float16", 3.53e12)),
+    bandwidths=(("DRAM", 100e9), ("shared", 10 * 128 * 1.38e9)),
+    memory_bytes=8 << 30,
+    unit_shared_bytes=32 << 10,
+    launch_s=1e-5,
+)
+MACHINES: Mapping[str, Target] = {
+    "M3": Target(
+        "M3",
+        vector_bytes=16,
+        caches=(("L1", 8 << 10), ("L2", 8 << 20)),
+        line_bytes=128,
+        native_transcendentals=True,
+        cores=M3.units,
+        grid_limits=((1 << 31) - 1,) * 3,
+        group_items=1024,
+        warp_lanes=32,
+        shared_bytes=32 << 10,
+        stack_bytes=1 << 30,
+        scratch_bytes=16 << 10,
+        hardware=M3,
+    )
+}
+"""By name."""

@@ -1,0 +1,172 @@
+"""The memory accesses of a program of work-items, and what each costs a warp.
+
+A load or store of global memory moves sectors of 32 bytes: work-items of a warp that access
+neighbouring elements share them. One of shared memory passes over its banks, once where no two
+words are of one bank. Both follow from the index at every work-item of a group; axes that are not
+work-items are at 0. Source: NVIDIA, CUDA C++ Best Practices Guide (coalesced access, shared
+memory); other makers' GPUs have the same form.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from workbench.ir.node.index_values import index_values
+from workbench.ir.node.ops import Ops
+from workbench.ir.node.uop import UOp
+
+Array = NDArray[np.int64]
+Place = Literal["global", "shared", "private"]
+SECTOR_BYTES = 32
+BANKS = 32
+BANK_BYTES = 4
+MOST_ITEMS = 1 << 12
+
+
+@dataclass(frozen=True, slots=True)
+class WarpAccess:
+    """An access at one place of a program, by one work-group: `times` by each of its work-items
+    that takes part.
+
+    requests: warps that come there; transactions: sectors that they move, or passes over the banks
+    of shared memory; least: those that would do for what is wanted, in another order. Units:
+    item_bytes are those that a work-item wants at a time, wanted_bytes those of the group.
+    """
+
+    memory: UOp
+    index: UOp
+    place: Place
+    is_store: bool
+    times: int
+    item_bytes: int
+    requests: int
+    transactions: int
+    least: int
+    wanted_bytes: int
+
+    @property
+    def moved_bytes(self) -> int:
+        """The bytes of whole sectors that a group moves from or to global memory."""
+        return self.transactions * SECTOR_BYTES
+
+
+class ItemNumbers:
+    """The work-items of a group: their axes, the outermost first, and the warps they are in."""
+
+    def __init__(self, linear: Sequence[UOp], warp_lanes: int):
+        numbers = [n for n in linear if n.op is Ops.SPECIAL and n.role == "item"]
+        numbers.sort(key=lambda n: -n.dimension)
+        self.axes = [n.axis for n in numbers]
+        self.shape = tuple(axis.extent for axis in self.axes)
+        self.count = math.prod(self.shape)
+        self.lanes = min(warp_lanes, max(1, self.count))
+        self.warps = -(-self.count // warp_lanes)
+        self.warp_lanes = warp_lanes
+
+    def at(self, index: UOp) -> Array | None:
+        """Return the value of an expression at each work-item; None where it depends on memory."""
+        values = index_values([index], self.axes, MOST_ITEMS, others_stand=True)
+        if values is None:
+            return None
+        return np.broadcast_to(values[0], self.shape).reshape(-1).astype(np.int64)
+
+    def by_warps(self, values: Any, fill: int) -> Any:
+        """Return an array of work-items as one row for each warp."""
+        rest = self.warps * self.warp_lanes - self.count
+        whole = np.concatenate([values, np.full(rest, fill, values.dtype)])
+        return whole.reshape(self.warps, self.warp_lanes)
+
+
+def warp_accesses(linear: Sequence[UOp], warp_lanes: int) -> list[WarpAccess]:
+    """Return the accesses of a linear program, in their order."""
+    items = ItemNumbers(linear, warp_lanes)
+    return [
+        _access(items, node, times, conditions)
+        for node, times, conditions in _executed(linear)
+        if node.op in (Ops.LOAD, Ops.STORE)
+    ]
+
+
+def _executed(
+    linear: Sequence[UOp],
+) -> Iterator[tuple[UOp, int, tuple[UOp, ...]]]:
+    """Yield each node with how often a work-item comes to it, and the conditions around it."""
+    times, conditions = [1], list[UOp]()
+    for node in linear:
+        if node.op is Ops.LOOP:
+            times.append(times[-1] * node.axis.extent)
+        elif node.op is Ops.ENDLOOP:
+            times.pop()
+        elif node.op is Ops.IF:
+            conditions.append(node.condition)
+        elif node.op is Ops.ENDIF:
+            conditions.pop()
+        else:
+            yield node, times[-1], tuple(conditions)
+
+
+def _access(
+    items: ItemNumbers, node: UOp, times: int, conditions: Sequence[UOp]
+) -> WarpAccess:
+    is_store = node.op is Ops.STORE
+    value, gates = (node.src[1], node.src[2:]) if is_store else (node, node.src[1:])
+    memory, index = node.place.param, node.place.src[1]
+    nbytes = memory.dtype.itemsize * value.dtype.count
+    active = np.ones(items.count, bool)
+    for condition in (*conditions, *gates[:1]):
+        holds = items.at(condition) if condition.dtype.count == 1 else None
+        active = active if holds is None else active & holds.astype(bool)
+    place: Place = "global"
+    if memory.op is not Ops.PARAM:
+        place = "shared" if memory.space == "shared" else "private"
+    at = items.at(index)
+    if place == "private":  # neighbours' arrays lie side by side
+        at = np.arange(items.count, dtype=np.int64)
+    if at is None:  # each work-item has a place of its own
+        at = np.arange(items.count, dtype=np.int64) * max(1, SECTOR_BYTES // nbytes + 1)
+    elements = items.by_warps(at * memory.dtype.itemsize, 0)
+    takes_part = items.by_warps(active, 0)
+    count = _passes if place == "shared" else _sectors
+    transactions, least = count(elements, takes_part, nbytes)
+    total_bytes = int(takes_part.sum()) * nbytes * times
+    requests = int(takes_part.any(1).sum()) * times
+    return WarpAccess(
+        memory, index, place, is_store, times, nbytes, requests,
+        transactions * times, least * times, total_bytes,
+    )  # fmt: skip
+
+
+def _sectors(first: Array, active: NDArray[np.bool_], nbytes: int) -> tuple[int, int]:
+    """Return the sectors that warps touch, and those that would hold what they want."""
+    total = least = 0
+    for row, mask in zip(first, active, strict=True):
+        starts = np.unique(row[mask])
+        if len(starts):
+            sectors = starts[:, None] + np.arange(0, nbytes, BANK_BYTES)
+            last = starts + (nbytes - 1)
+            total += len(np.unique(np.append(sectors, last) // SECTOR_BYTES))
+            least += -(-len(starts) * nbytes // SECTOR_BYTES)
+    return total, least
+
+
+def _passes(first: Array, active: NDArray[np.bool_], nbytes: int) -> tuple[int, int]:
+    """Return the passes over the banks, and those that would do. A vector is read by as many parts
+    of a warp as it has words."""
+    total = least = 0
+    words = max(1, nbytes // BANK_BYTES)
+    for row, mask in zip(first, active, strict=True):
+        part = max(1, len(row) // words)
+        for begin in range(0, len(row), part):
+            lanes = mask[begin : begin + part]
+            starts = row[begin : begin + part][lanes] // BANK_BYTES
+            if len(starts):
+                word = np.unique(starts[:, None] + np.arange(words))
+                total += int(np.bincount(word % BANKS).max())
+                least += 1
+    return total, least

@@ -1,0 +1,23 @@
+// Over all modes: which machine the kernels are for, where it is not here.
+
+import { hasAny } from "../../app/pieces.js";
+import { h, refill, words } from "../../base/elements.js";
+
+/** @import { Changes, PanelRow } from "../../types.d.ts" */
+/** @import { App } from "../../app/store.js" */
+
+/** @satisfies {PanelRow} */
+export const panel = { place: "top", order: 3, make: elsewherePane };
+
+/** Nothing is shown of kernels that run here.
+ * @param {App} app */
+function elsewherePane(app) {
+  const el = h("div", { class: "wb-elsewhere", hidden: true });
+  const update = (/** @type {Changes} */ changes) => {
+    if (!hasAny(changes, "record")) return;
+    const { elsewhere } = app.record;
+    el.hidden = !elsewhere;
+    refill(el, words(elsewhere, "", 600));
+  };
+  return { el, update };
+}
