@@ -51,7 +51,7 @@ def test_random_programs_with_random_opts(device: Emulated) -> None:
     for attempt in attempts(seeds, NAME, "mixed"):
         assert not attempt.verdict and not attempt.refusal, report(attempt)
         findings = [str(f) for trace in device.traces for f in trace.findings]
-        assert not findings, (attempt.seed, findings)
+        assert not findings, (attempt.program.seed, findings)
         device.traces.clear()
 
 

@@ -15,11 +15,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from workbench.ir.nest.banks import BANK_BYTES, BANKS
+
 Array = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 SECTOR_BYTES = 32
-BANKS = 32
-BANK_BYTES = 4
 _NOBODY = np.int64(-1)
 
 

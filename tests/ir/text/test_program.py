@@ -29,18 +29,18 @@ def ones(*shape: int) -> Tensor:
 
 def test_a_sum_of_a_group() -> None:
     lines = program_lines(
-        linear(kernel_of(ones(4, 64).sum(1)), Opt(OptOps.GROUP, "r0", 32))
+        linear(kernel_of(ones(4, 64).sum(1)), Opt(OptOps.GROUP, "r0", 4))
     )
     assert ["  " * line.depth + line.text for line in lines] == [
         "g0 in 4 (work-group, dimension 0)",
-        "x0 in 32 (work-item, dimension 0)",
+        "x0 in 4 (work-item, dimension 0)",
         "acc2 = 0.0",
         "acc0 = 0.0",
-        "for r0 in 2 (reduce):",
-        "  acc0 = acc0 + p1[g0*64 + x0 + r0*32]",
+        "for r0 in 16 (reduce):",
+        "  acc0 = acc0 + p1[g0*64 + x0 + r0*4]",
         "group0[x0] = acc0",
         "barrier",
-        "for r1 in 32 (reduce):",
+        "for r1 in 4 (reduce):",
         "  acc2 = acc2 + group0[r1]",
         "if x0 < 1:",
         "  p0[g0] = acc2",

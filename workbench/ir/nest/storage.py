@@ -8,11 +8,12 @@ whether their kernel would fit.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from workbench.base.target import Target
+from workbench.ir.nest.banks import padded
 from workbench.ir.nest.loops import Statement, statements
 from workbench.ir.nest.placement import Item, Loop, place_statements
 from workbench.ir.nest.vectors import Vectors, choose_vectors
@@ -100,8 +101,9 @@ def plan_storage(sink: UOp, target: Target) -> StoragePlan:
     root, items = place_statements(by_node)
     vectors = choose_vectors(by_node, target)
     values = [n for n in by_node if n.op is not Ops.STORE]
+    tiles = shared_tiles(items) if target.has_groups else frozenset()
     allocations = {
-        n: _allocation(n, i, by_node, items, vectors, target)
+        n: _allocation(n, i, by_node, items, vectors, target, tiles)
         for i, n in enumerate(values)
     }
     return StoragePlan(by_node, root, items, vectors, allocations)
@@ -110,7 +112,11 @@ def plan_storage(sink: UOp, target: Target) -> StoragePlan:
 def excess(sink: UOp, target: Target) -> Excess | None:
     """Return `plan_storage(sink, target).excess(target)`; None without placing statements where an
     upper bound of the bytes fits."""
-    limits = [target.scratch_bytes, *[target.shared_bytes] * target.has_groups]
+    limits = [target.scratch_bytes]
+    if (
+        target.has_groups
+    ):  # rows of a tile may be longer than its elements, at most twice as long
+        limits = [target.scratch_bytes, target.shared_bytes // 2]
     if _most_bytes(statements(sink)) <= min(limits):
         return None
     return plan_storage(sink, target).excess(target)
@@ -140,11 +146,11 @@ def _allocation(
     items: list[Item],
     vectors: Vectors,
     target: Target,
+    tiles: frozenset[UOp],
 ) -> Allocation:
     statement = by_node[node]
     readers = [i for i in items if node in i.statement.reads and not i.init]
-    is_tile = node.op is Ops.STAGE and target.has_groups
-    shared = is_tile and any(is_shared(statement, r.statement) for r in readers)
+    shared = node in tiles
     private = target.has_groups and not shared
     array = _array(statement, items, readers, shared)
     array = tuple(a for a in array if not (private and a.axis_kind.is_work_item))
@@ -152,6 +158,9 @@ def _allocation(
     if node.op is Ops.STAGE:
         lanes = statement.lanes
         shape = (*extents, *(r.extent for r in lanes), *node.memory_shape)
+        if shared:
+            of_readers = [r.statement for r in readers]
+            shape = padded(statement, (*array, *lanes), of_readers, shape, vectors)
         where: Space = "shared" if shared else "scratch"
         define = construct.define(node.dtype, node.name, shape, where)
     else:
@@ -171,6 +180,19 @@ def is_shared(tile: Statement, reader: Statement) -> bool:
     around = {r for r in reader.nest if r.axis_kind.is_work_item}
     return bool(around - set(tile.pre)) or any(
         r.axis_kind.is_work_item for r in tile.own
+    )
+
+
+def shared_tiles(items: Sequence[Item]) -> frozenset[UOp]:
+    """Return the tiles that a work-group shares: some work-item reads what another one wrote."""
+    tiles = {
+        i.statement.node: i.statement for i in items if i.statement.node.op is Ops.STAGE
+    }
+    return frozenset(
+        node
+        for item in items
+        for node in item.statement.reads
+        if node in tiles and not item.init and is_shared(tiles[node], item.statement)
     )
 
 

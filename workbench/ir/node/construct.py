@@ -56,9 +56,11 @@ def load(place: UOp) -> UOp:
     return UOp(Ops.LOAD, place.dtype, (place,))
 
 
-def running(place: UOp) -> UOp:
-    """Return what is in an accumulator while others are still to be combined with it."""
-    return UOp(Ops.LOAD, place.dtype, (place,), RUNNING)
+def running(place: UOp, step: int | None = None) -> UOp:
+    """Return what is in an accumulator while others are still to be combined with it. Reads at
+    several moments, which other statements lie between, are told apart by a `step`."""
+    arg = RUNNING if step is None else f"{RUNNING} {step}"
+    return UOp(Ops.LOAD, place.dtype, (place,), arg)
 
 
 def store(

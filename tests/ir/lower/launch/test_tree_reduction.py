@@ -101,6 +101,17 @@ def test_a_sum_of_sums() -> None:
     np.testing.assert_allclose(values_of(trace), expected, rtol=1e-4, atol=1e-5)
 
 
+def test_fewer_work_items_than_parts() -> None:
+    """An element is read again in a later step: by then it is another value."""
+    values = np.arange(64, dtype=np.float32)
+    kernel = explore(Tensor(values).realize().sum()).kernels[-1]
+    for opt in (Opt(OptOps.GROUP, "r0", 16), Opt(OptOps.UNROLL, "x0", 8)):
+        kernel = kernel.apply(opt)
+    trace = emulate(kernel, GPU)
+    assert trace.launch.group == (2,) and not trace.findings
+    assert values_of(trace).tolist() == [values.sum()]
+
+
 def test_what_else_reads_the_parts_sees_them_whole() -> None:
     """Only a tile that nobody else reads is combined in its own place."""
     values = np.random.default_rng(2).standard_normal((4, 64), dtype=np.float32)

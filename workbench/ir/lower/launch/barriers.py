@@ -12,8 +12,7 @@ from collections.abc import Sequence
 from workbench.ir.lower.launch.tree_reduction import halvings, tree_loops
 from workbench.ir.nest.loops import statements
 from workbench.ir.nest.placement import Item, Loop, place_statements
-from workbench.ir.nest.storage import is_shared
-from workbench.ir.node.ops import Ops
+from workbench.ir.nest.storage import shared_tiles
 from workbench.ir.node.uop import UOp
 
 
@@ -35,11 +34,11 @@ def barrier_points(items: Sequence[Item]) -> dict[Loop, list[int]]:
     stands, in order."""
     waits: dict[Loop, list[tuple[int, int]]] = {}
     makers = {i.statement.node: i for i in items if not i.init}
+    tiles = shared_tiles(items)
     for reader in makers.values():
         for node in reader.statement.reads:
-            maker = makers[node]
-            if node.op is Ops.STAGE and is_shared(maker.statement, reader.statement):
-                loop, between = _between(maker, reader)
+            if node in tiles:
+                loop, between = _between(makers[node], reader)
                 waits.setdefault(loop, []).append(between)
     return {loop: _fewest(intervals) for loop, intervals in waits.items()}
 

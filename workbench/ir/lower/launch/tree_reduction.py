@@ -19,7 +19,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from workbench.base.dtypes import dtypes
 from workbench.ir.nest.placement import Item, Loop
-from workbench.ir.nest.storage import is_shared
+from workbench.ir.nest.storage import shared_tiles
 from workbench.ir.node import construct
 from workbench.ir.node.axis import AxisType
 from workbench.ir.node.ops import Ops
@@ -40,6 +40,7 @@ def tree_loops(items: Sequence[Item]) -> dict[Loop, int]:
     """Return the loops whose reductions a work-group does in halves, each with the number of its
     partial results: these are in tiles that nothing else reads."""
     makers = {i.statement.node: i for i in items if not i.init}
+    tiles = shared_tiles(items)
     readers: dict[UOp, list[Item]] = {}
     for item in makers.values():
         for node in item.statement.reads:
@@ -52,14 +53,14 @@ def tree_loops(items: Sequence[Item]) -> dict[Loop, int]:
         for loop in loops
         if loop.axis is not None
         and loop.axis.extent > FEW
-        and all(_reads_a_row(child, loop.axis, makers, readers) for child in loop.body)
+        and all(_reads_a_row(child, loop.axis, tiles, readers) for child in loop.body)
     }
 
 
 def _reads_a_row(
     child: object,
     axis: UOp,
-    makers: Mapping[UOp, Item],
+    tiles: frozenset[UOp],
     readers: Mapping[UOp, Sequence[Item]],
 ) -> bool:
     """Whether a statement combines the elements of a tile that is of a work-group, and its own."""
@@ -72,11 +73,7 @@ def _reads_a_row(
     tile = value.place.memory if value.op is Ops.LOAD else value
     if tile.op is not Ops.STAGE or tile.memory_shape != (axis.extent,):
         return False
-    return (
-        value.place.indexes == (axis,)
-        and is_shared(makers[tile].statement, statement)
-        and readers[tile] == [child]
-    )
+    return value.place.indexes == (axis,) and tile in tiles and readers[tile] == [child]
 
 
 def in_halves(loop: UOp) -> list[UOp]:
@@ -95,5 +92,5 @@ def _combined(update: UOp, axis: UOp, step: UOp, half: int) -> UOp:
     """Return the STORE of an element of a tile combined with the one `half` further on."""
     place = update.src[1].src[0]
     here, there = (place.substitute({axis: at}) for at in (step, step + half))
-    value = construct.load(here).alu(update.combines, construct.load(there))
-    return construct.store(here, value, None)
+    own, other = (construct.running(at, half) for at in (here, there))
+    return construct.store(here, own.alu(update.combines, other), None)

@@ -18,9 +18,8 @@
     sum-blocks       a long reduction along which an operand is read across, in blocks
     short-sums       reductions of a few steps, without their loops
     reduce-outside   the loop of a reduction over the far stride, outside of the outputs of a core
-    work-items       the innermost loop over outputs, a part for each work-item of a warp, on a
-                     device with work-groups
 
+These are for a processor; a device with work-groups has steps of its own (`work_groups/steps.py`).
 A step proposes opts with its counts, or nothing; those of reductions alone stand in
 `reductions.py`. Source: Goto and van de Geijn (packing), Halide's and tinygrad's hand-coded
 schedulers.
@@ -67,7 +66,7 @@ from workbench.ir.opt.heuristic.strides import (
     unit_axis,
     vector_axis,
 )
-from workbench.ir.opt.heuristic.work_items import work_items
+from workbench.ir.opt.heuristic.work_groups.steps import GROUP_STEPS
 from workbench.ir.opt.kinds.stage import fill_name
 from workbench.ir.opt.opt import Opt, OptOps, ranges, store_strides
 
@@ -93,7 +92,7 @@ def heuristic(
     fired: list[HeuristicStep] = []
     doc = "The default opts, each step with the numbers that made it fire."
     with recording("heuristic", doc, kernel) as record:
-        for propose in STEPS:
+        for propose in GROUP_STEPS if target.has_groups else STEPS:
             step = propose(kernel, target)
             if step is None:
                 continue
@@ -339,5 +338,4 @@ STEPS: tuple[Callable[[UOp, Target], HeuristicStep | None], ...] = (
     sum_blocks,
     short_sums,
     reduce_outside,
-    work_items,
 )

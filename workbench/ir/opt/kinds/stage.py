@@ -83,8 +83,7 @@ def apply(kernel: UOp, opt: Opt) -> UOp:
         read = construct.load(construct.index(stage, *inner))
     order = list(kernel.arg.order)
     after = order.index(str(opt.axis)) + 1
-    loops = [f.axis_name for f in fills.values() if not f.axis_kind.is_lane]
-    order[after:after] = loops
+    order[after:after] = _fill_loops(kernel, load, fills)
     return settled(construct.in_order(kernel.substitute({load: read}), order))
 
 
@@ -150,7 +149,8 @@ def _slot(stage: UOp) -> object:
 
 def _inner(kernel: UOp, load: UOp, axis: str) -> list[UOp]:
     """Return the ranges inside of `axis` that the load depends on: loops first, then lanes. The
-    last one is read as vectors: the result's elements are neighbours along it, or the load's."""
+    last one is read as vectors: the result's elements are neighbours along it, or the load's.
+    Before a vector of the result stand the innermost work-items, which read at the same time."""
     order = kernel.arg.order
     inside = set(order[order.index(axis) + 1 :])
     strides, _ = terms(split_gate(load.place.flat_index)[0])
@@ -158,9 +158,13 @@ def _inner(kernel: UOp, load: UOp, axis: str) -> list[UOp]:
     axes = [r for r in ranges(kernel).values() if r in load.ranges]
     axes = [r for r in axes if r.axis_kind.is_lane or r.axis_name in inside]
     position = {name: i for i, name in enumerate(order)}
+    together = _together(kernel)
+    of_items = together in [r.axis_name for r in axes]
     return sorted(
         axes,
         key=lambda r: (
+            of_items and r.axis_kind.is_lane and stored.get(r) == 1,
+            of_items and r.axis_name == together,
             r.axis_kind.is_lane,
             r.axis_kind is AxisType.UPCAST,
             strides.get(r) == 1,
@@ -168,6 +172,23 @@ def _inner(kernel: UOp, load: UOp, axis: str) -> list[UOp]:
             position.get(r.axis_name, 0),
         ),
     )
+
+
+def _together(kernel: UOp) -> str | None:
+    """Return the axis of the work-items that are neighbours."""
+    axes = ranges(kernel)
+    items = [n for n in kernel.arg.order if axes[n].axis_kind.is_work_item]
+    return items[-1] if items else None
+
+
+def _fill_loops(kernel: UOp, load: UOp, fills: Mapping[UOp, UOp]) -> list[str]:
+    """Return the loops of a fill, in the order of the tile; where work-items fill it, in the order
+    of the memory that they read."""
+    strides, _ = terms(split_gate(load.place.flat_index)[0])
+    loops = [r for r, fill in fills.items() if not fill.axis_kind.is_lane]
+    if _together(kernel) is not None:
+        loops.sort(key=lambda r: -abs(strides.get(r, load.place.memory.length)))
+    return [fills[r].axis_name for r in loops]
 
 
 def _fill(axis: UOp, name: str, load: UOp) -> UOp:

@@ -1,0 +1,102 @@
+"""Banks of shared memory: rows of a tile that are longer than its elements.
+
+Shared memory has banks, and words of one bank are read one after the other. Work-items that read
+down a column of a tile of 32 words a row all meet in one bank; of a row of 33 they do not:
+
+    tile[32][32]: banks 0 0 0 0 ..   ->   tile[32][33]: banks 0 1 2 3 ..
+
+Source: Ruetsch and Micikevicius, "Optimizing matrix transpose in CUDA" (2009).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from workbench.ir.nest.loops import Statement
+from workbench.ir.nest.vectors import Vectors
+from workbench.ir.node.affine import row_major, terms
+from workbench.ir.node.ops import Ops
+from workbench.ir.node.uop import UOp, split_gate
+
+BANKS = 32
+BANK_BYTES = 4
+Shape = tuple[int, ...]
+
+
+def padded(
+    tile: Statement,
+    around: Sequence[UOp],
+    readers: Sequence[Statement],
+    shape: Shape,
+    vectors: Vectors,
+) -> Shape:
+    """Return the shape of a shared tile's memory. Where work-items then meet in fewer banks, it is
+    one element longer than `shape` along the last axis that is not a vector. `around` are the axes
+    of the first dimensions: each of their elements has a tile of its own."""
+    accesses = [*_accesses(tile, around, readers, vectors)]
+    place = len(shape) - 1 - any(access.lanes > 1 for access in accesses)
+    if place < 1:
+        return shape
+    longer = (*shape[:place], shape[place] + 1, *shape[place + 1 :])
+    nbytes = tile.node.dtype.itemsize
+    return min(
+        (shape, longer),
+        key=lambda each: sum(_passes(access, each, nbytes) for access in accesses),
+    )
+
+
+class TileAccess(NamedTuple):
+    """A place where a tile is filled or read: the indexes of the element, the axes that number the
+    work-items, the innermost first, and the lanes of a vector."""
+
+    indexes: tuple[UOp, ...]
+    axes: Sequence[UOp]
+    lanes: int
+
+
+def _accesses(
+    tile: Statement,
+    around: Sequence[UOp],
+    readers: Sequence[Statement],
+    vectors: Vectors,
+) -> Iterator[TileAccess]:
+    """Yield where a tile is filled, and where it is read."""
+    items = [r for r in reversed(tile.nest) if r.axis_kind.is_work_item]
+    dealt = [r for r in reversed(tile.nest) if r in tile.own]
+    at = (*around, *[split_gate(s)[0] for s in tile.node.src[1:]])
+    yield TileAccess(at, items or dealt, _lanes(at, vectors.axes[tile.node]))
+    for reader in readers:
+        items = [r for r in reversed(reader.nest) if r.axis_kind.is_work_item]
+        for node in _sources(reader):
+            if node.op is Ops.INDEX and node.src[0] is tile.node:
+                at = (*around, *[split_gate(s)[0] for s in node.src[1:]])
+                yield TileAccess(at, items, _lanes(at, vectors.axes[reader.node]))
+
+
+def _lanes(at: Sequence[UOp], vector: UOp | None) -> int:
+    """Return the lanes of a vector of neighbours, 1 where the vector is along another axis."""
+    return vector.extent if vector is not None and at[-1] is vector else 1
+
+
+def _sources(reader: Statement) -> Sequence[UOp]:
+    """Return the nodes that a statement computes, without those of others."""
+    stop = set(reader.reads)
+    return [n for s in reader.node.src for n in s.toposort(lambda n: n not in stop)]
+
+
+def _passes(access: TileAccess, shape: Shape, nbytes: int) -> int:
+    """Return how often the banks are read for the first work-items: as many as read one word of
+    each bank where they are all different. The lanes of a vector are one access."""
+    strides, _ = terms(row_major(access.indexes, shape))
+    width = max(nbytes * access.lanes, BANK_BYTES)
+    in_bank: dict[int, set[int]] = {}
+    for number in range(max(1, BANKS * BANK_BYTES // width)):
+        rest, at = number, 0
+        for axis in access.axes:
+            at += strides.get(axis, 0) * (rest % axis.extent)
+            rest //= axis.extent
+        word = at * nbytes // BANK_BYTES
+        if not rest:
+            in_bank.setdefault(word % BANKS, set()).add(word)
+    return max(map(len, in_bank.values()))

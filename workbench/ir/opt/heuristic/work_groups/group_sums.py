@@ -1,0 +1,159 @@
+"""Reductions that a work-group does together.
+
+    group-rows     reductions along which the operands' elements are neighbours, and the rows that
+                   their results are used in: a work-group for a row, or for a few short ones
+    group-columns  a long reduction with few results, whose operands' neighbours are along the
+                   results: work-items for parts of it, beside those for results
+
+Partial results are combined in shared memory. Source: Harris, "Optimizing parallel reduction in
+CUDA" (2007).
+"""
+
+from __future__ import annotations
+
+import math
+
+from workbench.base.target import Target
+from workbench.ir.node.axis import AxisType
+from workbench.ir.node.ops import Ops
+from workbench.ir.node.uop import UOp
+from workbench.ir.opt.heuristic.step import HeuristicStep
+from workbench.ir.opt.heuristic.strides import dot_axis, loads, reduces, unit_axis
+from workbench.ir.opt.heuristic.work_groups.plan import (
+    OptPlan,
+    grid_loops,
+    has_items,
+    item_count,
+    width_along,
+)
+from workbench.ir.opt.opt import OptKind, OptOps, ranges
+
+SHORT = 16
+"""A reduction of fewer steps is one work-item's."""
+STEPS_OF_AN_ITEM = 4
+"""Steps of a long reduction that a work-item does at least."""
+FEW_WARPS = 4
+"""Warps of a row whose length has no divisor near that of a warp."""
+PARTS = 32
+"""Most parts of a reduction whose results are neighbours."""
+RESULTS_OF_A_CORE = 2048
+"""Results, each a work-item, that keep a compute unit busy without parts."""
+
+
+def group_rows(kernel: UOp, target: Target) -> HeuristicStep | None:
+    """A work-group for each row that is reduced, whose work-items read neighbours."""
+    sums = reduces(kernel)
+    axes = dict.fromkeys(axis for axis in map(_row_axis, sums) if axis is not None)
+    if has_items(kernel) or not axes or any(_row_axis(s) is None for s in sums):
+        return None
+    plan = OptPlan(kernel, target)
+    longest = max(axes, key=lambda r: r.extent)
+    outputs = [ranges(kernel)[n] for n in grid_loops(kernel)]
+    rows = math.prod(r.extent for r in outputs)
+    most = _items_of_a_row(longest.extent, rows, target)
+    together = _rows_together(plan, outputs, _parts(longest.extent, most, target), rows)
+    counts: dict[str, float] = {"rows": rows, "rows_of_a_group": together}
+    for axis in axes:
+        width = _vector(plan, axis, OptOps.UNROLL, most)
+        parts = _parts(axis.extent // width, most, target)
+        if plan.split(OptOps.GROUP, axis.axis_name, parts):
+            counts[axis.axis_name] = parts
+    if not any(opt.op is OptOps.GROUP for opt in plan.opts):
+        return None
+    _spread_rows(plan, most)
+    names = " ".join(r.axis_name for r in axes)
+    why = f"along {names} the elements are neighbours, and {rows:,} rows are few work-items"
+    return HeuristicStep("group-rows", tuple(plan.opts), why, counts)
+
+
+def _row_axis(reduce: UOp) -> UOp | None:
+    """Return the loop along which what is reduced are neighbours, if it is long."""
+    axis, apart = dot_axis(reduce)
+    if axis is None or apart > 1 or axis.extent < SHORT:
+        return None
+    return axis if axis.axis_kind is AxisType.REDUCE else None
+
+
+def _items_of_a_row(extent: int, rows: int, target: Target) -> int:
+    """Return the most work-items of a row: a warp where there are rows enough for all units, since
+    fewer wait for each other; else as many as have some steps each."""
+    if rows * target.warp_lanes >= target.cores * RESULTS_OF_A_CORE:
+        return target.warp_lanes
+    most = target.warp_lanes
+    while 2 * most <= min(target.group_items, extent // STEPS_OF_AN_ITEM):
+        most *= 2
+    return most
+
+
+def _parts(extent: int, most: int, target: Target) -> int:
+    """Return the work-items of a row of `extent` steps: at most `most`, but where a number that is
+    no divisor leaves most of a warp without work, a step for each."""
+    parts = item_count(extent, most, target.warp_lanes)
+    if 2 * parts < target.warp_lanes:
+        parts = item_count(
+            extent, min(FEW_WARPS * target.warp_lanes, target.group_items), 1
+        )
+    return parts
+
+
+def _rows_together(plan: OptPlan, outputs: list[UOp], items: int, rows: int) -> int:
+    """Give a work-group several rows where one would leave it small; return how many."""
+    room = plan.target.group_items // 2 // max(1, items)
+    each = min(room, rows // plan.target.cores)
+    for axis in reversed(outputs):
+        amount = item_count(
+            axis.extent, min(each, axis.extent), plan.target.group_items
+        )
+        if amount > 1 and plan.split(OptOps.LOCAL, axis.axis_name, amount):
+            return amount
+    return 1
+
+
+def _vector(plan: OptPlan, axis: UOp, op: OptKind, most: int) -> int:
+    """Make lanes of neighbours along a loop that is long enough; return how many."""
+    width = width_along(plan.kernel, axis, plan.target)
+    if axis.extent < width * most or not plan.split(op, axis.axis_name, width):
+        return 1
+    return width
+
+
+def _spread_rows(plan: OptPlan, most: int) -> None:
+    """Give the loops that a row's results are computed in to the work-items of the row, and vectors
+    to those that fill one."""
+    for axis in [*ranges(plan.kernel).values()]:
+        if axis.axis_kind in (AxisType.LOOP, AxisType.FILL):
+            width = _vector(plan, axis, OptOps.UPCAST, most)
+            if axis.axis_kind is AxisType.LOOP:
+                parts = _parts(axis.extent // width, most, plan.target)
+                plan.split(OptOps.LOCAL, axis.axis_name, parts)
+
+
+def group_columns(kernel: UOp, target: Target) -> HeuristicStep | None:
+    """Parts of a long reduction for work-items, where its results alone are few."""
+    sums, unit = reduces(kernel), unit_axis(kernel)
+    if len(sums) != 1 or has_items(kernel) or unit is None:
+        return None
+    if any(n.op is Ops.STAGE for n in kernel.toposort()):
+        return None
+    results = math.prod(ranges(kernel)[n].extent for n in grid_loops(kernel))
+    loops = [r for r in sums[0].src[1:] if r.axis_kind is AxisType.REDUCE]
+    axis = max(loops, key=lambda r: r.extent, default=None)
+    if axis is None or axis.extent < 2 * SHORT or unit in sums[0].src[1:]:
+        return None
+    room = target.cores * RESULTS_OF_A_CORE // max(1, results)
+    if room < 2 or not any(unit in n.ranges for n in loads(sums[0].src[0])):
+        return None
+    plan = OptPlan(kernel, target)
+    items = item_count(unit.extent, target.warp_lanes, target.warp_lanes)
+    most = min(
+        PARTS, room, target.group_items // items, axis.extent // STEPS_OF_AN_ITEM
+    )
+    parts = item_count(axis.extent, most, 1)
+    item = plan.split(OptOps.LOCAL, unit.axis_name, items)
+    member = plan.split(OptOps.GROUP, axis.axis_name, parts)
+    if not item or not member:
+        return None
+    plan.apply(OptOps.ORDER, member, item)
+    why = f"{results:,} results are few work-items, and {axis.axis_name} is long"
+    counts = {"results": results, "items": items, "parts": parts}
+    return HeuristicStep("group-columns", tuple(plan.opts), why, counts)

@@ -1,0 +1,124 @@
+"""Opts applied one after the other: a step of the default opts for work-groups names axes that its
+own opts have made."""
+
+from __future__ import annotations
+
+from workbench.base.target import Target
+from workbench.base.trace import unobserved
+from workbench.ir.node.affine import Terms, divisor, terms
+from workbench.ir.node.axis import AxisType
+from workbench.ir.node.uop import UOp, split_gate
+from workbench.ir.opt.apply import apply_if_legal
+from workbench.ir.opt.heuristic.step import PADDING
+from workbench.ir.opt.heuristic.strides import loads
+from workbench.ir.opt.opt import OUTPUT_KINDS, Opt, OptKind, OptOps, ranges
+
+EQUAL = 0.02
+"""Shares of work-items without work that differ by less are as good as equal."""
+
+
+class OptPlan:
+    """A kernel and the opts that led to it; what is not legal is left out."""
+
+    def __init__(self, kernel: UOp, target: Target):
+        self.kernel, self.target = kernel, target
+        self.opts: list[Opt] = []
+
+    def apply(self, op: OptKind, axis: str, arg: int | str) -> bool:
+        """Apply an opt; return whether it is legal."""
+        opt = Opt(op, axis, arg)
+        with unobserved():
+            changed = apply_if_legal(self.kernel, opt, self.target)
+        if changed is None:
+            return False
+        self.kernel = changed
+        self.opts.append(opt)
+        return True
+
+    def split(self, op: OptKind, axis: str, amount: int) -> str:
+        """Give `op` an amount of an axis, which is rounded up to it if it must; return the name of
+        the part, "" where it is not legal."""
+        if amount < 2:
+            return ""
+        kernel, applied = self.kernel, len(self.opts)
+        if ranges(kernel)[axis].extent % amount:
+            self.apply(OptOps.PADTO, axis, amount)
+        before = ranges(self.kernel)
+        if self.apply(op, axis, amount):
+            return next(n for n in ranges(self.kernel) if n not in before)
+        self.kernel = kernel
+        del self.opts[applied:]
+        return ""
+
+    def extent(self, axis: str) -> int:
+        """Return the steps of a loop, 1 where an opt has taken all of it."""
+        node = ranges(self.kernel).get(axis)
+        return 1 if node is None else node.extent
+
+
+def item_count(extent: int, most: int, warp: int) -> int:
+    """Return how many work-items share an axis: of the divisors of its extent, and the multiples
+    of a warp to which it is rounded up, the number that leaves fewest without work; of about
+    equally good ones a divisor, and the largest. 1 where nothing fits."""
+    sizes = [n for n in range(2, min(most, extent) + 1) if extent % n == 0]
+    sizes += [n for n in range(warp, most + 1, warp) if _rounded(extent, n) > extent]
+    sizes = [n for n in sizes if _rounded(extent, n) <= extent * PADDING]
+
+    def merit(size: int) -> tuple[int, bool, int]:
+        whole = _rounded(extent, size)
+        idle = whole / extent * _rounded(size, warp) / size
+        return round(idle / EQUAL), whole > extent, -size
+
+    return min(sizes, key=merit, default=1)
+
+
+def _rounded(extent: int, amount: int) -> int:
+    return -(-extent // amount) * amount
+
+
+def width_along(kernel: UOp, axis: UOp, target: Target, staged: bool = False) -> int:
+    """Return the elements of a vector along an axis, 1 where loads or stores of whole vectors would
+    not be neighbours, or not at addresses that are multiples of a vector. `staged`: loads of
+    elements that lie apart do not count, since their tile is copied first."""
+    places = [
+        n.place for n in [*loads(kernel), *kernel.stores] if axis in n.place.ranges
+    ]
+    if staged:
+        places = [p for p in places if _parts(p)[0].get(axis) == 1]
+    if not places:
+        return 1
+    width = min(target.vector_width(place.dtype.itemsize) for place in places)
+    fits = axis.extent % width == 0 and all(_is_aligned(p, axis, width) for p in places)
+    return width if fits else 1
+
+
+def _parts(place: UOp) -> tuple[Terms, int]:
+    return terms(split_gate(place.src[-1])[0])
+
+
+def _is_aligned(place: UOp, axis: UOp, width: int) -> bool:
+    _, gate = split_gate(place.src[-1])
+    parts, constant = _parts(place)
+    if parts.pop(axis, 0) != 1 or (gate is not None and axis in gate.ranges):
+        return False
+    rest = [factor * divisor(atom) for atom, factor in parts.items()]
+    return all(n % width == 0 for n in (*rest, constant)) and not any(
+        axis in atom.ranges for atom in parts
+    )
+
+
+def grid_loops(kernel: UOp) -> list[str]:
+    """Return the loops that are numbers of work-groups, outermost first."""
+    axes = ranges(kernel)
+    return [n for n in kernel.arg.order if axes[n].axis_kind is AxisType.GLOBAL]
+
+
+def output_loops(kernel: UOp) -> list[UOp]:
+    """Return the loops over outputs, outermost first."""
+    axes = ranges(kernel)
+    return [axes[n] for n in kernel.arg.order if axes[n].axis_kind in OUTPUT_KINDS]
+
+
+def has_items(kernel: UOp) -> bool:
+    """Whether a step before has made work-items."""
+    return any(r.axis_kind.is_work_item for r in ranges(kernel).values())

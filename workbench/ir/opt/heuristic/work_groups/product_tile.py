@@ -1,0 +1,228 @@
+"""A product's tile: outputs of a work-group, of its work-items, and steps of the reduction.
+
+Along two output axes, of each of which one operand does not depend, a work-group computes a tile.
+Its operands' tiles, a few steps of the reduction deep, are copied to shared memory together; each
+work-item then multiplies a few rows by a few columns in registers. All tiles of a few sizes are
+compared by their cost for one useful multiply-add: what comes from memory (less of it, the larger
+the group's tile), what comes from shared memory (less, the larger the work-item's), the outputs
+beyond the ends of the axes, and the compute units that get no work-group.
+
+Source: Volkov and Demmel, "Benchmarking GPUs to tune dense linear algebra" (2008); Nath, Tomov
+and Dongarra, "An improved MAGMA GEMM for Fermi GPUs" (2010).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import product
+
+from workbench.base.target import Target
+from workbench.ir.node.axis import AxisType
+from workbench.ir.node.ops import Ops
+from workbench.ir.node.uop import UOp
+from workbench.ir.opt.heuristic.step import PADDING, HeuristicStep
+from workbench.ir.opt.heuristic.strides import itemsize, loads, reduces, unit_axis
+from workbench.ir.opt.heuristic.work_groups.plan import (
+    OptPlan,
+    has_items,
+    width_along,
+)
+from workbench.ir.opt.opt import OptOps, ranges
+
+ITEMS = (32, 16, 8, 4)
+"""Work-items along an axis."""
+REGISTERS = (8, 4, 2, 1)
+"""Outputs of a work-item along an axis."""
+STEPS = range(32, 7, -1)
+"""Steps of the reduction in a tile, of which 16 are best."""
+BEST_STEPS = 16
+FROM_MEMORY = 8
+"""An element from memory takes this many multiply-adds."""
+FROM_SHARED = 1
+"""The same for an element from shared memory."""
+ITEMS_IN_FLIGHT = 128
+"""Work-items of a group, from which on some compute while others wait for memory."""
+LEAST = 1 << 12
+"""Multiply-adds of a product that gets a tile."""
+
+
+@dataclass(frozen=True, slots=True)
+class GroupTile:
+    """Work-items, and outputs of each, along the rows and the columns; `cost` is in multiply-adds,
+    for a useful one."""
+
+    items: tuple[int, int]
+    outputs: tuple[int, int]
+    groups: int
+    cost: float
+
+    @property
+    def rows(self) -> int:
+        return self.items[0] * self.outputs[0]
+
+    @property
+    def columns(self) -> int:
+        return self.items[1] * self.outputs[1]
+
+
+def product_tile(kernel: UOp, target: Target) -> HeuristicStep | None:
+    """A tile of outputs for each work-group, the operands' tiles in shared memory."""
+    axes = _axes(kernel)
+    if axes is None or has_items(kernel):
+        return None
+    row, column = axes
+    depth = _depth(kernel, target)
+    best = min(
+        _tiles(kernel, row, column, depth, target), key=lambda t: t.cost, default=None
+    )
+    if best is None:
+        return None
+    plan = OptPlan(kernel, target)
+    _split_outputs(plan, row.axis_name, column.axis_name, best)
+    steps, staged = _stage(plan, target)
+    why = (
+        f"{best.rows} of {row.axis_name} x {best.columns} of {column.axis_name}: of the tiles"
+        " that a work-group has room for, this one's elements share most"
+    )
+    counts = {
+        "items": math.prod(best.items),
+        "outputs_of_an_item": math.prod(best.outputs),
+        "groups": best.groups,
+        "steps": steps,
+        "staged_inputs": staged,
+        "cost_of_a_multiply_add": round(best.cost, 3),
+    }
+    return HeuristicStep("product-tile", tuple(plan.opts), why, counts)
+
+
+def _axes(kernel: UOp) -> tuple[UOp, UOp] | None:
+    """Return the output axes of a tile's rows and columns: the results, or else some operand's
+    elements, are neighbours along the columns."""
+    sums = reduces(kernel)
+    if len(sums) != 1 or any(n.op is Ops.STAGE for n in kernel.toposort()):
+        return None
+    operands = loads(sums[0].src[0])
+    steps = math.prod(r.extent for r in sums[0].ranges | {*sums[0].src[1:]})
+    outputs = [r for r in ranges(kernel).values() if r.axis_kind is AxisType.GLOBAL]
+    reused = [
+        r for r in outputs if 0 < sum(r in n.ranges for n in operands) < len(operands)
+    ]
+    if steps < LEAST or len(reused) < 2:
+        return None
+    unit = unit_axis(kernel)
+    column = unit if unit in reused else max(reused, key=lambda r: r.extent)
+    assert column is not None
+    apart = [
+        r
+        for r in reused
+        if r is not column
+        and any(column in n.ranges and r not in n.ranges for n in operands)
+        and any(column not in n.ranges and r in n.ranges for n in operands)
+    ]
+    return (max(apart, key=lambda r: r.extent), column) if apart else None
+
+
+def _tiles(
+    kernel: UOp, row: UOp, column: UOp, depth: int, target: Target
+) -> Iterator[GroupTile]:
+    """Yield the tiles that fit a work-group."""
+    others = [r for r in ranges(kernel).values() if r.axis_kind is AxisType.GLOBAL]
+    batches = math.prod(r.extent for r in others if r not in (row, column))
+    nbytes = itemsize(kernel)
+    for a, b, c, d in product(ITEMS, ITEMS, REGISTERS, REGISTERS):
+        rows, columns = a * c, b * d
+        elements = (rows + columns) * depth
+        if (
+            a * b > target.group_items
+            or c * d > target.max_lanes
+            or a * b % target.warp_lanes
+            or rows > 2 * row.extent
+            or columns > 2 * column.extent
+            or 2 * elements * nbytes > target.shared_bytes
+        ):
+            continue
+        tiles = -(-row.extent // rows) * -(-column.extent // columns)
+        waste = tiles * rows * columns / (row.extent * column.extent)
+        groups = tiles * batches
+        rounds = -(-groups // target.cores)
+        busy = groups / (rounds * target.cores)
+        memory = FROM_MEMORY * (1 / rows + 1 / columns)
+        shared = FROM_SHARED * (1 / c + 1 / d)
+        busy *= min(1.0, a * b / ITEMS_IN_FLIGHT)
+        cost = waste / busy * (1 + memory + shared)
+        yield GroupTile((a, b), (c, d), groups, cost)
+
+
+def _split_outputs(plan: OptPlan, row: str, column: str, tile: GroupTile) -> None:
+    """Give a work-item neighbouring rows; and columns that are a vector, or, where vectors are not
+    at multiples of their length, columns as far apart as work-items are many."""
+    for name, amount in ((row, tile.rows), (column, tile.columns)):
+        if plan.extent(name) % amount:
+            plan.apply(OptOps.PADTO, name, amount)
+    plan.split(OptOps.UPCAST, row, tile.outputs[0])
+    axis = ranges(plan.kernel)[column]
+    width = width_along(plan.kernel, axis, plan.target, staged=True)
+    vector = math.gcd(width, tile.outputs[1])
+    plan.split(OptOps.UPCAST, column, vector)
+    plan.split(OptOps.LOCAL, row, tile.items[0])
+    plan.split(OptOps.LOCAL, column, tile.items[1])
+    plan.split(OptOps.UPCAST, column, tile.outputs[1] // vector)
+
+
+def _depth(kernel: UOp, target: Target) -> int:
+    """Return the steps of the reduction in a tile, at most."""
+    axes = reduces(kernel)[0].src[1:]
+    return min(max(STEPS), math.prod(r.extent for r in axes))
+
+
+def _stage(plan: OptPlan, target: Target) -> tuple[int, int]:
+    """Move all but some steps of the reduction outside of the work-items, and copy the operands'
+    tiles there; return how many steps are inside, and how many operands were copied."""
+    steps = _split_reduction(plan)
+    order = plan.kernel.arg.order
+    axes = ranges(plan.kernel)
+    first = next((n for n in order if axes[n].axis_kind.is_work_item), None)
+    outside = [n for n in order if first and order.index(n) < order.index(first)]
+    if not outside:
+        return steps, 0
+    (total,) = reduces(plan.kernel)
+    slots = {n.place.memory.slot for n in loads(total.src[0])}
+    staged = sum(plan.apply(OptOps.STAGE, outside[-1], n) for n in sorted(slots))
+    return steps, staged
+
+
+def _split_reduction(plan: OptPlan) -> int:
+    """Split the loops of the reduction at `BEST_STEPS`, the outer ones before the work-items;
+    return the steps inside."""
+    (total,) = reduces(plan.kernel)
+    closes = {r.axis_name for r in total.src[1:]}
+    loops = [n for n in plan.kernel.arg.order if n in closes]
+    inside = 1
+    while loops and inside * plan.extent(loops[-1]) <= max(STEPS):
+        inside *= plan.extent(loops.pop())
+    if loops and inside < BEST_STEPS:
+        name = loops[-1]
+        amount = _steps_of(plan.extent(name), inside)
+        if plan.split(OptOps.SPLIT, name, amount):
+            inside *= amount
+        else:
+            loops = loops[:-1]
+    axes, order = ranges(plan.kernel), plan.kernel.arg.order
+    first = next((n for n in order if axes[n].axis_kind.is_work_item), None)
+    for name in loops:
+        if first is not None:
+            plan.apply(OptOps.ORDER, name, first)
+    return inside
+
+
+def _steps_of(extent: int, inside: int) -> int:
+    """Return the amount that a loop is split by, around `inside` steps: a divisor that gives nearly
+    `BEST_STEPS`, or, where there is none, what it is rounded up to."""
+    best = max(1, BEST_STEPS // inside)
+    divisors = [n for n in range(2, extent) if extent % n == 0]
+    near = [n for n in divisors if best / 2 <= n <= 2 * best]
+    if near:
+        return min(near, key=lambda n: abs(n - best))
+    return best if -(-extent // best) * best <= PADDING * extent else 1
