@@ -21,6 +21,7 @@ from workbench.viz.page.panel import modules
 from workbench.viz.schema import (
     ask,
     glossary,
+    gpu,
     messages,
     plan,
     reading,
@@ -34,6 +35,7 @@ from workbench.viz.schema import (
 FILE = Path(__file__).parents[1] / "workbench/viz/page/record.d.ts"
 SECTION = "section.d.ts"
 SUBJECTS = (
+    gpu,
     variant,
     plan,
     ask,

@@ -53,7 +53,7 @@ LAYERS: dict[str, tuple[int, str]] = {
     "workbench.worker":             (8, "kernel"),
     "workbench.tensor":             (8, "tensor"),
     "workbench.nn":                 (9, "nn"),
-    "workbench.emulator":           (9, "emulator"),
+    "workbench.emulator":           (8, "kernel"),
     "workbench.viz":                (9, "viz"),
     "workbench":                    (10, "entry"),
     "workbench.bench":              (10, "entry"),

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +23,7 @@ from workbench.ir.text.program import ProgramLine
 
 Array = NDArray[Any]
 NOBODY = -1
+Space = Literal["global", "shared", "private"]
 
 
 @dataclass(frozen=True)
@@ -50,7 +51,7 @@ class StepAccess:
         return name_of(self.memory)
 
     @property
-    def space(self) -> str:
+    def space(self) -> Space:
         """Where the memory is: "global", "shared", or "private" to a work-item."""
         return space_of(self.memory)
 
@@ -214,7 +215,7 @@ def of_item(value: Array, item: int) -> Any:
     return value[item if value.shape[0] > 1 else 0]
 
 
-def space_of(memory: UOp) -> str:
+def space_of(memory: UOp) -> Space:
     """Return where a memory is: "global", "shared", or "private" to a work-item."""
     if memory.op is Ops.PARAM:
         return "global"

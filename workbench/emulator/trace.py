@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,11 +11,13 @@ from numpy.typing import NDArray
 
 from workbench.backends.program.launch import LaunchShape
 from workbench.base.errors import WorkbenchError
+from workbench.base.target import Target
 from workbench.emulator.accesses import AccessCount
 from workbench.emulator.findings import Finding, Inefficiency
 from workbench.emulator.history import GroupHistory
 from workbench.emulator.steps import HistoryStep
 from workbench.ir.node.uop import UOp
+from workbench.ir.text.program import program_lines
 
 
 @dataclass(frozen=True)
@@ -26,7 +28,7 @@ class Trace:
     `accesses` of global and shared memory, `executed` work-items, `divergent` warps at an IF,
     `barriers` that groups waited at. `findings` are its defects, `inefficiencies` what is right and
     slow; `outputs` the arrays that it wrote, by slot; `history` the steps of one work-group, where
-    they were asked for.
+    they were asked for. Where a run is not whole, only that group ran. `target` is what it ran for.
     """
 
     linear: tuple[UOp, ...]
@@ -39,6 +41,8 @@ class Trace:
     inefficiencies: tuple[Inefficiency, ...]
     outputs: Mapping[int, NDArray[Any]]
     history: GroupHistory | None = None
+    is_whole: bool = True
+    target: Target | None = None
 
     def step(self, number: int) -> HistoryStep:
         """Return a step of the work-group whose history there is; it prints itself.
@@ -55,15 +59,8 @@ class Trace:
 
     def total(self, space: str) -> AccessCount:
         """Return the sum of all accesses of a space, "global" or "shared"."""
-        whole = AccessCount(space, False)
-        for count in self.accesses.values():
-            if count.space == space:
-                whole.requests += count.requests
-                whole.transactions += count.transactions
-                whole.least += count.least
-                whole.conflicts += count.conflicts
-                whole.bytes_wanted += count.bytes_wanted
-                whole.bytes_moved += count.bytes_moved
+        whole = _sum(c for c in self.accesses.values() if c.space == space)
+        whole.space = space
         return whole
 
     def __str__(self) -> str:
@@ -80,3 +77,31 @@ class Trace:
             f"barriers: {waits:,}, divergent warps: {divergent:,}",
         ]
         return "\n".join([*lines, *map(str, self.findings)])
+
+    def text(self) -> str:
+        """Return the run as text, with the program and what each of its lines costs: sectors of
+        global memory, the share of their bytes that was wanted, passes over banks for conflicts."""
+        head = f"{'sectors':>10} {'used':>5} {'conflicts':>10}"
+        lines = [str(self), head]
+        for line in program_lines(self.linear):
+            counts = [self.accesses[p] for p in line.positions if p in self.accesses]
+            main = _sum(count for count in counts if count.space == "global")
+            shared = _sum(count for count in counts if count.space == "shared")
+            sectors = f"{main.transactions:,}" if main.requests else ""
+            used = f"{main.bytes_wanted * 100 // (main.bytes_moved or 1)}%"
+            conflicts = f"{shared.conflicts:,}" if shared.requests else ""
+            row = f"{sectors:>10} {used if sectors else '':>5} {conflicts:>10}"
+            lines.append(f"{row}  {'  ' * line.depth}{line.text}".rstrip())
+        return "\n".join(lines)
+
+
+def _sum(counts: Iterable[AccessCount]) -> AccessCount:
+    whole = AccessCount("", False)
+    for count in counts:
+        whole.requests += count.requests
+        whole.transactions += count.transactions
+        whole.least += count.least
+        whole.conflicts += count.conflicts
+        whole.bytes_wanted += count.bytes_wanted
+        whole.bytes_moved += count.bytes_moved
+    return whole

@@ -239,6 +239,30 @@ TERMS: Mapping[str, Mapping[str, str]] = {
             " its own.",
         "map": "The whole graph; the frame is what you see. Drag it.",
     },
+    "gpu": {
+        "gpu": "A kernel as a device with work-groups runs it, on an emulator: all work-items take"
+            " each step together, every access is counted and checked.",
+        "work-groups": "What a launch runs: groups of work-items, each group for itself.",
+        "program": "What each work-item executes, a line a step: the program from which source is"
+            " written, after all lowering. A click goes to the next step at a line.",
+        "step": "A line that is executed; of a loop its next round, of a line with reads each read"
+            " for itself.",
+        "sectors": "Transactions: pieces of 32 bytes that are moved from or to global memory. Those"
+            " that a warp wants in one step are moved once.",
+        "used": "Bytes that work-items wanted, as a share of those that were moved.",
+        "conflicts": "Passes over the banks of shared memory beyond the first: of words in one bank"
+            " that a warp wants in one step, one comes after the other.",
+        "work-items": "The work-items of the group, a row for each warp: those that take each step"
+            " together. Hatched: off, by an if.",
+        "access": "What this step reads or writes, of the warp of the chosen work-item.",
+        "bank": "Shared memory has 32 banks of 4 bytes; each gives one word in a pass.",
+        "shared memory": "Memory of the group, a cell for each element.",
+        "unwritten": "It depends on memory that nobody has written.",
+        "findings": "What is wrong with this program, at its first occurrence.",
+        "race": "Two work-items use one cell, one of them writes, and no barrier stands between.",
+        "out of bounds": "An index beyond the memory.",
+        "divergent barrier": "A barrier that not all work-items of a group come to.",
+    },
     "code": {
         "code": "The program of the variant. A click on a line lights up its loop, what it was made"
             " from, and your line. p0, p1 are the kernel's memory, acc0 is an accumulator, v0 a"

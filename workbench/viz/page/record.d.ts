@@ -3,6 +3,116 @@
 
 
 /**
+ * Numbers as a list: their kind (floats or integers, and the bytes of one), and base64 of
+ * them, little-endian.
+ */
+export type NumberArray = [kind: "f4" | "f8" | "i4", data: string];
+
+/**
+ * What the accesses of one line to one memory cost, of all work-groups together:
+ * transactions are sectors of global memory, or passes over the banks of shared memory;
+ * conflicts are passes beyond those that the width needs.
+ */
+export interface AccessCosts {
+  memory: number;
+  is_store: boolean;
+  transactions: number;
+  conflicts: number;
+  bytes_wanted: number;
+  bytes_moved: number;
+}
+
+/**
+ * A line of the program, `depth` loops deep, with its nodes and the user's lines. `executed`
+ * counts work-items, `divergent` warps, `barriers` groups that waited.
+ */
+export interface GpuLine {
+  text: string;
+  op: string;
+  depth: number;
+  nodes: Array<number>;
+  lines: Array<number>;
+  accesses: Array<AccessCosts>;
+  executed: number;
+  divergent: number;
+  barriers: number;
+}
+
+/**
+ * Memory that the program reads or writes; `user` is what the user calls it ("": nothing).
+ */
+export interface GpuMemory {
+  name: string;
+  user: string;
+  space: "global" | "private" | "shared";
+  dtype: string;
+  shape: Array<number>;
+  itemsize: number;
+}
+
+/**
+ * An access, as a list. `first` has the first element that each work-item accesses; `lanes`
+ * elements follow each other. `active` has a bit for each work-item and lane, base64;
+ * `values` a number for each.
+ */
+export type AccessStep = [step: number, memory: number, is_store: boolean, lanes: number, first: NumberArray, active: string, values: NumberArray, transactions: number, conflicts: number, bytes_wanted: number, bytes_moved: number];
+
+/**
+ * What work-items hold under a name: the value from each of `steps` on, one for all of them
+ * or one for each, of `lanes` lanes. `unwritten` has the steps whose value depends for some
+ * work-item on what nobody has written, with a bit for each value.
+ */
+export interface RegisterRow {
+  name: string;
+  lanes: number;
+  steps: Array<number>;
+  values: Array<NumberArray>;
+  unwritten: Record<string, string>;
+}
+
+/**
+ * A defect, in words; the lines that it is at, the group that it happened in, and its steps,
+ * where that group is the one that is stepped.
+ */
+export interface GpuFinding {
+  kind: string;
+  words: string;
+  lines: Array<number>;
+  group: Array<number>;
+  steps: Array<number>;
+}
+
+/**
+ * A run of a kernel as a device with work-groups runs it, and each step of one group. Where
+ * the run is not whole, only that group ran, and counts are of it alone.  `grid`, `items`
+ * and `group` are along x, y and z. `line`, `mask` and `rounds` are by step: its line, its
+ * mask among `masks` (bits, base64), the rounds of loops by name (-1: not in it). `cut` says
+ * why the steps end before the program does ("": they do not). Units: sector_bytes,
+ * bank_bytes are those of a sector of global memory and of a word of a bank.
+ */
+export interface GpuTrace {
+  device: string;
+  grid: Array<number>;
+  items: Array<number>;
+  group: Array<number>;
+  warp_lanes: number;
+  sector_bytes: number;
+  banks: number;
+  bank_bytes: number;
+  lines: Array<GpuLine>;
+  memories: Array<GpuMemory>;
+  line: Array<number>;
+  rounds: Record<string, Array<number>>;
+  masks: Array<string>;
+  mask: Array<number>;
+  accesses: Array<AccessStep>;
+  registers: Array<RegisterRow>;
+  findings: Array<GpuFinding>;
+  is_whole: boolean;
+  cut: string;
+}
+
+/**
  * An error: what failed, because of what, and what to try; `line` is that of the code, from
  * 1, at which its compiler stopped.
  */
@@ -274,8 +384,9 @@ export interface SearchRow {
  * itself; `recipe` binds `kernel` after the lines of the expression. `opts` are Python, and
  * `opt_rows` the same opts for people. A deleted variant keeps its place, and is not shown.
  * `elsewhere` has the timings on other devices than the session's, `code_elsewhere` what
- * other devices make of it: machine code and statement trees, as far as somebody looked.
- * Units: `when` it was made, in seconds of the epoch; 0 for those that every record has.
+ * other devices make of it: machine code and statement trees, as far as somebody looked;
+ * `gpu` is its run on the emulator, where somebody stepped it. Units: `when` it was made, in
+ * seconds of the epoch; 0 for those that every record has.
  */
 export interface VariantRow {
   kernel: number;
@@ -307,6 +418,7 @@ export interface VariantRow {
   search: SearchRow | null;
   rules_off: Array<string>;
   code_elsewhere?: Array<CodeRow>;
+  gpu?: GpuTrace | null;
 }
 
 /**
@@ -1362,6 +1474,17 @@ export interface SearchRequest {
 }
 
 /**
+ * Run a variant on the emulator, and note each step of a work-group, by its numbers along x,
+ * y and z (null: that of the first finding, else the first one).
+ */
+export interface EmulateRequest {
+  do: "emulate";
+  variant: number;
+  group?: Array<number> | null;
+  id?: number | null;
+}
+
+/**
  * Drop what is under way.
  */
 export interface StopJobs {
@@ -1407,6 +1530,7 @@ export type AnyRequest =
   | PlansRequest
   | KernelsRequest
   | SearchRequest
+  | EmulateRequest
   | StopJobs
   | PingRequest;
 
@@ -1446,6 +1570,7 @@ export interface Results {
   plans: NoResult;
   kernels: NoResult;
   search: VariantReply;
+  emulate: NoResult;
   stop: StoppedJobs;
   ping: WholeRecord;
 }

@@ -14,6 +14,7 @@ from typing import Any
 
 from workbench.backends.device import Device
 from workbench.base.errors import WorkbenchError
+from workbench.emulator.trace import Trace
 from workbench.ir.node.uop import UOp
 from workbench.ir.opt.opt import OptOps
 from workbench.ir.rewriting.rewrite import Rule, added_rules, rules_in_force
@@ -39,6 +40,7 @@ from workbench.viz.record.about import (
 from workbench.viz.record.changes import Changes, Path
 from workbench.viz.record.code import VariantCode
 from workbench.viz.record.kernels.folds import fold_rows
+from workbench.viz.record.kernels.gpu import gpu_trace
 from workbench.viz.record.nodes import Lines, Nodes, Texts, bounded
 from workbench.viz.record.offers import NextRows, next_rows
 from workbench.viz.record.passes import PassRows, kernel_numbers
@@ -329,6 +331,11 @@ class Recorder:
             offers, refused = self._next[same]
             self.put(("variants", variant, "offers"), [copy(o) for o in offers])
             self.put(("variants", variant, "refused"), refused)
+
+    def add_trace(self, variant: int, trace: Trace) -> None:
+        """Add the run of a variant on the emulator, which has steps."""
+        row = gpu_trace(trace, self._nodes, self.kernels[variant].names)
+        self.put(("variants", variant, "gpu"), row)
 
     def node(self, place: int) -> UOp:
         """Return the node at a place of the record."""

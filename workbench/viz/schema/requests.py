@@ -68,6 +68,9 @@ OptTexts = Annotated[
     Meta(max_length=MOST_OPTS, title=f"list of at most {MOST_OPTS} texts"),
 ]
 Place = Annotated[int, Meta(ge=0, title="place in the list")]
+GroupNumbers = Annotated[
+    list[Place], Meta(max_length=3, title="list of at most 3 numbers of a work-group")
+]
 OptAmount = Annotated[int, Meta(ge=0, le=MOST_AMOUNT, title="amount")]
 Positions = Annotated[
     dict[str, int], Meta(max_length=MOST_AT_ONCE, title="position by axis")
@@ -282,6 +285,14 @@ class SearchRequest(Request, tag="search"):
     budget_s: Seconds
 
 
+class EmulateRequest(Request, tag="emulate"):
+    """Run a variant on the emulator, and note each step of a work-group, by its numbers along x, y
+    and z (null: that of the first finding, else the first one)."""
+
+    variant: Variant
+    group: GroupNumbers | None = None
+
+
 class StopJobs(Request, tag="stop"):
     """Drop what is under way."""
 
@@ -323,6 +334,7 @@ AnyRequest = (
     | PlansRequest
     | KernelsRequest
     | SearchRequest
+    | EmulateRequest
     | StopJobs
     | PingRequest
 )

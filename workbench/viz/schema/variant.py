@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 from msgspec import Meta, Struct, field
 
 from workbench.base.typed import Amount, Count
+from workbench.viz.schema.gpu import GpuTrace
 
 
 class ErrorWords(Struct, forbid_unknown_fields=True, omit_defaults=True):
@@ -281,8 +282,9 @@ class VariantRow(Struct, forbid_unknown_fields=True):
     by itself; `recipe` binds `kernel` after the lines of the expression. `opts` are Python, and
     `opt_rows` the same opts for people. A deleted variant keeps its place, and is not shown.
     `elsewhere` has the timings on other devices than the session's, `code_elsewhere` what other
-    devices make of it: machine code and statement trees, as far as somebody looked. Units: `when`
-    it was made, in seconds of the epoch; 0 for those that every record has."""
+    devices make of it: machine code and statement trees, as far as somebody looked; `gpu` is its
+    run on the emulator, where somebody stepped it. Units: `when` it was made, in seconds of the
+    epoch; 0 for those that every record has."""
 
     kernel: int
     parent: int | None
@@ -313,3 +315,4 @@ class VariantRow(Struct, forbid_unknown_fields=True):
     search: SearchRow | None
     rules_off: list[str]
     code_elsewhere: list[CodeRow] = []
+    gpu: GpuTrace | None = None

@@ -39,6 +39,7 @@ from workbench.viz.session.handlers import (
     plan_comparison,
     rule_toggles,
     saved_variants,
+    stepping,
     variant_names,
     variant_transfer,
 )
@@ -77,6 +78,7 @@ LONG: dict[str, Callable[..., Any]] = {
     "compiler_passes": machine_code.compiler_passes,
     "baseline": baselines.measure_all,
     "search": measurement.search,
+    "emulate": stepping.emulate,
     "bisect": inspection.bisect,
     "plans": plan_comparison.measure,
     "kernels": kernel_times.measure,

@@ -1,0 +1,140 @@
+// What the step reads or writes, of one warp: the sectors of global memory that its addresses touch,
+// or the banks of shared memory with the words that each has to give.
+
+import { heading } from "../../app/pieces.js";
+import { h, refill } from "../../base/elements.js";
+import { plural } from "../../base/text.js";
+import { accessText } from "./program.js";
+
+/** @import { GpuMemory } from "../../record.d.ts" */
+/** @import { Gpu } from "./panel.js" */
+/** @import { Access, GroupSteps } from "./steps.js" */
+
+const MOST_SECTORS = 40; // that are drawn
+
+export class AccessPane {
+  /** @param {Gpu} gpu */
+  constructor(gpu) {
+    this.gpu = gpu;
+    this.el = h("section", { class: "wb-gpu-access", "aria-label": "access" });
+  }
+
+  /** @param {GroupSteps} steps */
+  show(steps) {
+    const { at, item } = this.gpu;
+    const access = steps.access(at);
+    if (!access) {
+      const quiet = h("p", { class: "wb-quiet" }, "this step reads and writes no memory");
+      return refill(this.el, heading("ACCESS"), quiet);
+    }
+    const memory = steps.row.memories[access.memory];
+    const { isStore, wanted, moved, ...costs } = access;
+    const words = accessText(memory, {
+      is_store: isStore,
+      bytes_wanted: wanted,
+      bytes_moved: moved,
+      ...costs,
+    });
+    const width = steps.row.warp_lanes;
+    const warp = Math.floor(item / width);
+    const lanes = lanesOf(access, warp * width, Math.min(steps.items, (warp + 1) * width));
+    const parts = memory.space === "global"
+      ? sectors(steps, memory, lanes, warp)
+      : memory.space === "shared"
+      ? banks(steps, memory, access, lanes, warp)
+      : [];
+    refill(this.el, heading("ACCESS", h("span", { class: "wb-quiet" }, words)), ...parts);
+  }
+}
+
+/** The elements that work-items access, each with the first that does.
+ * @param {Access} access
+ * @param {number} first
+ * @param {number} end
+ * @returns {Map<number, number>} */
+function lanesOf({ elements, lanes }, first, end) {
+  /** @type {Map<number, number>} */
+  const items = new Map();
+  for (let place = first * lanes; place < end * lanes; place++) {
+    const element = elements[place];
+    if (element >= 0 && !items.has(element)) items.set(element, Math.floor(place / lanes));
+  }
+  return items;
+}
+
+/** The sectors that a warp touches, a row each, with the elements that are wanted of it.
+ * @param {GroupSteps} steps
+ * @param {GpuMemory} memory
+ * @param {Map<number, number>} items
+ * @param {number} warp */
+function sectors(steps, memory, items, warp) {
+  const { sector_bytes: size } = steps.row;
+  const { itemsize, name } = memory;
+  const each = Math.max(1, size / itemsize);
+  const numbers = [...new Set([...items.keys()].map((e) => Math.floor((e * itemsize) / size)))];
+  numbers.sort((a, b) => a - b);
+  const cell = (/** @type {number} */ element) => {
+    const item = items.get(element);
+    const who = item === undefined ? "moved, and not wanted" : `work-item ${steps.itemText(item)}`;
+    return h("i", {
+      class: item === undefined ? "wb-gpu-unwanted" : "wb-gpu-wanted",
+      title: `${name}[${element}]: ${who}`,
+    });
+  };
+  const rows = numbers.slice(0, MOST_SECTORS).map((number) => {
+    const first = Math.floor((number * size) / itemsize);
+    const cells = Array.from({ length: each }, (_, i) => cell(first + i));
+    const title = `${size} bytes from ${name}[${first}] on`;
+    return h(
+      "div",
+      { class: "wb-gpu-sector", title },
+      h("code", {}, `${name}[${first}]`),
+      ...cells,
+    );
+  });
+  const used = [...items.keys()].length * itemsize;
+  const of = `${used} of ${numbers.length * size} bytes`;
+  const more = numbers.length - rows.length;
+  return [
+    h(
+      "p",
+      { class: "wb-quiet" },
+      `warp ${warp}: ${plural(numbers.length, "sector")} of ${size} bytes; wanted: ${of}`,
+    ),
+    h("div", { class: "wb-gpu-sectors" }, ...rows),
+    more > 0 && h("p", { class: "wb-quiet" }, `and ${more} more`),
+  ];
+}
+
+/** The banks of shared memory: of each the words that a warp wants of it, one above the other.
+ * @param {GroupSteps} steps
+ * @param {GpuMemory} memory
+ * @param {Access} access
+ * @param {Map<number, number>} items
+ * @param {number} warp */
+function banks(steps, { itemsize, name }, access, items, warp) {
+  const { banks: count, bank_bytes: width } = steps.row;
+  /** @type {Map<number, number>[]} */
+  const wanted = Array.from({ length: count }, () => new Map());
+  for (const element of items.keys()) {
+    const word = Math.floor((element * itemsize) / width);
+    wanted[word % count].set(word, element);
+  }
+  const most = Math.max(...wanted.map((words) => words.size));
+  const columns = wanted.map((words, bank) => {
+    const listed = [...words.values()].map((element) => `${name}[${element}]`).join(", ");
+    const one = words.size > 1 ? `${words.size} words, one after the other: ` : "";
+    const title = `bank ${bank}: ${one}${listed || "nothing"}`;
+    const boxes = [...words.keys()].map(() => h("i", {}));
+    const kind = words.size > 1 ? "wb-gpu-bank wb-gpu-conflict" : "wb-gpu-bank";
+    return h("div", { class: kind, title, role: "img", "aria-label": title }, ...boxes);
+  });
+  const isWide = access.lanes * itemsize > width;
+  const words = isWide
+    ? `warp ${warp}: ${access.lanes * itemsize} bytes of each work-item, in several passes`
+    : `warp ${warp}: ${plural(most, "word")} of the busiest bank: ${plural(most, "pass")}`;
+  return [
+    h("p", { class: "wb-quiet", "data-term": "bank" }, words),
+    h("div", { class: "wb-gpu-banks" }, ...columns),
+  ];
+}

@@ -1,0 +1,156 @@
+// Shared memory as cells, in the colours of the work-items that wrote them; the chosen cell says who
+// read and wrote it, and when.
+
+import { headingOf } from "../../app/pieces.js";
+import { h, refill } from "../../base/elements.js";
+import { rove, walkable } from "../../base/lists.js";
+import { NOBODY, valueText } from "./steps.js";
+
+/** @import { GpuMemory } from "../../record.d.ts" */
+/** @import { Gpu } from "./panel.js" */
+/** @import { CellUse, GroupSteps } from "./steps.js" */
+
+const MOST_CELLS = 4096; // of one memory that are drawn
+const MOST_USES = 60; // of a cell that are listed
+
+export class CellsPane {
+  /** The cells of each memory that is drawn, by its place.
+   * @type {Map<number, HTMLElement[]>} */
+  #cells = new Map();
+  /** @type {Map<number, HTMLElement>} */
+  #lists = new Map();
+  history = h("div", { class: "wb-gpu-history" });
+
+  /** @param {Gpu} gpu */
+  constructor(gpu) {
+    this.gpu = gpu;
+    this.el = h("section", { class: "wb-gpu-memories", "aria-label": "shared memory" });
+  }
+
+  /** @param {GroupSteps} steps */
+  fill(steps) {
+    this.#cells.clear();
+    this.#lists.clear();
+    const drawn = steps.row.memories.flatMap((memory, place) =>
+      memory.space === "global" ? [] : [this.#memory(memory, place)]
+    );
+    const none = h("p", { class: "wb-quiet" }, "this program has no memory of a group");
+    const heading = headingOf("shared memory", "SHARED MEMORY", legend(drawn.length > 0));
+    refill(this.el, heading, ...(drawn.length ? drawn : [none]), this.history);
+  }
+
+  /**
+   * @param {GpuMemory} memory
+   * @param {number} place */
+  #memory(memory, place) {
+    const size = memory.shape.reduce((product, extent) => product * extent, 1);
+    const columns = memory.shape.at(-1) ?? 1;
+    const cells = Array.from({ length: Math.min(size, MOST_CELLS) }, (_, element) =>
+      h("div", {
+        class: "wb-gpu-cell",
+        role: "option",
+        "data-item": "",
+        "data-key": `gpu-cell-${place}-${element}`,
+        onclick: () => this.gpu.look({ cell: { memory: place, element } }),
+      }));
+    this.#cells.set(place, cells);
+    const list = walkable(
+      "listbox",
+      `cells of ${memory.name}`,
+      {
+        class: "wb-gpu-cell-grid",
+        "aria-orientation": "horizontal",
+        style: `--columns: ${Math.min(columns, 64)}`,
+      },
+      ...cells,
+    );
+    this.#lists.set(place, list);
+    const of = memory.space === "private" ? ", of the work-item that is chosen" : "";
+    const more = size > MOST_CELLS ? `; the first ${MOST_CELLS} are drawn` : "";
+    const words = `${memory.dtype}, ${memory.shape.join(" × ")}${of}${more}`;
+    const title = h(
+      "p",
+      {},
+      h("code", {}, memory.name),
+      " ",
+      h("span", { class: "wb-quiet" }, words),
+    );
+    return h("div", { class: "wb-gpu-memory" }, title, list);
+  }
+
+  /** @param {GroupSteps} steps */
+  show(steps) {
+    const { at, item, cell } = this.gpu;
+    const access = steps.access(at);
+    for (const [place, elements] of this.#cells) {
+      const { name } = steps.row.memories[place];
+      const { values, writers, steps: written } = steps.cells(place, at, item);
+      const touched = new Set(access?.memory === place ? access.elements : []);
+      elements.forEach((el, element) => {
+        const who = writers[element];
+        const isChosen = cell?.memory === place && cell.element === element;
+        const words = who === NOBODY
+          ? `${name}[${element}]: nobody has written it`
+          : `${name}[${element}] = ${valueText(values[element])}: work-item ${
+            steps.itemText(who)
+          }, step ${written[element]}`;
+        el.style.cssText = who === NOBODY ? "" : `--writer: ${hue(who, steps.items)}`;
+        el.classList.toggle("wb-gpu-unwritten", who === NOBODY);
+        el.classList.toggle("wb-gpu-touched", touched.has(element));
+        el.setAttribute("aria-selected", String(isChosen));
+        el.setAttribute("aria-label", words);
+        el.title = words;
+      });
+      const list = this.#lists.get(place);
+      if (list && !list.contains(document.activeElement)) rove(list);
+    }
+    refill(this.history, ...this.#history(steps));
+  }
+
+  /** @param {GroupSteps} steps */
+  #history(steps) {
+    const { at, item, cell } = this.gpu;
+    if (!cell) return [];
+    const { name } = steps.row.memories[cell.memory];
+    const uses = steps.uses(cell.memory, cell.element, at, item);
+    const rows = uses.slice(-MOST_USES).reverse().map((use, i) => this.#use(steps, use, i));
+    const title = h("p", {}, h("code", {}, `${name}[${cell.element}]`), ", last first");
+    if (!rows.length) return [title, h("p", { class: "wb-quiet" }, "nobody has used it yet")];
+    return [title, walkable("listbox", `uses of ${name}[${cell.element}]`, {}, ...rows)];
+  }
+
+  /**
+   * @param {GroupSteps} steps
+   * @param {CellUse} use
+   * @param {number} place */
+  #use(steps, { step, item, isStore, value }, place) {
+    const verb = isStore ? "writes" : "reads";
+    return h(
+      "div",
+      {
+        class: "wb-row",
+        role: "option",
+        "data-item": "",
+        "data-key": `gpu-use-${place}`,
+        "aria-selected": String(step === this.gpu.at),
+        title: "go to this step",
+        onclick: () => (this.gpu.look({ item }), this.gpu.go(step)),
+      },
+      h("span", { class: "wb-quiet" }, `step ${step}: `),
+      `work-item ${steps.itemText(item)} ${verb} ${valueText(value)}`,
+    );
+  }
+}
+
+/** The colour of a work-item, in degrees of a circle of colours.
+ * @type {(item: number, items: number) => number} */
+const hue = (item, items) => Math.round((300 * item) / items);
+
+/** @param {boolean} hasCells */
+const legend = (hasCells) =>
+  hasCells &&
+  h(
+    "span",
+    { class: "wb-quiet" },
+    "colour: who wrote it; framed: in this step; hatched: nobody",
+  );

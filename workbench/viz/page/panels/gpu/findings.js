@@ -1,0 +1,58 @@
+// What is wrong: each finding leads to its step.
+
+import { heading } from "../../app/pieces.js";
+import { h, words } from "../../base/elements.js";
+import { walkable } from "../../base/lists.js";
+
+/** @import { GpuFinding, GpuTrace } from "../../record.d.ts" */
+/** @import { Gpu } from "./panel.js" */
+
+/** The findings of a run, each leading to its steps; to its group where that is another one.
+ * @param {Gpu} gpu
+ * @param {GpuTrace} row */
+export function findingList(gpu, row) {
+  const { findings } = row;
+  if (!findings.length) {
+    const quiet = "no race, nothing unwritten that is used, nothing out of bounds";
+    return [heading("FINDINGS"), h("p", { class: "wb-quiet" }, quiet)];
+  }
+  const items = findings.map((finding, place) => findingRow(gpu, row, finding, place));
+  return [heading("FINDINGS"), walkable("listbox", "findings", {}, ...items)];
+}
+
+/**
+ * @param {Gpu} gpu
+ * @param {GpuTrace} row
+ * @param {GpuFinding} finding
+ * @param {number} place */
+function findingRow(gpu, row, finding, place) {
+  const isHere = finding.steps.length > 0;
+  const lines = [...new Set(finding.lines)].map((line) => row.lines[line].text);
+  const where = isHere ? `step ${finding.steps.join(" and ")}` : "another group: step it";
+  return h(
+    "div",
+    {
+      class: "wb-row wb-gpu-finding",
+      role: "option",
+      "data-item": "",
+      "data-key": `gpu-finding-${place}`,
+      "aria-selected": "false",
+      title: "go to its step; again: to the one before it",
+      onclick: () => goTo(gpu, finding),
+    },
+    h("b", { class: "wb-bad", "data-term": finding.kind }, finding.kind),
+    " ",
+    words(finding.words, "", 400),
+    h("div", { class: "wb-quiet" }, where),
+    ...lines.map((text) => h("div", {}, h("code", {}, text))),
+  );
+}
+
+/** Go to the last step of a finding; from there to the one before it, and back.
+ * @param {Gpu} gpu
+ * @param {GpuFinding} finding */
+function goTo(gpu, { steps, group }) {
+  if (!steps.length) return gpu.run(group.slice(0, gpu.row?.grid.length));
+  const place = steps.indexOf(gpu.at);
+  gpu.go(steps[(place > 0 ? place : steps.length) - 1]);
+}

@@ -1,0 +1,89 @@
+// The work-items of the group, a row for each warp: which are on, and what the chosen one holds.
+
+import { heading } from "../../app/pieces.js";
+import { elementsOf, h, refill } from "../../base/elements.js";
+import { rove, walkable } from "../../base/lists.js";
+import { valueText } from "./steps.js";
+
+/** @import { Gpu } from "./panel.js" */
+/** @import { GroupSteps } from "./steps.js" */
+
+export class LanesPane {
+  /** @type {HTMLElement[]} */
+  #lanes = [];
+  list = h("div", {});
+  total = h("span", { class: "wb-quiet", role: "status" });
+  registers = h("div", { class: "wb-gpu-registers" });
+
+  /** @param {Gpu} gpu */
+  constructor(gpu) {
+    this.gpu = gpu;
+    this.el = h("section", { class: "wb-gpu-lanes", "aria-label": "work-items" });
+  }
+
+  /** @param {GroupSteps} steps */
+  fill(steps) {
+    const { gpu } = this;
+    const width = steps.row.warp_lanes;
+    const lane = (/** @type {number} */ item) =>
+      h("div", {
+        class: "wb-gpu-lane",
+        role: "option",
+        "data-item": "",
+        "data-key": `gpu-lane-${item}`,
+        onclick: () => gpu.look({ item }),
+      });
+    this.#lanes = Array.from({ length: steps.items }, (_, item) => lane(item));
+    this.list = walkable(
+      "listbox",
+      "work-items",
+      {
+        class: "wb-gpu-lane-grid",
+        "aria-orientation": "horizontal",
+        style: `--lanes: ${Math.min(width, steps.items)}`,
+      },
+      ...this.#lanes,
+    );
+    refill(this.el, heading("WORK-ITEMS", this.total), this.list, this.registers);
+  }
+
+  /** @param {GroupSteps} steps */
+  show(steps) {
+    const { at, item } = this.gpu;
+    let on = 0;
+    this.#lanes.forEach((lane, place) => {
+      const isOn = steps.isOn(at, place);
+      on += Number(isOn);
+      lane.classList.toggle("wb-gpu-on", isOn);
+      lane.setAttribute("aria-selected", String(place === item));
+      const words = `work-item ${steps.itemText(place)}: ${isOn ? "on" : "off"}`;
+      lane.setAttribute("aria-label", words);
+      lane.title = words;
+    });
+    if (!this.list.contains(document.activeElement)) rove(this.list, this.#lanes[item]);
+    const { warp_lanes: width } = steps.row;
+    const warps = Math.ceil(steps.items / width);
+    this.total.textContent = `${on} of ${steps.items} on; ${warps} × ${width}`;
+    this.total.title = "a row is a warp: its work-items take each step together";
+    const rows = steps.registers(at, item).map(([name, values]) =>
+      h(
+        "tr",
+        {},
+        h("th", { scope: "row" }, name),
+        h("td", values ? {} : { class: "wb-bad", "data-term": "unwritten" }, textOf(values)),
+      )
+    );
+    const caption = h("caption", {}, `work-item ${steps.itemText(item)} holds`);
+    refill(this.registers, h("table", { class: "wb-figures" }, caption, ...rows));
+  }
+
+  focus() {
+    elementsOf(this.list, '[aria-selected="true"]')[0]?.focus();
+  }
+}
+
+/** @param {number[] | null} values */
+function textOf(values) {
+  if (!values) return "unwritten";
+  return values.length === 1 ? valueText(values[0]) : `(${values.map(valueText).join(", ")})`;
+}

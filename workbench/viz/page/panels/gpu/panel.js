@@ -1,0 +1,168 @@
+// GPU: a kernel as a device with work-groups runs it, and one of its groups step by step: the line
+// that is executed, which work-items are on, what one of them holds, what the access costs, and shared
+// memory with who wrote it.
+
+import { act } from "../../app/actions.js";
+import { button, failure, hasAny, heading } from "../../app/pieces.js";
+import { h, refill } from "../../base/elements.js";
+import { AccessPane } from "./access.js";
+import { StepBar } from "./bar.js";
+import { CellsPane } from "./cells.js";
+import { findingList } from "./findings.js";
+import { LanesPane } from "./lanes.js";
+import { ProgramPane } from "./program.js";
+import { GroupSteps } from "./steps.js";
+
+/** @import { GpuTrace } from "../../record.d.ts" */
+/** @import { Changes, Keys, PanelRow } from "../../types.d.ts" */
+/** @import { App } from "../../app/store.js" */
+
+/** @satisfies {PanelRow} */
+export const panel = {
+  place: "middle",
+  order: 6,
+  title: "GPU",
+  make: (/** @type {App} */ app) => new Gpu(app),
+  needsRoom: true,
+};
+
+/** What is looked at: a step, a work-item, a cell of a memory.
+ * @typedef {{memory: number, element: number}} Cell */
+
+export class Gpu {
+  /** @type {GpuTrace | null} */
+  row = null;
+  /** @type {GroupSteps | null} */
+  steps = null;
+  at = 0;
+  item = 0;
+  /** @type {Cell | null} */
+  cell = null;
+  nothing = h("div", { class: "wb-pad" });
+
+  /** @param {App} app */
+  constructor(app) {
+    this.app = app;
+    this.bar = new StepBar(this);
+    this.program = new ProgramPane(this);
+    this.lanes = new LanesPane(this);
+    this.access = new AccessPane(this);
+    this.cells = new CellsPane(this);
+    this.findings = h("div", { class: "wb-gpu-findings" });
+    this.trouble = h("div", {});
+    const left = h("div", { class: "wb-gpu-left" }, this.program.el, this.findings);
+    const right = h(
+      "div",
+      { class: "wb-gpu-right", tabindex: 0, role: "region", "aria-label": "the step" },
+      this.lanes.el,
+      this.access.el,
+      this.cells.el,
+    );
+    this.body = h("div", { class: "wb-gpu-body" }, left, right);
+    this.el = h(
+      "div",
+      { class: "wb-gpu" },
+      this.bar.el,
+      this.trouble,
+      this.nothing,
+      this.body,
+    );
+  }
+
+  /** @param {Changes} changes */
+  update(changes) {
+    const { app } = this;
+    if (hasAny(changes, "record", "kernel", "variant", "live", "pending", "failure")) {
+      refill(this.trouble, failure(app, "gpu"));
+      const row = app.variant()?.gpu ?? null;
+      if (row !== this.row) this.#renew(row);
+      this.bar.renew();
+      refill(this.nothing, ...this.#nothingYet());
+      this.nothing.hidden = row !== null;
+      this.body.hidden = row === null;
+    }
+    if (changes.has("gpu")) this.#show();
+  }
+
+  focus() {
+    this.program.focus();
+  }
+
+  /** Go to a step.
+   * @param {number} at */
+  go(at) {
+    if (!this.steps) return;
+    this.at = Math.max(0, Math.min(this.steps.count - 1, at));
+    this.app.changed("gpu");
+  }
+
+  /** Look at a work-item, or at a cell.
+   * @param {{item?: number, cell?: Cell | null}} what */
+  look(what) {
+    Object.assign(this, what);
+    this.app.changed("gpu");
+  }
+
+  /** Run the variant that is shown on the emulator.
+   * @param {number[] | null} group */
+  run(group) {
+    const { variant } = this.app.view;
+    if (variant !== null) act(this.app, "gpu", { do: "emulate", variant, group });
+  }
+
+  /** @returns {Keys} */
+  get keys() {
+    return this.bar.keys;
+  }
+
+  /** Begin with other steps: at the first finding, if there is one.
+   * @param {GpuTrace | null} row */
+  #renew(row) {
+    const sameGroup = row && this.row && String(row.group) === String(this.row.group);
+    this.bar.pause();
+    this.row = row;
+    this.steps = row && new GroupSteps(row);
+    const finding = row?.findings.find(({ steps }) => steps.length);
+    this.at = finding ? finding.steps[finding.steps.length - 1] : sameGroup ? this.at : 0;
+    if (this.steps) this.at = Math.min(this.at, this.steps.count - 1);
+    this.item = 0;
+    this.cell = null;
+    if (!this.steps || !row) return;
+    this.program.fill(row);
+    refill(this.findings, ...findingList(this, row));
+    this.lanes.fill(this.steps);
+    this.cells.fill(this.steps);
+    this.#show();
+  }
+
+  #show() {
+    const { steps } = this;
+    if (!steps) return;
+    this.bar.show(steps);
+    this.program.show(steps);
+    this.lanes.show(steps);
+    this.access.show(steps);
+    this.cells.show(steps);
+  }
+
+  #nothingYet() {
+    const { app } = this;
+    const variant = app.variant();
+    if (!variant) return [h("p", { class: "wb-quiet" }, app.record.nothing)];
+    if (app.pending("emulate")) return [h("p", { class: "wb-quiet" }, "Running on the emulator…")];
+    const run = button(app, "run on the emulator", () => this.run(null), {
+      python: true,
+      name: "emulate",
+      title: "all work-items, in lock step, with checks; no GPU is needed",
+    });
+    return [
+      heading("WORK-GROUPS"),
+      h(
+        "p",
+        {},
+        "This variant as a device with work-groups runs it: every access counted and checked, and one work-group step by step.",
+      ),
+      run,
+    ];
+  }
+}

@@ -1,0 +1,143 @@
+// The program of a work-item, a line each, with the one that is executed and what its accesses cost.
+
+import { heading } from "../../app/pieces.js";
+import { linked } from "../../app/links.js";
+import { NOTHING } from "../../app/store.js";
+import { elementsOf, h, noteScroll, refill } from "../../base/elements.js";
+import { focusItem, rove, walkable } from "../../base/lists.js";
+import { plural } from "../../base/text.js";
+
+/** @import { AccessCosts, GpuLine, GpuTrace } from "../../record.d.ts" */
+/** @import { Link } from "../../types.d.ts" */
+/** @import { Gpu } from "./panel.js" */
+/** @import { GroupSteps } from "./steps.js" */
+
+export class ProgramPane {
+  #shown = -1;
+
+  /** @param {Gpu} gpu */
+  constructor(gpu) {
+    this.gpu = gpu;
+    this.el = h("section", { class: "wb-gpu-program", "aria-label": "program" });
+    this.list = h("div", {});
+  }
+
+  /** @param {GpuTrace} row */
+  fill(row) {
+    const lines = row.lines.map((line, place) => this.#line(row, line, place));
+    this.list = walkable("listbox", "lines of the program", { class: "wb-gpu-lines" }, ...lines);
+    this.#shown = -1;
+    refill(
+      this.el,
+      heading("PROGRAM", h("span", { class: "wb-quiet" }, launchText(row))),
+      h(
+        "div",
+        { class: "wb-gpu-line wb-gpu-head wb-quiet" },
+        h("span", {}),
+        h("span", { "data-term": "sectors" }, "sectors"),
+        h("span", { "data-term": "used" }, "used"),
+        h("span", { "data-term": "conflicts" }, "conflicts"),
+      ),
+      this.list,
+    );
+  }
+
+  /** @param {GroupSteps} steps */
+  show(steps) {
+    const place = steps.row.line[this.gpu.at];
+    if (place === this.#shown) return;
+    this.#shown = place;
+    const items = elementsOf(this.list, "[data-item]");
+    items.forEach((item, at) => item.setAttribute("aria-selected", String(at === place)));
+    rove(this.list);
+    items[place]?.scrollIntoView({ block: "nearest" });
+    noteScroll(items[place]);
+    const { app } = this.gpu;
+    app.select({ ...NOTHING, picked: linkOf(steps.row.lines[place]) });
+  }
+
+  focus() {
+    focusItem(this.list, elementsOf(this.list, '[aria-selected="true"]')[0]);
+  }
+
+  /**
+   * @param {GpuTrace} row
+   * @param {GpuLine} line
+   * @param {number} place */
+  #line(row, line, place) {
+    const { gpu } = this;
+    const costs = line.accesses;
+    const main = costs.filter(({ memory }) => row.memories[memory].space === "global");
+    const shared = costs.filter(({ memory }) => row.memories[memory].space === "shared");
+    const [wanted, moved] = [sum(main, "bytes_wanted"), sum(main, "bytes_moved")];
+    const conflicts = sum(shared, "conflicts");
+    const figure = (/** @type {string | false} */ text, kind = "") =>
+      h("span", { class: `wb-figure ${kind}` }, text);
+    const el = h(
+      "div",
+      {
+        class: "wb-row wb-gpu-line",
+        role: "option",
+        "data-item": "",
+        "data-key": `gpu-line-${place}`,
+        "aria-selected": "false",
+        title: lineTitle(row, line),
+        onclick: () => gpu.steps && gpu.go(gpu.steps.stepAt(place, gpu.at)),
+      },
+      h("code", { style: `padding-left:${line.depth * 2}ch` }, line.text),
+      figure(moved > 0 && sum(main, "transactions").toLocaleString("en")),
+      figure(moved > 0 && `${share(wanted, moved)}%`, wanted < moved ? "wb-bad" : ""),
+      figure(shared.length > 0 && conflicts.toLocaleString("en"), conflicts ? "wb-bad" : ""),
+    );
+    return linked(el, linkOf(line));
+  }
+}
+
+/** @type {(line: GpuLine) => Link} */
+const linkOf = ({ nodes, lines }) => ({ by: "loop", axes: [], nodes, lines });
+
+/** @type {(costs: AccessCosts[], name: "transactions" | "conflicts" | "bytes_wanted" | "bytes_moved") => number} */
+const sum = (costs, name) => costs.reduce((total, cost) => total + cost[name], 0);
+
+/** Per cent of what was moved that was wanted; less than 100 where it is not all.
+ * @type {(wanted: number, moved: number) => number} */
+export const share = (wanted, moved) => Math.floor((100 * wanted) / moved);
+
+/** @param {GpuTrace} row */
+function launchText({ device, grid, items, is_whole: isWhole }) {
+  const product = (/** @type {number[]} */ sizes) => sizes.reduce((a, b) => a * b, 1);
+  const launch = `${device}: ${plural(product(grid), "group")} of ${
+    plural(product(items), "work-item")
+  }`;
+  return isWhole ? launch : `${launch}; counts are of this group alone: the launch is too large`;
+}
+
+/** What a line costs, in words.
+ * @param {GpuTrace} row
+ * @param {GpuLine} line */
+function lineTitle({ memories, is_whole: isWhole }, line) {
+  const all = isWhole ? "all groups together" : "this group";
+  const words = line.accesses.map((cost) => accessText(memories[cost.memory], cost));
+  if (line.executed) words.push(`${plural(line.executed, "time")} by a work-item`);
+  if (line.divergent) words.push(`${plural(line.divergent, "warp")} of which some go on, some not`);
+  if (line.barriers) words.push(`${plural(line.barriers, "group")} waited`);
+  return [line.text, ...words.map((text) => `${text} (${all})`)].join("\n");
+}
+
+/** What an access costs, in words.
+ * @param {{name: string, space: string}} memory
+ * @param {{is_store: boolean, transactions: number, conflicts: number, bytes_wanted: number, bytes_moved: number}} cost */
+export function accessText({ name, space }, cost) {
+  const verb = cost.is_store ? "writes" : "reads";
+  if (space === "global") {
+    const bytes = `${cost.bytes_wanted.toLocaleString("en")} bytes wanted, ${
+      cost.bytes_moved.toLocaleString("en")
+    } moved`;
+    return `${verb} ${name}: ${plural(cost.transactions, "transaction")}, ${bytes}`;
+  }
+  if (space === "private") return `${verb} ${name}, of each work-item`;
+  const conflicts = cost.conflicts
+    ? `${cost.conflicts.toLocaleString("en")} of them for conflicts`
+    : "no conflict";
+  return `${verb} ${name}: ${plural(cost.transactions, "pass")} over the banks, ${conflicts}`;
+}

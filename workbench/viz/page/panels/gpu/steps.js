@@ -1,0 +1,190 @@
+// The steps of a work-group, as the record has them: who is on, what each work-item holds, what is in
+// memory at a step. What a step changed stands in the record; the rest is put together here.
+
+/** @import { AccessStep, GpuTrace, NumberArray, RegisterRow } from "../../record.d.ts" */
+
+/** @typedef {Float32Array | Float64Array | Int32Array} Numbers */
+/** An access: of each work-item and lane the element, -1 where it takes no part, and the value.
+ * @typedef {{
+ *   step: number, memory: number, isStore: boolean, lanes: number, elements: Int32Array,
+ *   values: Numbers, transactions: number, conflicts: number, wanted: number, moved: number
+ * }} Access */
+/** Memory as it is: of each cell its value, who wrote it last, and at which step (-1: nobody).
+ * @typedef {{values: Float64Array, writers: Int32Array, steps: Int32Array}} Cells */
+/** A time at which a cell was read or written.
+ * @typedef {{step: number, item: number, isStore: boolean, value: number}} CellUse */
+
+export const NOBODY = -1;
+const ARRAYS = { f4: Float32Array, f8: Float64Array, i4: Int32Array };
+
+/** @type {(data: string) => Uint8Array<ArrayBuffer>} */
+const bytesOf = (data) => Uint8Array.from(atob(data), (c) => c.charCodeAt(0));
+
+/** @type {(bytes: Uint8Array, place: number) => boolean} */
+const isSet = (bytes, place) => ((bytes[place >> 3] >> (place & 7)) & 1) === 1;
+
+/** @type {(array: NumberArray) => Numbers} */
+const numbersOf = ([kind, data]) => new ARRAYS[kind](bytesOf(data).buffer);
+
+export class GroupSteps {
+  /** @type {Uint8Array[]} */
+  #masks;
+  /** @type {Access[]} */
+  #accesses;
+  /** @type {Map<RegisterRow, Numbers[]>} */
+  #values = new Map();
+
+  /** @param {GpuTrace} row */
+  constructor(row) {
+    this.row = row;
+    this.items = row.items.reduce((product, size) => product * size, 1);
+    this.#masks = row.masks.map(bytesOf);
+    this.#accesses = row.accesses.map((access) => accessOf(access, this.items));
+  }
+
+  get count() {
+    return this.row.line.length;
+  }
+
+  /** Whether a work-item is on.
+   * @param {number} step
+   * @param {number} item */
+  isOn(step, item) {
+    return isSet(this.#masks[this.row.mask[step]], item);
+  }
+
+  /** The rounds of the loops around a step, by their names.
+   * @param {number} step
+   * @returns {[string, number][]} */
+  rounds(step) {
+    return Object.entries(this.row.rounds).map((
+      [name, rounds],
+    ) => /** @type {[string, number]} */ ([name, rounds[step]])).filter(([, round]) => round >= 0);
+  }
+
+  /** What a step reads or writes.
+   * @param {number} step */
+  access(step) {
+    return this.#accesses.find((access) => access.step === step) ?? null;
+  }
+
+  /** What a work-item holds, by name; null: it depends on what nobody has written.
+   * @param {number} step
+   * @param {number} item
+   * @returns {[string, number[] | null][]} */
+  registers(step, item) {
+    /** @type {[string, number[] | null][]} */
+    const rows = [];
+    for (const row of this.row.registers) {
+      const place = row.steps.findLastIndex((from) => from <= step);
+      if (place < 0) continue;
+      const values = this.#valuesOf(row)[place];
+      const first = values.length > row.lanes ? item * row.lanes : 0;
+      const unwritten = row.unwritten[row.steps[place]];
+      const bits = unwritten ? bytesOf(unwritten) : null;
+      const parts = Array.from({ length: row.lanes }, (_, lane) => first + lane);
+      const isKnown = !bits || !parts.some((part) => isSet(bits, part));
+      rows.push([row.name, isKnown ? parts.map((part) => values[part % values.length]) : null]);
+    }
+    return [...rows, ...this.rounds(step).map(oneValue)];
+  }
+
+  /** @param {RegisterRow} row */
+  #valuesOf(row) {
+    const values = this.#values.get(row) ?? row.values.map(numbersOf);
+    this.#values.set(row, values);
+    return values;
+  }
+
+  /** A memory after a step; of one that each work-item has for itself, that of `item`.
+   * @param {number} memory
+   * @param {number} step
+   * @param {number} item
+   * @returns {Cells} */
+  cells(memory, step, item) {
+    const { shape, space } = this.row.memories[memory];
+    const size = shape.reduce((product, extent) => product * extent, 1);
+    const values = new Float64Array(size);
+    const [writers, steps] = [new Int32Array(size).fill(NOBODY), new Int32Array(size).fill(NOBODY)];
+    for (const access of this.#accesses) {
+      if (access.step > step) break;
+      if (access.memory !== memory || !access.isStore) continue;
+      access.elements.forEach((element, place) => {
+        const who = Math.floor(place / access.lanes);
+        if (element < 0 || (space === "private" && who !== item)) return;
+        values[element] = access.values[place];
+        writers[element] = who;
+        steps[element] = access.step;
+      });
+    }
+    return { values, writers, steps };
+  }
+
+  /** All reads and writes of a cell, up to a step.
+   * @param {number} memory
+   * @param {number} element
+   * @param {number} step
+   * @param {number} item
+   * @returns {CellUse[]} */
+  uses(memory, element, step, item) {
+    const isPrivate = this.row.memories[memory].space === "private";
+    return this.#accesses.flatMap((access) => {
+      if (access.step > step || access.memory !== memory) return [];
+      /** @type {CellUse[]} */
+      const uses = [];
+      access.elements.forEach((here, place) => {
+        const who = Math.floor(place / access.lanes);
+        if (here !== element || (isPrivate && who !== item)) return;
+        const { step: at, isStore } = access;
+        uses.push({ step: at, item: who, isStore, value: access.values[place] });
+      });
+      return uses;
+    });
+  }
+
+  /** The next step at a line after a step, else the first one; -1: there is none.
+   * @param {number} line
+   * @param {number} step */
+  stepAt(line, step) {
+    const next = this.row.line.findIndex((at, place) => at === line && place > step);
+    return next < 0 ? this.row.line.indexOf(line) : next;
+  }
+
+  /** The numbers of a work-item along x, y and z, as text.
+   * @param {number} item */
+  itemText(item) {
+    let rest = item;
+    const parts = this.row.items.map((size) => {
+      const part = rest % size;
+      rest = Math.floor(rest / size);
+      return part;
+    });
+    return parts.length > 1 ? `${item} (${parts.join(", ")})` : String(item);
+  }
+}
+
+/** @type {(round: [string, number]) => [string, number[]]} */
+const oneValue = ([name, round]) => [name, [round]];
+
+/**
+ * @param {AccessStep} row
+ * @param {number} items
+ * @returns {Access} */
+function accessOf(row, items) {
+  const [step, memory, isStore, lanes, first, active, values, ...costs] = row;
+  const [transactions, conflicts, wanted, moved] = costs;
+  const [starts, bits] = [numbersOf(first), bytesOf(active)];
+  const elements = Int32Array.from({ length: items * lanes }, (_, place) => {
+    const start = starts[Math.floor(place / lanes)];
+    return isSet(bits, place) ? start + (place % lanes) : NOBODY;
+  });
+  const more = { values: numbersOf(values), transactions, conflicts, wanted, moved };
+  return { step, memory, isStore, lanes, elements, ...more };
+}
+
+/** 0.70710678 -> 0.70711
+ * @param {number} value */
+export function valueText(value) {
+  if (Number.isInteger(value) || !Number.isFinite(value)) return String(value);
+  return String(Number(value.toPrecision(5)));
+}
