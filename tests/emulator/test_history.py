@@ -206,3 +206,30 @@ def test_a_history_that_is_too_long_is_cut() -> None:
     last = len(part) - 1
     texts = [str(HistoryStep(history, last)) for history in (part, whole)]
     assert texts[0] == texts[1].replace(f"of {len(whole)}", f"of {len(part)}", 1)
+
+
+def test_findings_say_op_and_line() -> None:
+    kernel, _ = product(32)
+    linear, run = program(kernel)
+    barrier = next(i for i, n in enumerate(linear) if n.op is Ops.BARRIER)
+    trace = run(without(linear, barrier))
+    finding = trace.findings[0]
+    text = str(trace).splitlines()
+    at = text.index(str(finding))
+    tile = finding.memory
+    assert text[at + 1].startswith(f"  STORE in  {tile}[l0*16 + l1] = p")
+    assert text[at + 2].startswith("  LOAD in  acc2 = fma(As[")
+
+
+def test_a_run_as_text() -> None:
+    kernel = plain(Tensor(np.ones((32, 32), np.float32)).realize().T.contiguous())
+    trace = emulate(kernel.apply(Opt(OptOps.LOCAL, "g1", 32)))
+    text = trace.text().splitlines()
+    assert text[4].split() == ["sectors", "used", "conflicts"]
+    (copy,) = (line for line in text if "p0[" in line and "%" in line)
+    sectors, used, *_ = copy.split()
+    assert int(sectors.replace(",", "")) == trace.total("global").transactions == 1152
+    assert used == "22%", "of a column a sector for each element, of a row all"
+    slow = trace.inefficiencies[0]
+    at = text.index(str(slow))
+    assert text[at + 1].startswith("  LOAD in  p0[")

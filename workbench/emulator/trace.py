@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -76,7 +76,18 @@ class Trace:
             " conflicts",
             f"barriers: {waits:,}, divergent warps: {divergent:,}",
         ]
-        return "\n".join([*lines, *map(str, self.findings)])
+        defects = [self._with_lines(f, f.positions) for f in self.findings]
+        return "\n".join([*lines, *defects])
+
+    def _with_lines(self, finding: object, positions: Sequence[int]) -> str:
+        """Return a finding in words, with the op and the line at each of its positions."""
+        texts = [str(finding)]
+        listed = program_lines(self.linear)
+        line_of = {p: line.text for line in listed for p in line.positions}
+        for position in dict.fromkeys(positions):
+            op = self.linear[position].op.name
+            texts.append(f"  {op} in  {line_of.get(position, '')}")
+        return "\n".join(texts)
 
     def text(self) -> str:
         """Return the run as text, with the program and what each of its lines costs: sectors of
@@ -92,7 +103,8 @@ class Trace:
             conflicts = f"{shared.conflicts:,}" if shared.requests else ""
             row = f"{sectors:>10} {used if sectors else '':>5} {conflicts:>10}"
             lines.append(f"{row}  {'  ' * line.depth}{line.text}".rstrip())
-        return "\n".join(lines)
+        slow = [self._with_lines(one, (one.position,)) for one in self.inefficiencies]
+        return "\n".join([*lines, *slow])
 
 
 def _sum(counts: Iterable[AccessCount]) -> AccessCount:

@@ -261,6 +261,11 @@ TERMS: Mapping[str, Mapping[str, str]] = {
         "findings": "What is wrong with this program, at its first occurrence.",
         "race": "Two work-items use one cell, one of them writes, and no barrier stands between.",
         "out of bounds": "An index beyond the memory.",
+        "wrong value": "An element of the result that is not what it should be.",
+        "uncoalesced": "Work-items of a warp access what lies far apart: more sectors are moved"
+            " than would hold it.",
+        "bank conflict": "Work-items of a warp want several words of one bank in one step.",
+        "divergent branch": "An if at which some work-items of a warp go on, and others wait.",
         "divergent barrier": "A barrier that not all work-items of a group come to.",
     },
     "code": {

@@ -71,11 +71,12 @@ export interface RegisterRow {
 }
 
 /**
- * A defect, in words; the lines that it is at, the group that it happened in, and its steps,
- * where that group is the one that is stepped.
+ * A defect, or what is right and slow, in words; the lines that it is at, the group that it
+ * happened in, and its steps, where that group is the one that is stepped.
  */
 export interface GpuFinding {
   kind: string;
+  is_defect: boolean;
   words: string;
   lines: Array<number>;
   group: Array<number>;

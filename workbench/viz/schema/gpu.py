@@ -88,10 +88,11 @@ class RegisterRow(Struct, forbid_unknown_fields=True):
 
 
 class GpuFinding(Struct, forbid_unknown_fields=True):
-    """A defect, in words; the lines that it is at, the group that it happened in, and its steps,
-    where that group is the one that is stepped."""
+    """A defect, or what is right and slow, in words; the lines that it is at, the group that it
+    happened in, and its steps, where that group is the one that is stepped."""
 
     kind: str
+    is_defect: bool
     words: str
     lines: list[int]
     group: list[int]

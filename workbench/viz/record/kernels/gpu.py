@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 
 from workbench.emulator.accesses import BANK_BYTES, BANKS, SECTOR_BYTES
-from workbench.emulator.findings import Finding
+from workbench.emulator.findings import Finding, Inefficiency
 from workbench.emulator.history import GroupHistory, StepAccess, ValueHistory, space_of
 from workbench.emulator.numbering import along
 from workbench.emulator.trace import Trace
@@ -66,7 +66,10 @@ def gpu_trace(trace: Trace, nodes: Nodes, names: Sequence[str]) -> GpuTrace:
             _register(history.names[node], node, values)
             for node, values in history.values.items()
         ],
-        findings=[_finding(finding, history) for finding in trace.findings],
+        findings=[
+            *(_finding(finding, history) for finding in trace.findings),
+            *(_slow(one, history) for one in trace.inefficiencies),
+        ],
         is_whole=trace.is_whole,
         cut=history.cut,
     )
@@ -160,7 +163,15 @@ def _finding(finding: Finding, history: GroupHistory) -> GpuFinding:
     lines = [history.line_of[p] for p in finding.positions if p in history.line_of]
     group = [*finding.items[0].group] if finding.items else []
     steps = list(history.steps_of(finding))
-    return GpuFinding(finding.kind, finding.words, lines, group, steps)
+    return GpuFinding(finding.kind, True, finding.words, lines, group, steps)
+
+
+def _slow(one: Inefficiency, history: GroupHistory) -> GpuFinding:
+    group = [*one.items[0].group]
+    is_here = one.items[0].group == along(history.group, history.launch.grid)
+    at = np.flatnonzero(history.positions == one.position)[:1].tolist()
+    line = history.line_of[one.position]
+    return GpuFinding(one.kind, False, one.words, [line], group, at if is_here else [])
 
 
 def _numbers(array: Array) -> NumberArray:

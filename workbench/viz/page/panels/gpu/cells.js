@@ -67,10 +67,10 @@ export class CellsPane {
     this.#lists.set(place, list);
     const of = memory.space === "private" ? ", of the work-item that is chosen" : "";
     const more = size > MOST_CELLS ? `; the first ${MOST_CELLS} are drawn` : "";
-    const words = `${memory.dtype}, ${memory.shape.join(" × ")}${of}${more}`;
+    const words = `${memory.dtype}, ${memory.shape.join(" × ")} elements${of}${more}`;
     const title = h(
       "p",
-      {},
+      { title: `${memory.name}: ${words}` },
       h("code", {}, memory.name),
       " ",
       h("span", { class: "wb-quiet" }, words),
@@ -114,7 +114,8 @@ export class CellsPane {
     const { name } = steps.row.memories[cell.memory];
     const uses = steps.uses(cell.memory, cell.element, at, item);
     const rows = uses.slice(-MOST_USES).reverse().map((use, i) => this.#use(steps, use, i));
-    const title = h("p", {}, h("code", {}, `${name}[${cell.element}]`), ", last first");
+    const of = `${name}[${cell.element}]`;
+    const title = h("p", { title: `who used ${of}` }, h("code", {}, of), ", last first");
     if (!rows.length) return [title, h("p", { class: "wb-quiet" }, "nobody has used it yet")];
     return [title, walkable("listbox", `uses of ${name}[${cell.element}]`, {}, ...rows)];
   }

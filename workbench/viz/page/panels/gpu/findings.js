@@ -12,12 +12,13 @@ import { walkable } from "../../base/lists.js";
  * @param {GpuTrace} row */
 export function findingList(gpu, row) {
   const { findings } = row;
-  if (!findings.length) {
-    const quiet = "no race, nothing unwritten that is used, nothing out of bounds";
-    return [heading("FINDINGS"), h("p", { class: "wb-quiet" }, quiet)];
-  }
+  const isRight = !findings.some((finding) => finding.is_defect);
+  const quiet = "no race, nothing unwritten that is used, nothing out of bounds";
   const items = findings.map((finding, place) => findingRow(gpu, row, finding, place));
-  return [heading("FINDINGS"), walkable("listbox", "findings", {}, ...items)];
+  return [
+    heading("FINDINGS", isRight && h("span", { class: "wb-quiet" }, quiet)),
+    items.length > 0 && walkable("listbox", "findings", {}, ...items),
+  ];
 }
 
 /**
@@ -40,7 +41,7 @@ function findingRow(gpu, row, finding, place) {
       title: "go to its step; again: to the one before it",
       onclick: () => goTo(gpu, finding),
     },
-    h("b", { class: "wb-bad", "data-term": finding.kind }, finding.kind),
+    h("b", { class: finding.is_defect ? "wb-bad" : "", "data-term": finding.kind }, finding.kind),
     " ",
     words(finding.words, "", 400),
     h("div", { class: "wb-quiet" }, where),

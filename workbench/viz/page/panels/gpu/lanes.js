@@ -69,7 +69,7 @@ export class LanesPane {
       h(
         "tr",
         {},
-        h("th", { scope: "row" }, name),
+        h("th", { scope: "row", title: lineOf(steps, name) }, name),
         h("td", values ? {} : { class: "wb-bad", "data-term": "unwritten" }, textOf(values)),
       )
     );
@@ -86,4 +86,12 @@ export class LanesPane {
 function textOf(values) {
   if (!values) return "unwritten";
   return values.length === 1 ? valueText(values[0]) : `(${values.map(valueText).join(", ")})`;
+}
+
+/** The line that a name is from.
+ * @param {GroupSteps} steps
+ * @param {string} name */
+function lineOf({ row }, name) {
+  const starts = [`${name} `, `for ${name} `];
+  return row.lines.find(({ text }) => starts.some((start) => text.startsWith(start)))?.text;
 }

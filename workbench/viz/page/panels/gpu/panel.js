@@ -122,7 +122,7 @@ export class Gpu {
     this.bar.pause();
     this.row = row;
     this.steps = row && new GroupSteps(row);
-    const finding = row?.findings.find(({ steps }) => steps.length);
+    const finding = row?.findings.find((one) => one.is_defect && one.steps.length);
     this.at = finding ? finding.steps[finding.steps.length - 1] : sameGroup ? this.at : 0;
     if (this.steps) this.at = Math.min(this.at, this.steps.count - 1);
     this.item = 0;

@@ -1,0 +1,172 @@
+"""The pane GPU: a reader runs a kernel on the emulator, steps through it, looks at work-items, cells
+and findings; the page that is exported has the steps."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.viz.browser.browser import leave, opened
+from tests.viz.browser.page.live import LivePage
+from tests.viz.browser.page.support import keys, texts
+from tests.viz.browser.scans.scan import THEMES, barriers, unexplained
+from tests.viz.record.support import exported, plain
+from tests.viz.session.support import session_of
+from tests.viz.session.test_stepping import tiled
+from tests.viz.support import array
+from workbench import explore
+from workbench.viz.session.session import Session
+
+
+@pytest.fixture(scope="module")
+def session() -> Iterator[Session]:
+    """A session of a tiled product, which nobody has run on the emulator."""
+    with session_of(explore(array(32, 32) @ array(32, 32))) as matmul_session:
+        tiled(matmul_session)
+        yield matmul_session
+
+
+@pytest.fixture
+def live(browser: Any, tmp_path: Path, session: Session) -> Iterator[LivePage]:
+    """The page of the session in the pane."""
+    with LivePage(browser, tmp_path, session) as live:
+        live.page.focus(".wb")
+        live.answer()
+        variant = len(session.kernels) - 1
+        live.page.evaluate("v => show({ variant: v, mode: 'gpu' })", variant)
+        yield live
+
+
+@pytest.fixture
+def stepped(live: LivePage) -> Any:
+    """The page, after the run."""
+    live.page.click(".wb-gpu [data-key=emulate]")
+    live.answer("emulate")
+    live.page.focus(".wb")
+    return live.page
+
+
+def step(page: Any) -> str:
+    words: str = page.inner_text(".wb-gpu-bar .wb-film-words")
+    return words
+
+
+def line(page: Any) -> str:
+    (text,) = texts(page, ".wb-gpu-lines [aria-selected=true] code")
+    return text.strip()
+
+
+def test_stepping_forward_and_back(stepped: Any) -> None:
+    assert step(stepped) == "step 0 of 148"
+    assert line(stepped).startswith("g1 in 2 (work-group")
+    keys(stepped, "j j j j j")
+    assert (step(stepped), line(stepped)) == (
+        "step 5 of 148, r0 = 0",
+        "for r0 in 2 (reduce):",
+    )
+    keys(stepped, "j j")
+    assert line(stepped).startswith("As[l0*16 + l1] = p1[")
+    keys(stepped, "k")
+    assert step(stepped) == "step 6 of 148, r0 = 0"
+    keys(stepped, "End")
+    assert step(stepped) == "step 147 of 148"
+    stepped.fill("[data-key=gpu-steps]", "9")
+    assert step(stepped) == "step 9 of 148, r0 = 0"
+    stepped.click("[data-key=gpu-line-11]")
+    assert line(stepped) == "barrier" and step(stepped).endswith("r0 = 0")
+
+
+def test_playing(stepped: Any) -> None:
+    stepped.focus(".wb")
+    keys(stepped, "End")
+    stepped.click("[data-key=gpu-play]")
+    stepped.wait_for_function(
+        "document.querySelector('.wb-gpu-bar .wb-film-words').textContent.startsWith('step 2 ')"
+    )
+    stepped.click("[data-key=gpu-play]")
+    at = step(stepped)
+    stepped.wait_for_timeout(700)
+    assert step(stepped) == at
+
+
+def test_work_items_and_what_they_hold(stepped: Any) -> None:
+    keys(stepped, "j j j j j j")
+    assert stepped.locator(".wb-gpu-lane.wb-gpu-on").count() == 256
+    stepped.click("[data-key=gpu-lane-37]")
+    rows = texts(stepped, ".wb-gpu-registers tr")
+    by_name = dict(row.split() for row in rows)
+    assert by_name == {
+        "g1": "0",
+        "g0": "0",
+        "l1": "5",
+        "l0": "2",
+        "acc2": "0",
+        "r0": "0",
+    }
+    assert "holds" in stepped.inner_text(".wb-gpu-registers caption")
+
+
+def test_an_access_and_its_transactions(stepped: Any) -> None:
+    keys(stepped, "j j j j j j")
+    words = stepped.inner_text(".wb-gpu-access")
+    assert "reads p1: 32 transactions, 1,024 bytes wanted, 1,024 moved" in words
+    assert "warp 0: 4 sectors of 32 bytes; wanted: 128 of 128 bytes" in words
+    assert stepped.locator(".wb-gpu-wanted").count() == 32
+    stepped.click("[data-key=gpu-line-10]")
+    words = stepped.inner_text(".wb-gpu-access")
+    assert "reads As: 8 passes over the banks, no conflict" in words
+    busy = stepped.locator(".wb-gpu-bank:has(i)")
+    assert busy.count() == 2, "two rows of work-items read a word each"
+
+
+def test_a_cell_and_its_history(stepped: Any) -> None:
+    assert stepped.locator(".wb-gpu-unwritten").count() == 512
+    stepped.click("[data-key=gpu-line-10]")
+    assert stepped.locator(".wb-gpu-unwritten").count() == 0
+    stepped.click("[data-key=gpu-cell-3-53]")
+    uses = texts(stepped, ".wb-gpu-history [data-item]")
+    assert len(uses) == 1 and "work-item 53 (5, 3) writes" in uses[0]
+    stepped.click("[data-key=gpu-use-0]")
+    assert step(stepped) == "step 7 of 148, r0 = 0"
+    held = texts(stepped, ".wb-gpu-registers caption")
+    assert held == ["work-item 53 (5, 3) holds"]
+
+
+def test_another_group(live: LivePage, stepped: Any) -> None:
+    stepped.fill("[data-key=gpu-group-0]", "1")
+    stepped.press("[data-key=gpu-group-0]", "Enter")
+    requests = [r for r in live.answer("emulate") if r["do"] == "emulate"]
+    (request,) = requests
+    assert request["group"] == [1, 0]
+    stepped.focus(".wb")
+    keys(stepped, "End")
+    assert "g1 1" in [
+        " ".join(t.split()) for t in texts(stepped, ".wb-gpu-registers tr")
+    ]
+
+
+def test_an_exported_page_has_the_steps(
+    browser: Any, tmp_path: Path, session: Session, stepped: Any
+) -> None:
+    path = tmp_path / "exported.html"
+    view = f"view: {{ variant: {len(session.kernels) - 1}, mode: 'gpu' }}"
+    html = exported(plain(session.record)).replace("view: {}", view)
+    path.write_text(html, encoding="utf-8")
+    page = opened(browser, path)
+    page.focus(".wb")
+    keys(page, "Home j j j j j j")
+    assert step(page) == "step 6 of 148, r0 = 0"
+    assert page.locator(".wb-gpu-wanted").count() == 32
+    assert page.get_attribute("[data-key=gpu-group-0]", "disabled") is not None
+    leave(browser, page)
+
+
+def test_nothing_is_in_the_way_of_a_reader(stepped: Any) -> None:
+    stepped.click("[data-key=gpu-line-10]")
+    stepped.click("[data-key=gpu-cell-3-53]")
+    assert barriers(stepped, THEMES) == {}
+    mute = unexplained(stepped)
+    assert [text for text in mute if "not built yet" not in text] == []

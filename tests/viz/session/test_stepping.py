@@ -1,0 +1,113 @@
+"""A run on the emulator in the record: what its rows say is what the trace has."""
+
+from __future__ import annotations
+
+from base64 import b64decode
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.emulator.test_machine import TILED
+from tests.viz.session.support import session_of
+from tests.viz.support import array
+from workbench import emulate, explore
+from workbench.emulator.steps import HistoryStep
+from workbench.emulator.trace import Trace
+from workbench.viz.schema.gpu import GpuTrace, NumberArray
+from workbench.viz.session.session import Session
+
+Array = np.ndarray[Any, Any]
+
+
+def numbers(row: NumberArray) -> Array:
+    return np.frombuffer(b64decode(row.data), f"<{row.kind}")
+
+
+def bits(data: str, count: int) -> Array:
+    packed = np.frombuffer(b64decode(data), np.uint8)
+    return np.unpackbits(packed, count=count, bitorder="little").astype(bool)
+
+
+def tiled(session: Session) -> int:
+    """Apply a tiling to the kernel of a product; return the variant."""
+    variant = 0
+    for opt in TILED:
+        request = {"id": 1, "do": "apply", "variant": variant, "opt": str(opt)}
+        reply = session.handle(request)
+        assert reply.ok, reply.error
+        variant = reply.result.variant
+    return variant
+
+
+@pytest.fixture
+def product(nothing_saved: None) -> Any:
+    with session_of(explore(array(32, 32) @ array(32, 32))) as session:
+        yield session
+
+
+def stepped(session: Session, group: list[int] | None) -> tuple[GpuTrace, Trace]:
+    """Return the rows of a run, and the same run."""
+    variant = tiled(session)
+    request = {"id": 2, "do": "emulate", "variant": variant, "group": group}
+    reply = session.handle(request)
+    assert reply.ok, reply.error
+    row = session.row(variant).gpu
+    assert row is not None
+    history = True if group is None else group
+    return row, emulate(session.kernels[variant], history=history)
+
+
+def test_rows_are_what_the_trace_has(product: Session) -> None:
+    row, trace = stepped(product, [1, 0])
+    history = trace.history
+    assert history is not None
+    assert (row.grid, row.items, row.group) == ([2, 2], [16, 16], [1, 0])
+    assert len(row.line) == len(history) and not row.cut and not row.findings
+    accesses = {access.step: access for access in row.accesses}
+    for number in range(len(history)):
+        step = HistoryStep(history, number)
+        assert row.lines[row.line[number]].text == step.line.text
+        on = bits(row.masks[row.mask[number]], history.items)
+        np.testing.assert_array_equal(on, step.active)
+        rounds = {n: r[number] for n, r in row.rounds.items() if r[number] >= 0}
+        assert rounds == step.rounds
+        assert (number in accesses) == (step.access is not None)
+        if step.access is None:
+            continue
+        access = accesses[number]
+        assert row.memories[access.memory].name == step.access.name
+        np.testing.assert_array_equal(numbers(access.first), step.access.first)
+        np.testing.assert_array_equal(
+            numbers(access.values), step.access.values.ravel()
+        )
+        assert bits(access.active, history.items * access.lanes).all()
+        assert access.transactions == step.access.transactions
+    total = trace.total("global")
+    costs = [cost for line in row.lines for cost in line.accesses]
+    main = [c for c in costs if row.memories[c.memory].space == "global"]
+    assert sum(c.transactions for c in main) == total.transactions
+    assert sum(c.bytes_moved for c in main) == total.bytes_moved
+
+
+def test_registers_are_what_work_items_hold(product: Session) -> None:
+    row, trace = stepped(product, None)
+    last = trace.step(-1)
+    for item in (0, 5, 255):
+        expected = last.registers(item)
+        for register in row.registers:
+            values = numbers(register.values[-1])
+            value = values[item % values.size] if values.size > 1 else values[0]
+            assert value == expected[register.name], register.name
+
+
+def test_what_cannot_be_stepped(product: Session) -> None:
+    def because(**request: Any) -> str:
+        reply = product.handle({"id": 1, "do": "emulate", **request})
+        assert reply.error is not None
+        return f"{reply.error.what}: {reply.error.because}"
+
+    assert because(variant=0, group=[2000, 0]).startswith("there is no group (2000, 0)")
+    assert "at most 3 numbers" in because(variant=0, group=[0, 0, 0, 0])
+    assert "at most 3 numbers" in because(variant=0, group=[-1])
+    assert "99 is not a variant here" in because(variant=99)
