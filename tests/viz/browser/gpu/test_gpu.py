@@ -15,7 +15,7 @@ from tests.viz.browser.page.support import keys, texts
 from tests.viz.browser.scans.scan import THEMES, barriers, unexplained
 from tests.viz.record.support import exported, plain
 from tests.viz.session.support import session_of
-from tests.viz.session.test_stepping import tiled
+from tests.viz.session.handlers.test_stepping import tiled
 from tests.viz.support import array
 from workbench import explore
 from workbench.viz.session.session import Session
