@@ -14,8 +14,8 @@ from tests.viz.browser.page.live import LivePage
 from tests.viz.browser.page.support import keys, texts
 from tests.viz.browser.scans.scan import THEMES, barriers, unexplained
 from tests.viz.record.support import exported, plain
-from tests.viz.session.support import session_of
 from tests.viz.session.handlers.test_stepping import tiled
+from tests.viz.session.support import session_of
 from tests.viz.support import array
 from workbench import explore
 from workbench.viz.session.session import Session
