@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
 from types import MappingProxyType
 from typing import Any
 
@@ -11,25 +11,27 @@ import numpy as np
 
 from workbench.backends.device import Device
 from workbench.backends.gpu.target import common_gpu
-from workbench.backends.program.analysis import analyse
 from workbench.backends.program.launch import LaunchShape, launch_shape
-from workbench.backends.program.source import signature
 from workbench.base.errors import DeviceError, WorkbenchError
 from workbench.base.target import Target
 from workbench.base.trace import unobserved
+from workbench.emulator.checks.code import params_of, program_of, require_params
+from workbench.emulator.checks.inefficiencies import inefficiencies
+from workbench.emulator.checks.limits import require_fit, require_steps
+from workbench.emulator.checks.wrong_values import find_wrong_values
 from workbench.emulator.findings import Finding
 from workbench.emulator.history import GroupHistory
 from workbench.emulator.history_recorder import history_of
-from workbench.emulator.inefficiencies import inefficiencies
-from workbench.emulator.machine import Machine
+from workbench.emulator.machine import Machine, written_slots
+from workbench.emulator.memory import spoil
 from workbench.emulator.numbering import among_all
 from workbench.emulator.trace import Trace
-from workbench.emulator.wrong_values import find_wrong_values
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 from workbench.ir.rewriting.rewrite import without
+from workbench.kernel.inputs import random_values
 from workbench.kernel.runnable import RunnableKernel
-from workbench.pipeline import stages
+from workbench.pipeline import build, stages
 
 Array = np.ndarray[Any, Any]
 NOTHING: Mapping[int, Array] = MappingProxyType({})
@@ -40,22 +42,65 @@ MOST_PAGE_BYTES = 4 << 20
 
 
 def emulate(
-    kernel: RunnableKernel,
+    kernel: RunnableKernel | str,
     target: str | Target = "",
     history: bool | Sequence[int] = False,
+    code: str | Sequence[UOp] | None = None,
 ) -> Trace:
     """Return the Trace of a run of `kernel`, on its own data, as a device with work-groups runs it:
     `target` is the name of one, or a Target; "" is the kernel's device, or else a common GPU.
+
+    `code` is another program for it, the text of its `emulate(kernel).code` that somebody edited:
+    what it computes is compared with what the kernel does. The text of a program may also stand
+    alone, in the kernel's place: it runs on seeded random data.
 
     With `history`, the numbers of a work-group along x, y and z, the Trace has each step of that
     group; True is the group of the first finding, else the first one.
 
     Errors: DeviceError for a device without work-groups; WorkbenchError where the kernel's data are
-    not here, and for a group that there is not; CompileError as `compile`.
+    not here, and for a group that there is not; CompileError as `compile`; ParseError and
+    VerifyError for code that is not a program; DeviceError for one too large for the device.
     """
+    if isinstance(kernel, str):
+        return _alone(kernel, target_of(None, target), history)
     gpu = target_of(kernel, target)
     linear, arrays = _program(kernel, gpu)
-    return emulated(linear, arrays, gpu, history)
+    fresh = _only_written(kernel.original.toposort(), kernel.original.outputs)
+    spoil(arrays, fresh)
+    if code is None:
+        return emulated(linear, arrays, gpu, history, fresh=fresh)
+    program = program_of(code)
+    require_params(program, params_of(linear, gpu), gpu)
+    expected = _results(kernel, fresh)
+    return emulated(program, arrays, gpu, history, expected, fresh)
+
+
+def _alone(code: str, gpu: Target, history: bool | Sequence[int]) -> Trace:
+    program = program_of(code)
+    generator = np.random.default_rng(0)
+    arrays = [
+        random_values(generator, dtype, length) if dtype.bits else np.zeros(0)
+        for dtype, length in params_of(program, gpu)
+    ]
+    fresh = _only_written(program, written_slots(program))
+    spoil(arrays, fresh)
+    return emulated(program, arrays, gpu, history, fresh=fresh)
+
+
+def _results(kernel: RunnableKernel, fresh: Set[int]) -> dict[int, Array]:
+    """Return what a kernel without opts leaves in its outputs, by slot."""
+    graph, device = kernel.original, Device.emulator.name
+    with unobserved():
+        buffers = kernel.data.buffers(graph, device)
+        spoil([b.array for b in buffers], fresh)
+        build(graph, device).program(buffers)
+    return {slot: buffers[slot].array for slot in graph.outputs}
+
+
+def _only_written(nodes: Iterable[UOp], slots: Iterable[int]) -> frozenset[int]:
+    """Return those of the slots that no LOAD reads."""
+    memories = (n.place.param for n in nodes if n.op is Ops.LOAD)
+    return frozenset(slots) - {m.slot for m in memories if m.op is Ops.PARAM}
 
 
 def emulate_for_steps(kernel: RunnableKernel, group: bool | Sequence[int]) -> Trace:
@@ -113,9 +158,11 @@ def emulated(
     `expected` are right outputs, by slot: what differs is a finding. What the arrays of the slots
     `fresh` hold before counts as written by nobody.
     """
+    require_fit(linear, target)
     memory = _memory(linear, arrays, target)
     before = [array.copy() for array in memory] if history is not False else []
     machine = Machine(linear, memory, target.warp_lanes, fresh=fresh)
+    require_steps(linear, -(-machine.group_count // machine.at_once))
     machine.run()
     find_wrong_values(machine, expected)
     steps = None
@@ -128,10 +175,9 @@ def emulated(
 def _memory(
     linear: Sequence[UOp], arrays: Sequence[Array], target: Target
 ) -> list[Array]:
-    params = signature(analyse(tuple(linear), target).params)
     return [
         array.view(dtype.numpy) if dtype.bits else array
-        for array, (dtype, _) in zip(arrays, params, strict=False)
+        for array, (dtype, _) in zip(arrays, params_of(linear, target), strict=False)
     ]
 
 
@@ -143,8 +189,6 @@ def _trace(
     is_whole: bool = True,
 ) -> Trace:
     totals = machine.totals
-    written = {n.place.param for n in machine.linear if n.op is Ops.STORE}
-    slots = sorted(p.slot for p in written if p.op is Ops.PARAM)
     return Trace(
         machine.linear,
         machine.launch,
@@ -154,7 +198,7 @@ def _trace(
         totals.barriers,
         tuple(machine.findings.all),
         inefficiencies(machine),
-        {slot: memory[slot] for slot in slots},
+        {slot: memory[slot] for slot in sorted(written_slots(machine.linear))},
         steps,
         is_whole,
         target,
@@ -178,15 +222,15 @@ def _group(
     return among_all(numbers, launch.grid)
 
 
-def target_of(kernel: RunnableKernel, target: str | Target = "") -> Target:
+def target_of(kernel: RunnableKernel | None, target: str | Target = "") -> Target:
     """Return the Target that a kernel is emulated for. Errors: DeviceError."""
     if isinstance(target, Target):
         gpu = target
     elif target:
         gpu = Device[target].target
     else:
-        own = Device[kernel.device].target
-        return own if own.has_groups else common_gpu("common GPU")
+        own = None if kernel is None else Device[kernel.device].target
+        return own if own and own.has_groups else common_gpu("common GPU")
     if not gpu.has_groups:
         what = f"cannot emulate work-items of {gpu.device}"
         because = "it has no work-groups"

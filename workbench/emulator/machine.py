@@ -87,13 +87,8 @@ class Machine:
         self.group_count = math.prod(self.launch.grid)
         self.at_once = max(1, min(self.group_count, lanes_at_once // self.group_items))
         slots = {n.param.slot for n in linear if _is_of_param(n)}
-        written = {
-            n.place.param.slot
-            for n in linear
-            if n.op is Ops.STORE and _is_of_param(n.place)
-        }
         self.findings = FindingList(self.launch, self.group_items)
-        arrays = {slot: params[slot] for slot in slots}
+        arrays, written = {slot: params[slot] for slot in slots}, written_slots(linear)
         self.memory = Memories(arrays, self.findings, warp_lanes, written, fresh)
         self.totals = Totals()
         self._ends = _ends(self.linear)
@@ -328,6 +323,12 @@ class Machine:
             unknown = np.asarray(beside(shadow.mask, condition, 2))
             if np.any(unknown & np.expand_dims(mask, -1)):
                 self.findings.unwritten(*shadow.read)
+
+
+def written_slots(linear: Sequence[UOp]) -> frozenset[int]:
+    """Return the slots of the params that a program writes."""
+    places = (n.place for n in linear if n.op is Ops.STORE)
+    return frozenset(p.param.slot for p in places if _is_of_param(p))
 
 
 def _is_of_param(node: UOp) -> bool:

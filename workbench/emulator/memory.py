@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Set
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from workbench.base.dtypes import DType, dtypes
 from workbench.emulator.accesses import (
     AccessCount,
     by_warps,
@@ -76,10 +77,9 @@ class Memories:
 
     def define(self, node: UOp) -> None:
         """Make an array full of conspicuous values for each group, or work-item."""
-        poison = np.nan if node.dtype.is_float else node.dtype.min
         count, items = self.numbers.shape
         total = size_of(node) * count * (1 if node.space == "shared" else items)
-        self.arrays[node] = np.full(total, poison, node.dtype.numpy)
+        self.arrays[node] = np.full(total, _poison(node.dtype), node.dtype.numpy)
         self.cells[node] = Cells(total, False, self.findings.group_items)
 
     def array(self, memory: UOp) -> Array:
@@ -197,3 +197,13 @@ class Memories:
             np.broadcast_to(self.epochs[..., None], shape)[takes_part],
             position,
         )
+
+
+def spoil(arrays: Sequence[Array], slots: Set[int]) -> None:
+    """Fill arrays with conspicuous values: nobody has written them."""
+    for slot in slots:
+        arrays[slot][...] = _poison(dtypes.from_numpy(arrays[slot].dtype))
+
+
+def _poison(dtype: DType) -> object:
+    return np.nan if dtype.is_float else dtype.min

@@ -17,6 +17,7 @@ from workbench.emulator.findings import Finding, Inefficiency
 from workbench.emulator.history import GroupHistory
 from workbench.emulator.steps import HistoryStep
 from workbench.ir.node.uop import UOp
+from workbench.ir.text.printer import to_text
 from workbench.ir.text.program import program_lines
 
 
@@ -56,6 +57,11 @@ class Trace:
         if not -count <= number < count:
             raise IndexError(f"there are {count} steps, and no step {number}")
         return HistoryStep(self.history, number % count)
+
+    @property
+    def code(self) -> str:
+        """The text of the program: edited, it runs by `emulate(kernel, code=text)`."""
+        return to_text(self.linear)
 
     def total(self, space: str) -> AccessCount:
         """Return the sum of all accesses of a space, "global" or "shared"."""

@@ -117,8 +117,11 @@ _ORDER_RULES = {
 }
 
 
-def verify_linear(program: Sequence[UOp]) -> None:
-    """Raise VerifyError for the first step that breaks a rule of the linear level."""
+def verify_linear(
+    program: Sequence[UOp], without: frozenset[str] = frozenset()
+) -> None:
+    """Raise VerifyError for the first step that breaks a rule of the linear level; `without` names
+    rules that need not hold."""
     if not program or program[0].op is not Ops.BLOCK:
         first = program[0] if program else UOp.sink()
         raise _broken(
@@ -126,7 +129,7 @@ def verify_linear(program: Sequence[UOp]) -> None:
             first,
             f"this begins with {first.op.name if program else 'nothing'}",
         )
-    walk = _Walk()
+    walk = _Walk(without)
     for place, step in enumerate(program):
         if step.op is Ops.BLOCK and place:
             raise _broken("first-step", step, f"step {place} is a BLOCK")
@@ -143,7 +146,8 @@ class _Walk:
     """The state before a step: the LOOPs and IFs around it (`blocks`), values by the one that
     computes them, and the registers that are set."""
 
-    def __init__(self) -> None:
+    def __init__(self, without: frozenset[str]) -> None:
+        self.without = without
         self.blocks: list[UOp] = []
         self.ranges: set[UOp] = set()
         self.defined: set[UOp] = set()
@@ -167,8 +171,9 @@ class _Walk:
             self.ranges.add(step.axis)
         elif step.op is Ops.SET:
             self.registers.add(step.src[0])
-        elif step.op is Ops.BARRIER and any(b.op is Ops.IF for b in self.blocks):
-            raise _broken("divergence", step, "it stands in an IF")
+        elif step.op is Ops.BARRIER:
+            if any(b.op is Ops.IF for b in self.blocks):
+                self._refuse("divergence", step, "it stands in an IF")
         elif step in self.defined and step.dtype is not dtypes.void:
             raise _broken("once", step, "it is a second step of the same value")
         if step not in self.defined:
@@ -185,12 +190,17 @@ class _Walk:
             raise _broken("order", step, f"{source.op.name} is not defined here")
         if source.op is Ops.REG and source not in self.registers:
             if step.op is not Ops.SET or source is not step.src[0]:
-                raise _broken("set-first", step, f"register {source.arg} is not set")
+                why = f"register {source.arg} is not set"
+                self._refuse("set-first", step, why)
         if source.op is Ops.RANGE and source not in self.ranges:
             if step.op not in (Ops.LOOP, Ops.ENDLOOP, Ops.SPECIAL):
                 raise _broken(
                     "open-range", step, f"no loop over {source.axis_name} is open"
                 )
+
+    def _refuse(self, rule: str, step: UOp, why: str) -> None:
+        if rule not in self.without:
+            raise _broken(rule, step, why)
 
     def _open(self, step: UOp) -> None:
         if step.axis in self.ranges:

@@ -17,7 +17,7 @@ Array = np.ndarray[Any, Any]
 def find_wrong_values(machine: Machine, expected: Mapping[int, Array]) -> None:
     """Add a finding for each slot whose array is not `expected`, but for rounding."""
     for slot, right in expected.items():
-        actual = machine.memory.params[slot]
+        actual = machine.memory.params[slot].view(right.dtype)
         errors = closeness.errors(actual, right)
         wrong = np.flatnonzero(errors > closeness.limit_of(actual, right))
         if wrong.size:

@@ -1,0 +1,162 @@
+"""The text of a program, edited by a user, runs on the emulator: what is wrong with it is named, or
+refused in words."""
+
+from __future__ import annotations
+
+import random
+import re
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from tests.emulator.assembly import GPU, Assembly
+from tests.emulator.test_machine import product
+from tests.support import count
+from workbench import Kernel, Tensor, emulate, explore
+from workbench.base.errors import (
+    DeviceError,
+    ParseError,
+    VerifyError,
+    WorkbenchError,
+)
+from workbench.emulator.emulate import emulated
+from workbench.emulator.trace import Trace
+
+
+@pytest.fixture(scope="module")
+def kernel() -> Kernel:
+    return product(32)[0]
+
+
+@pytest.fixture(scope="module")
+def code(kernel: Kernel) -> str:
+    return emulate(kernel).code
+
+
+def test_the_text_as_it_is(kernel: Kernel, code: str) -> None:
+    trace = emulate(kernel, code=code)
+    assert not trace.findings
+    np.testing.assert_array_equal(trace.outputs[0], emulate(kernel).outputs[0])
+    assert emulate(kernel, code=trace.linear).code == code
+
+
+def test_a_barrier_taken_away(kernel: Kernel, code: str) -> None:
+    trace = emulate(kernel, code=code.replace("BARRIER\n", "", 1))
+    assert {f.kind for f in trace.findings} == {"race"}
+    text = str(trace)
+    assert "writes As[0], and work-item (1, 0, 0) of group (0, 0, 0) reads it" in text
+    assert "  STORE in  As[l0*16 + l1] = p1[" in text
+
+
+def test_an_index_changed(kernel: Kernel, code: str) -> None:
+    changed = code.replace("v33 = MUL.index r1, 16", "v33 = MUL.index r1, 15")
+    (finding,) = emulate(kernel, code=changed).findings
+    assert (finding.kind, finding.memory, finding.element) == ("wrong value", "p0", 0)
+    assert "and " in finding.words and finding.words.endswith("is right")
+
+
+def test_a_loop_cut_short(kernel: Kernel, code: str) -> None:
+    changed = code.replace('RANGE.index 2 {"g1"', 'RANGE.index 1 {"g1"')
+    (finding,) = emulate(kernel, code=changed).findings
+    assert finding.kind == "unwritten" and finding.items == ()
+    assert finding.words.startswith("nobody writes p0[16]")
+
+
+def test_a_barrier_put_into_an_if(kernel: Kernel, code: str) -> None:
+    """It is named, and nothing waits for ever."""
+    guard = "v900 = CMPLT.bool l1, 3:index\nIF v900\nBARRIER\nENDIF v900\n"
+    (finding,) = emulate(kernel, code=code.replace("BARRIER\n", guard, 1)).findings[:1]
+    assert finding.kind == "divergent barrier"
+    assert [item.item for item in finding.items] == [(3, 0, 0), (0, 0, 0)]
+
+
+def test_text_alone_runs_on_random_data(code: str) -> None:
+    assert not emulate(code).findings
+    trace = emulate(code.replace("BARRIER\n", "", 1))
+    assert {f.kind for f in trace.findings} == {"race"}
+
+
+def test_nothing_but_outputs_is_compared() -> None:
+    x = Tensor(np.arange(64, dtype=np.float32)).realize()
+    kernel = explore(x.cast("bfloat16") * 2).kernels[-1]
+    assert not emulate(kernel, code=emulate(kernel).code).findings
+
+
+REFUSALS = [
+    (r"(?s).*", "hello", ParseError, "neither an op nor a value"),
+    (r"LINEAR\n", "", ParseError, "no line LINEAR"),
+    (r"(?s)BLOCK.*", "", VerifyError, "begins with"),
+    (r"ENDLOOP r1\n", "", VerifyError, "is not innermost"),
+    (r"v22 = LOAD.float32 v21", "v22 = LOAD.float32 v99", ParseError, "v99"),
+    (r"v33 = MUL.index r1, 16", "v33 = MUL.float32 r1, 16.0", VerifyError, "MUL"),
+    (r'"item", 0', '"item", 1', VerifyError, "number the dimensions 1, 1 of the item"),
+    (r"\{1, 1024\}", "{1, 4096}", VerifyError, r"p1 as float32\[4096\]"),
+    (r"\{2, 1024\}", "{7, 1024}", VerifyError, "no such argument"),
+    (r'"As", \(16, 16\)', '"As", (160, 160)', DeviceError, "have 103,424 bytes"),
+    (r'16 \{"l1"', '160 {"l1"', DeviceError, "has 2,560 work-items, and 256 fit"),
+    (r'2 \{"g0"', '70000 {"g0"', DeviceError, "has 70,000 groups along y, and 65,536"),
+    (r'16 \{"r1"', '9000000 {"r1"', DeviceError, "it takes 180,000,054 steps"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("pattern, words, error, message", REFUSALS)
+def test_refusals(
+    kernel: Kernel,
+    code: str,
+    pattern: str,
+    words: str,
+    error: type[WorkbenchError],
+    message: str,
+) -> None:
+    changed = re.sub(pattern, words, code, count=1)
+    assert changed != code
+    with pytest.raises(error, match=message):
+        emulate(kernel, code=changed)
+
+
+def test_a_program_made_of_steps_is_refused_too() -> None:
+    p = Assembly(grid=(2, 2, 2, 2), group=(4,))
+    p.store(p.param(0, 4), p.items[0], 1.0)
+    with pytest.raises(DeviceError, match="has 4 dimensions, and there are 3"):
+        emulated(p.steps, [np.zeros(4, np.float32)], GPU)
+    q = Assembly(grid=(2,), group=(64,))
+    q.store(q.param(0, 64), q.items[0], 1.0)
+    small = replace(GPU, group_items=32)
+    with pytest.raises(DeviceError, match="has 64 work-items, and 32 fit"):
+        emulated(q.steps, [np.zeros(64, np.float32)], small)
+
+
+def test_random_edits(kernel: Kernel, code: str) -> None:
+    """Whatever is edited, there is a Trace, or an error in words."""
+    lines, outcomes = code.split("\n"), [0, 0]
+    for seed in range(count(600)):
+        edited = _edited(lines, random.Random(seed))
+        try:
+            assert isinstance(emulate(kernel, code=edited), Trace)
+            outcomes[0] += 1
+        except WorkbenchError as error:
+            assert error.what and error.because, (seed, repr(error))
+            outcomes[1] += 1
+        except Exception as error:
+            raise AssertionError(f"seed {seed}: {edited}") from error
+    assert min(outcomes) > count(600) // 10, outcomes
+
+
+def _edited(lines: list[str], dice: random.Random) -> str:
+    changed = [*lines]
+    for _ in range(dice.randint(1, 2)):
+        place = dice.randrange(1, len(changed))
+        match dice.randrange(4):
+            case 0:
+                del changed[place]
+            case 1:
+                changed.insert(dice.randrange(1, len(changed)), changed.pop(place))
+            case 2:
+                other = str(dice.choice([0, 1, 3, 17, 1000]))
+                changed[place] = re.sub(r"\b\d+\b", other, changed[place], count=1)
+            case 3:
+                changed[place] = re.sub(
+                    r"\b[vrlg]\d+\b", f"v{dice.randrange(45)}", changed[place], count=1
+                )
+    return "\n".join(changed)

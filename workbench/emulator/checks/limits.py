@@ -1,0 +1,73 @@
+"""Whether a program fits a device: asked before it runs, since nothing else may have asked of one
+that somebody edited."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+
+from workbench.backends.program.launch import LaunchShape, launch_shape
+from workbench.base.errors import DeviceError
+from workbench.base.target import Target
+from workbench.ir.nest.accesses import size_of
+from workbench.ir.node.ops import Ops
+from workbench.ir.node.uop import UOp
+
+MOST_STEPS = 20_000_000
+"""Steps of the emulator, of which each takes a few microseconds."""
+
+
+def require_fit(linear: Sequence[UOp], target: Target) -> None:
+    """Errors: DeviceError, with the numbers, for a program that the target has no room for."""
+    problem = next(_problems(linear, launch_shape(linear), target), None)
+    if problem is not None:
+        name = linear[0].arg.name
+        what = f"the kernel {name} is too large for {target.device}"
+        raise DeviceError(what, *problem)
+
+
+def require_steps(linear: Sequence[UOp], rounds: int) -> None:
+    """Errors: DeviceError for a program that the emulator would run for minutes; it runs it
+    `rounds` times."""
+    steps, loops = 0, [1]
+    for node in linear:
+        if node.op is Ops.LOOP:
+            loops.append(loops[-1] * node.axis.extent)
+        elif node.op is Ops.ENDLOOP:
+            loops.pop()
+        steps += loops[-1]
+    if steps * rounds > MOST_STEPS:
+        what = f"the kernel {linear[0].arg.name} takes too long on the emulator"
+        because = f"it takes {steps * rounds:,} steps, and more than {MOST_STEPS:,} take minutes"
+        raise DeviceError(what, because, "smaller data")
+
+
+def _problems(
+    linear: Sequence[UOp], launch: LaunchShape, target: Target
+) -> Iterator[tuple[str, str]]:
+    """Yield reasons, and what to try."""
+    items = math.prod(launch.group)
+    if items > target.group_items:
+        because = f"a group has {items:,} work-items, and {target.group_items:,} fit"
+        yield because, "smaller LOCAL and GROUP axes"
+    sizes = [*reversed(launch.grid)]
+    limits = target.grid_limits
+    if len(sizes) > len(limits):
+        because = f"its grid has {len(sizes)} dimensions, and there are {len(limits)}"
+        yield because, "fewer dimensions"
+    for dimension, size, limit in zip("xyz", sizes, limits, strict=False):
+        if size > limit:
+            because = (
+                f"its grid has {size:,} groups along {dimension}, and {limit:,} fit"
+            )
+            yield because, "larger groups, or fewer"
+    spaces = (
+        ("shared", "a group", target.shared_bytes),
+        ("scratch", "a work-item", target.scratch_bytes),
+    )
+    for space, owner, limit in spaces:
+        arrays = [n for n in linear if n.op is Ops.DEFINE and n.space == space]
+        nbytes = sum(size_of(a) * a.dtype.itemsize for a in arrays)
+        if nbytes > limit:
+            because = f"the arrays of {owner} have {nbytes:,} bytes, and {limit:,} fit"
+            yield because, "smaller tiles"
