@@ -8,12 +8,13 @@ from typing import Any, Literal
 
 import numpy as np
 
-from workbench.emulator.accesses import BANK_BYTES, BANKS, SECTOR_BYTES
+from workbench.emulator.accesses import SECTOR_BYTES
 from workbench.emulator.findings import Finding, Inefficiency
 from workbench.emulator.history import GroupHistory, StepAccess, ValueHistory, space_of
 from workbench.emulator.numbering import along
 from workbench.emulator.trace import Trace
 from workbench.ir.nest.accesses import name_of
+from workbench.ir.nest.banks import BANK_BYTES, BANKS
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 from workbench.ir.text.program import ProgramLine
