@@ -23,6 +23,7 @@ from workbench.viz.schema import (
     glossary,
     gpu,
     messages,
+    page_run,
     plan,
     reading,
     recipe,
@@ -37,6 +38,7 @@ SECTION = "section.d.ts"
 SUBJECTS = (
     gpu,
     variant,
+    page_run,
     plan,
     ask,
     reading,

@@ -84,6 +84,8 @@ class DeviceInfo(ABC):
     """Whether a kernel may be text that a user wrote in its language."""
     renders_anywhere: bool = False
     """Whether its Target, and so its source, is available where it cannot run."""
+    runs_in_page: bool = False
+    """Whether a page can run its sources in the browser that shows it."""
 
     @property
     def machines(self) -> Mapping[str, Target]:

@@ -22,6 +22,7 @@ from workbench.viz.page.document import css, esm, packed, scripts, shell
 FLAGS = (
     "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
     "--disable-background-networking", "--disable-component-update", "--disable-sync",
+    "--enable-unsafe-webgpu", "--use-webgpu-adapter=swiftshader",  # WebGPU without a GPU
 )  # fmt: skip
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 WAIT_MS = 60_000

@@ -16,6 +16,7 @@ from workbench.backends.program.expression import (
     ATOM,
     CHOICE,
     EITHER,
+    EQUAL,
     UNARY,
     Expression,
     call,
@@ -148,6 +149,14 @@ class Dialect(ABC):
     ) -> Expression:
         """Return a function of floats."""
         return call(self.functions[op], *[words for words, _ in arguments])
+
+    def negative(self, value: Expression, dtype: DType) -> Expression:
+        """Return minus a value."""
+        return f"-{paren(value, ATOM)}", UNARY
+
+    def differ(self, a: Expression, b: Expression) -> Expression:
+        """Return whether two floats differ, as they do where either is NaN."""
+        return f"{paren(a, EQUAL + 1)} != {paren(b, EQUAL + 1)}", EQUAL
 
     def shift(self, amount: Expression, tight: int) -> str:
         """Return the right operand of a shift."""

@@ -34,7 +34,9 @@ class Helpers:
         if dtype.is_int and dtype.bits == 32:
             return call(word, a[0], b[0])
         sign = ">" if op is Ops.MAX else "<"
-        test = f"a {sign} b" + " || a != a" * dtype.is_float, EITHER
+        test = f"a {sign} b", LESS
+        if dtype.is_float:
+            test = f"{test[0]} || {self.dialect.differ(_A, _A)[0]}", EITHER
         value = self.dialect.choose(test, _A, _B)
         return self._called(f"{word}_{dtype.name}", dtype, 2, value, a, b)
 

@@ -78,6 +78,8 @@ def scalar_operation(
 
 def _infix(dialect: Dialect, node: UOp, arguments: Arguments) -> Expression:
     op = node.op
+    if op is Ops.CMPNE and node.src[0].dtype.is_float:
+        return dialect.differ(*arguments)
     sign, binds = _INFIX[op]
     left, right = (binds, binds + 1) if op in _CHAINS else (UNARY, UNARY)
     if op in (Ops.FDIV, Ops.CDIV, Ops.CMOD, *COMPARE):
@@ -127,8 +129,10 @@ def _converted(
     if source is dtype:
         return value
     if dtype.is_bool:
-        zero = dialect.constant(0, source)[0]
-        return f"{paren(value, SHIFT)} != {zero}", EQUAL
+        zero = dialect.constant(0, source)
+        if source.is_float:
+            return dialect.differ(value, zero)
+        return f"{paren(value, SHIFT)} != {zero[0]}", EQUAL
     if op is Ops.BITCAST and not source.is_bool:
         if source.is_float or dtype.is_float:
             return dialect.bitcast(value, source, dtype)
@@ -139,7 +143,7 @@ def _converted(
 
 
 def _negative(dialect: Dialect, dtype: DType, arguments: Arguments) -> Expression:
-    return f"-{paren(arguments[0], ATOM)}", UNARY
+    return dialect.negative(arguments[0], dtype)
 
 
 def _inverse(dialect: Dialect, dtype: DType, arguments: Arguments) -> Expression:

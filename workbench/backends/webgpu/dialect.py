@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 
 from workbench.backends.gpu.dialect import COMPONENTS, Dialect, Parameter, group_size
-from workbench.backends.program.expression import Expression, call
+from workbench.backends.program.expression import (
+    ADD,
+    MUL,
+    UNARY,
+    Expression,
+    call,
+    paren,
+)
 from workbench.backends.program.language import Language
 from workbench.backends.program.launch import LaunchShape
+from workbench.backends.webgpu.functions import FUNCTIONS, INFINITY, NAN
 from workbench.base.dtypes import DType
 from workbench.base.errors import CompileError
 from workbench.ir.node.ops import Ops
@@ -22,10 +31,12 @@ WGSL = Language(
     r"|read_write|read|workgroupBarrier)\b",
     head="^fn ",
 )
+_NEGATIVE = re.compile(r"-\d+( \+ \d+)?")
 
 
 class Wgsl(Dialect):
-    """The dialect. Storage has elements of 32 bits only, so that smaller ones are refused."""
+    """The dialect. Floats are at least what WGSL promises: a number below the normal ones may be 0.
+    Storage has elements of 32 bits only, so that smaller ones are refused."""
 
     language = WGSL
     reserved = frozenset(
@@ -36,14 +47,15 @@ class Wgsl(Dialect):
         " auto char class common compile do enum export extern filter final from get goto impl"
         " import in inline interface is module mod move mut new nil null of out package pass pub"
         " ref self set shared static std super sync this type typedef typeof union unless use using"
-        " varying virtual void where with yield infinity_bits nan_bits".split()
+        " varying virtual void where with yield infinity_bits nan_bits"
+        " exp2_float32 log2_float32 turn_float32 sin_float32 cos_float32".split()
     )
     types = {"bool": "bool", "int32": "i32", "uint32": "u32", "float32": "f32"}
     barrier = "workgroupBarrier();"
     shares_outside = True
 
     def __init__(self) -> None:
-        self._constants: dict[str, str] = {}
+        self._declarations: dict[str, None] = {}
 
     def vector(self, dtype: DType) -> str:
         return f"vec{dtype.count}<{self.scalar(dtype)}>"
@@ -57,10 +69,9 @@ class Wgsl(Dialect):
 
     def special_float(self, value: float, dtype: DType) -> str:
         """A constant expression that is infinite is an error: its bits are a variable."""
-        name = "nan_bits" if math.isnan(value) else "infinity_bits"
-        bits = "0x7fc00000u" if math.isnan(value) else "0x7f800000u"
-        self._constants[name] = f"var<private> {name}: u32 = {bits};"
+        self._declarations[NAN if math.isnan(value) else INFINITY] = None
         sign = "-" if value < 0 else ""
+        name = "nan_bits" if math.isnan(value) else "infinity_bits"
         return f"{sign}bitcast<f32>({name})"
 
     def cast(self, value: Expression, source: DType, dtype: DType) -> Expression:
@@ -74,6 +85,20 @@ class Wgsl(Dialect):
     ) -> Expression:
         return call("select", no[0], yes[0], condition[0])
 
+    def negative(self, value: Expression, dtype: DType) -> Expression:
+        """A minus sign is for signed numbers alone."""
+        if dtype.kind == "uint":
+            return f"0u - {paren(value, MUL)}", ADD
+        return super().negative(value, dtype)
+
+    def differ(self, a: Expression, b: Expression) -> Expression:
+        """Some compilers make of != what is false for NaN."""
+        return f"!({a[0]} == {b[0]})", UNARY
+
+    def element(self, name: str, index: str) -> str:
+        """A constant index before the array is an error, also where a condition keeps it unread."""
+        return f"{name}[{'0' if _NEGATIVE.fullmatch(index) else index}]"
+
     def shift(self, amount: Expression, tight: int) -> str:
         return f"u32({amount[0]})"
 
@@ -82,6 +107,10 @@ class Wgsl(Dialect):
     ) -> Expression:
         if op is Ops.FMOD:
             raise CompileError("render", "WGSL has no exact remainder of floats")
+        if op in FUNCTIONS:
+            name, declarations = FUNCTIONS[op]
+            self._declarations |= dict.fromkeys(declarations)
+            return call(name, *[words for words, _ in arguments])
         return super().apply(op, dtype, arguments)
 
     def build(self, dtype: DType, lanes: Sequence[Expression]) -> Expression:
@@ -129,4 +158,4 @@ class Wgsl(Dialect):
         ]
 
     def preamble(self, uses: frozenset[str]) -> list[str]:
-        return [*self._constants.values()]
+        return [*self._declarations]

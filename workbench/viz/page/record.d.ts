@@ -248,12 +248,22 @@ export interface CompilerPasses {
 }
 
 /**
+ * How a page launches a program: its entry point, the work-groups along x, y and z, and the
+ * slots of its bindings in their order.
+ */
+export interface PageLaunch {
+  entry: string;
+  grid: Array<number>;
+  slots: Array<number>;
+}
+
+/**
  * A program in one language, a link or null for each of its lines; or the error that its
  * renderer ends with. Machine code has what its instructions do, by mnemonic, and where a
  * tool knows them the cost of each line; `costs_by` is that tool, with its processor.
  * `made_by` are the passes of the compiler, once somebody has asked for them. That for
  * another machine has what it takes of it, as `note`, and the number of registers in use at
- * each line, as `live`.
+ * each line, as `live`. A program that a page can run has a `launch`.
  */
 export interface CodeRow {
   language: string;
@@ -267,6 +277,7 @@ export interface CodeRow {
   made_by?: CompilerPasses | null;
   note?: string;
   live?: Array<number | null>;
+  launch?: PageLaunch | null;
 }
 
 /**
@@ -420,6 +431,27 @@ export interface VariantRow {
   rules_off: Array<string>;
   code_elsewhere?: Array<CodeRow>;
   gpu?: GpuTrace | null;
+}
+
+/**
+ * A buffer of a kernel, by slot. `data` are its bytes, little-endian, in base64: of an input
+ * what the kernel reads, of one that is `written` the right answer, which no element may
+ * miss by more than `tolerance`; "" for a slot that the kernel never touches.
+ */
+export interface PageBuffer {
+  dtype: string;
+  size: number;
+  written: boolean;
+  data: string;
+  tolerance: number;
+}
+
+/**
+ * The buffers of a kernel; or the `error` that says why they are not here.
+ */
+export interface PageData {
+  buffers: Array<PageBuffer>;
+  error?: ErrorWords | null;
 }
 
 /**
@@ -933,9 +965,10 @@ export interface RecordedPass {
 }
 
 /**
- * A kernel of the plan; `root` is its un-optimised variant. `modules` are the user's that
- * made what it computes, each with the method that it called; `module` is the path of the
- * first. `phases` are those of training that it belongs to; none where nothing is trained.
+ * A kernel of the plan; `root` is its un-optimised variant; `data` are its buffers, for a
+ * page that runs it. `modules` are the user's that made what it computes, each with the
+ * method that it called; `module` is the path of the first. `phases` are those of training
+ * that it belongs to; none where nothing is trained.
  */
 export interface KernelRow {
   title: string;
@@ -950,6 +983,7 @@ export interface KernelRow {
   module: string;
   modules: Array<string>;
   phases: Array<string>;
+  data?: PageData | null;
 }
 
 /**
@@ -1267,6 +1301,15 @@ export interface OffersRequest {
 }
 
 /**
+ * Add the buffers of a kernel, with which the page runs it.
+ */
+export interface DataRequest {
+  do: "data";
+  kernel: number;
+  id?: number | null;
+}
+
+/**
  * Pin a variant; null: none.
  */
 export interface PinRequest {
@@ -1510,6 +1553,7 @@ export type AnyRequest =
   | AutoRequest
   | CodeRequest
   | OffersRequest
+  | DataRequest
   | PinRequest
   | NameRequest
   | DeleteRequest
@@ -1550,6 +1594,7 @@ export interface Results {
   auto: VariantReply;
   code: VariantReply;
   offers: NoResult;
+  data: NoResult;
   pin: NoResult;
   name: NoResult;
   delete: NoResult;

@@ -91,8 +91,7 @@ class VariantCode:
         compiled = to_read(self._compiled(variant), source, device.name)
         in_c = to_read(self._compiled(variant), self._compilations.source(variant))
         linker = self._linker(compiled, number, statements_of(in_c))
-        lines = compiled.source.split("\n")
-        row = rows.code_row(device, lines, linker.source(), language)
+        row = rows.program_row(device, compiled, linker.source(), language)
         self._put_code(variant, row)
 
     def add_readable_or_error(

@@ -41,6 +41,7 @@ from workbench.viz.record.changes import Changes, Path
 from workbench.viz.record.code import VariantCode
 from workbench.viz.record.kernels.folds import fold_rows
 from workbench.viz.record.kernels.gpu import gpu_trace
+from workbench.viz.record.kernels.page_run import page_data
 from workbench.viz.record.nodes import Lines, Nodes, Texts, bounded
 from workbench.viz.record.offers import NextRows, next_rows
 from workbench.viz.record.passes import PassRows, kernel_numbers
@@ -229,6 +230,9 @@ class Recorder:
             with self._explained(variant):
                 self._add_auto(variant)
             yield "auto"
+            if Device[self.kernels[variant].device].runs_in_page:
+                self.add_data(self.record.variants[variant].kernel)
+                yield "data"
         self.code.add_texts(range(len(ex.passes)), ex.passes)
         yield "texts"
         for _ in self.runs.predict(self.speeds):
@@ -318,6 +322,11 @@ class Recorder:
             bound, cost = costs
             self.put(("variants", variant, "bound"), bound)
             self.put(("variants", variant, "cost"), cost)
+
+    def add_data(self, number: int) -> None:
+        """Add the buffers of a kernel, with which a page runs it; or why it cannot have them."""
+        data = page_data(self.kernels[self.record.kernels[number].root])
+        self.put(("kernels", number, "data"), data)
 
     def add_offers(self, variant: int) -> None:
         """Add the next opts of a variant: legal ones, and others with the reason."""

@@ -30,6 +30,7 @@ from workbench.viz.model.recipes import kernel_recipe
 from workbench.viz.model.title import decoded
 from workbench.viz.model.words import named_count
 from workbench.viz.record.about import ASSEMBLY, STATEMENTS
+from workbench.viz.record.kernels.page_run import page_launch
 from workbench.viz.record.links import Linker
 from workbench.viz.record.nodes import Nodes, bounded
 from workbench.viz.schema.record import KernelRow
@@ -204,7 +205,7 @@ def compiled_code(
     first, own = Device.reader, Device[compiled.device]
     rows = [code_row(first, in_c.source.split("\n"), c_linker.source())]
     if own is not first and own.language is not None:
-        rows.append(code_row(own, compiled.source.split("\n"), linker.source()))
+        rows.append(program_row(own, compiled, linker.source()))
     if hasattr(type(compiled.built.program), "machine_code"):  # else it is compiled
         rows += elsewhere_rows(own, compiled, linker)
     elif getattr(compiled.built.program, "assembly", None) is not None:
@@ -232,6 +233,20 @@ def elsewhere_rows(
     live = [*live, *[None] * len(row.lines)][: len(row.lines)] if live else []
     help_words = help_of(row.lines, code.family)
     return [replace(row, help=help_words, note=code.about, live=live)]
+
+
+def program_row(
+    device: DeviceInfo,
+    compiled: Compiled,
+    links: Sequence[CodeLink | None],
+    language: Language | None = None,
+) -> CodeRow:
+    """Return the source of a kernel in a language of a device, with its launch where a page can run
+    it."""
+    row = code_row(device, compiled.source.split("\n"), links, language)
+    if device.runs_in_page:
+        row.launch = page_launch(compiled.built.source)
+    return row
 
 
 def is_of_one_device(code: CodeRow) -> bool:

@@ -12,6 +12,7 @@ from msgspec import UNSET, Struct, UnsetType
 
 from workbench.viz.schema.ask import QuestionRow
 from workbench.viz.schema.glossary import TermGroup
+from workbench.viz.schema.page_run import PageData
 from workbench.viz.schema.plan import PlanPicture
 from workbench.viz.schema.reading import FamilyRow, Reading
 from workbench.viz.schema.recipe import PageRecipes, PassRecipe
@@ -199,7 +200,8 @@ class RecordedPass(PassOutcome, forbid_unknown_fields=True):
 
 
 class KernelRow(Struct, forbid_unknown_fields=True):
-    """A kernel of the plan; `root` is its un-optimised variant. `modules` are the user's that made
+    """A kernel of the plan; `root` is its un-optimised variant; `data` are its buffers, for a page
+    that runs it. `modules` are the user's that made
     what it computes, each with the method that it called; `module` is the path of the first.
     `phases` are those of training that it belongs to; none where nothing is trained."""
 
@@ -215,6 +217,7 @@ class KernelRow(Struct, forbid_unknown_fields=True):
     module: str
     modules: list[str]
     phases: list[str]
+    data: PageData | None = None
 
 
 class BaselineRow(Struct, forbid_unknown_fields=True):

@@ -135,6 +135,12 @@ class OffersRequest(Request, tag="offers"):
     variant: Variant
 
 
+class DataRequest(Request, tag="data"):
+    """Add the buffers of a kernel, with which the page runs it."""
+
+    kernel: Kernel
+
+
 class PinRequest(Request, tag="pin"):
     """Pin a variant; null: none."""
 
@@ -313,6 +319,7 @@ AnyRequest = (
     | AutoRequest
     | CodeRequest
     | OffersRequest
+    | DataRequest
     | PinRequest
     | NameRequest
     | DeleteRequest

@@ -137,12 +137,22 @@ class CompilerPasses(Struct, forbid_unknown_fields=True):
     passes: list[CompilerPass]
 
 
+class PageLaunch(Struct, forbid_unknown_fields=True):
+    """How a page launches a program: its entry point, the work-groups along x, y and z, and the
+    slots of its bindings in their order."""
+
+    entry: str
+    grid: list[int]
+    slots: list[int]
+
+
 class CodeRow(Struct, forbid_unknown_fields=True, omit_defaults=True):
     """A program in one language, a link or null for each of its lines; or the error that its
     renderer ends with. Machine code has what its instructions do, by mnemonic, and where a tool
     knows them the cost of each line; `costs_by` is that tool, with its processor. `made_by` are
     the passes of the compiler, once somebody has asked for them. That for another machine has what
-    it takes of it, as `note`, and the number of registers in use at each line, as `live`."""
+    it takes of it, as `note`, and the number of registers in use at each line, as `live`. A program
+    that a page can run has a `launch`."""
 
     language: str
     device: str
@@ -155,6 +165,7 @@ class CodeRow(Struct, forbid_unknown_fields=True, omit_defaults=True):
     made_by: CompilerPasses | None = None
     note: str = ""
     live: list[int | None] = []
+    launch: PageLaunch | None = None
 
 
 class OfferRow(Struct, forbid_unknown_fields=True):

@@ -74,6 +74,7 @@ LONG: dict[str, Callable[..., Any]] = {
     "check": measurement.check,
     "compile": edits.compile_source,
     "edit": edits.edit,
+    "data": tuning.data,
     "costs": machine_code.costs,
     "compiler_passes": machine_code.compiler_passes,
     "baseline": baselines.measure_all,

@@ -105,6 +105,13 @@ def _no_code(language: str, device: str) -> WorkbenchError:
     return WorkbenchError(f"there is no {language[:20]} to show", because)
 
 
+def data(session: LiveRecord, kernel: int) -> NoResult:
+    """Add the buffers of a kernel, with which the page runs it; or why it cannot have them."""
+    with session.lock:
+        session.recorder.add_data(kernel)
+    return NoResult()
+
+
 def pin(session: LiveRecord, variant: int | None) -> NoResult:
     """Make a variant the one that others are compared with."""
     session.put(("pinned",), variant)

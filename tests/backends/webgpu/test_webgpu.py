@@ -1,0 +1,89 @@
+"""The WEBGPU device computes what numpy does, through whatever GPU wgpu finds; SwiftShader and
+lavapipe are some."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+
+from tests.agreement.hunt import attempts, report
+from tests.support import count
+from workbench import Tensor, dtypes, explore
+from workbench.backends.buffer import Buffer
+from workbench.backends.device import Device
+from workbench.backends.program.source import Source
+from workbench.base.errors import CompileError
+
+NAME = "WEBGPU"
+SUBNORMAL = re.compile(r"e[-+](?:3[89]|4\d|3\d\d)\b")
+"""Numbers below the normal ones, for which an implementation may take 0; and those of which the
+reciprocal is one."""
+pytestmark = pytest.mark.usefixtures("driver")
+
+
+@pytest.fixture(scope="module")
+def driver() -> None:
+    if not Device[NAME].is_available:
+        pytest.skip(f"no GPU for WebGPU: {Device[NAME].how_to_get}")
+
+
+def test_random_programs() -> None:
+    """What the language lacks, such as 64 bits, is refused."""
+    right = 0
+    for attempt in attempts(range(740_000, 740_000 + count(1000)), NAME, "mixed"):
+        is_refused = attempt.refusal or "WGSL has no" in attempt.verdict
+        if is_refused or SUBNORMAL.search("\n".join(attempt.program.lines)):
+            continue
+        assert not attempt.verdict, report(attempt)
+        right += 1
+    assert right >= count(1000) // 5
+
+
+def test_memory_is_the_drivers() -> None:
+    values = np.arange(100, dtype=np.float32)
+    x = Tensor(values, device=NAME).realize()
+    np.testing.assert_array_equal(x[64:].numpy(), values[64:])
+    x[32:64] = 0
+    values[32:64] = 0
+    np.testing.assert_array_equal(x.numpy(), values)
+
+
+@pytest.mark.parametrize("size", [1, 3, 4, 7, 1025])
+def test_bytes_that_fill_no_word(size: int) -> None:
+    values = np.arange(size, dtype=np.uint8)
+    buffer, other = (Buffer(NAME, dtypes.uint8, size) for _ in range(2))
+    buffer.copy_in(values)
+    other.copy_from(buffer)
+    np.testing.assert_array_equal(other.to_numpy(), values)
+
+
+def test_what_it_writes_over_an_input() -> None:
+    """A buffer that is written cannot be bound to be read, too."""
+    values = np.arange(512, dtype=np.float32)
+    x = Tensor(values, device=NAME).realize()
+    x.assign(x * 2 + 1)
+    np.testing.assert_array_equal(x.numpy(), values * 2 + 1)
+
+
+def test_a_time() -> None:
+    x = Tensor(np.ones((64, 64), np.float32), device=NAME).realize()
+    assert explore(x + 1).kernels[-1].time(budget_s=0.05).median_s > 0
+
+
+def test_an_error_of_the_compiler_names_the_line() -> None:
+    text = (
+        "@compute @workgroup_size(1)\nfn wrong() {\n  let x: f32 = undefined_name;\n}\n"
+    )
+    source = Source("wrong", "WGSL", text, ())
+    with pytest.raises(CompileError) as error:
+        Device[NAME].load(source).bind([])
+    assert error.value.line == 3 and "undefined_name" in str(error.value)
+
+
+def test_too_many_buffers_are_refused() -> None:
+    xs = [Tensor(np.ones(4, np.float32), device=NAME).realize() for _ in range(40)]
+    kernel = explore(sum(xs[1:], xs[0])).kernels[-1]
+    with pytest.raises(CompileError, match="it has 41 buffers"):
+        kernel.run()

@@ -1,0 +1,158 @@
+"""Kernels run in the browser that shows an exported page, by WebGPU without a GPU (SwiftShader)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.agreement.programs import program
+from tests.support import count
+from tests.viz.browser.browser import leave, opened
+from tests.viz.browser.gpu.support import (
+    DEVICE,
+    Array,
+    answer,
+    data,
+    ran,
+    record_of,
+    tensor,
+    tiled_product,
+)
+from tests.viz.record.support import exported, plain
+from workbench import Tensor
+
+X = data(16, 50)
+CASES: dict[str, tuple[Callable[[], Tensor], Callable[[], Array]]] = {
+    "elementwise": (
+        lambda: (tensor(X) * 2 + 1).relu(),
+        lambda: np.maximum(X * 2 + 1, 0),
+    ),
+    "sum": (lambda: tensor(X).sum(axis=1), lambda: X.sum(axis=1)),
+    "softmax": (
+        lambda: tensor(X).softmax(),
+        lambda: np.exp(X) / np.exp(X).sum(axis=1, keepdims=True),
+    ),
+    "waves": (lambda: (tensor(X) * 30).sin(), lambda: np.sin(X * 30)),
+    "integers": (
+        lambda: tensor((X * 9).astype(np.int32)) // 4,
+        lambda: (X * 9).astype(np.int32) // 4,
+    ),
+}
+SUBNORMAL = re.compile(r"e-(?:3[89]|4\d|3\d\d)\b")
+"""Numbers below the normal ones, for which an implementation may take 0."""
+
+
+def shows(browser: Any, folder: Path, record: dict[str, Any]) -> Any:
+    path = folder / "page.html"
+    path.write_text(
+        exported(record).replace("view: {}", "view: { mode: 'tune' }"), encoding="utf-8"
+    )
+    return opened(browser, path)
+
+
+def store_of(record: dict[str, Any]) -> tuple[list[str], int]:
+    """Return the lines of the first program, and the place of the one that stores."""
+    lines = record["variants"][0]["code"][1]["lines"]
+    return lines, next(i for i, line in enumerate(lines) if re.match(r" +p0\[", line))
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_kernel_in_the_page_computes_what_numpy_does(
+    name: str, browser: Any, tmp_path: Path
+) -> None:
+    made, expected = CASES[name]
+    record = record_of(made())
+    np.testing.assert_allclose(answer(record), expected().ravel(), 1e-4, 1e-5)
+    page = shows(browser, tmp_path, record)
+    for variant in range(len(record["variants"])):
+        words = ran(page, variant)
+        assert "✓ right" in words and " run" in words, words
+        assert re.search(r"[\d.]+ (?:s|ms|µs) ", words), words
+    leave(browser, page)
+
+
+def test_a_tiled_product(browser: Any, tmp_path: Path) -> None:
+    recorder, tiled = tiled_product()
+    record = plain(recorder.record)
+    code = "\n".join(record["variants"][tiled]["code"][1]["lines"])
+    assert code.count("workgroupBarrier();") == 2 and code.count("var<workgroup>") == 2
+    a, b = data(32, 32), data(32, 32).T
+    np.testing.assert_allclose(answer(record), (a @ b).ravel(), 1e-4, 1e-4)
+    page = shows(browser, tmp_path, record)
+    words = ran(page, tiled)
+    assert "✓ right: 1024 elements" in words and "swiftshader" in words
+    leave(browser, page)
+
+
+def test_a_wrong_answer_is_said(browser: Any, tmp_path: Path) -> None:
+    record = record_of(CASES["elementwise"][0]())
+    lines, at = store_of(record)
+    lines[at] = lines[at].replace(";", " + 0.5f;")
+    page = shows(browser, tmp_path, record)
+    assert "✗ WRONG in 800 elements" in ran(page, 0)
+    leave(browser, page)
+
+
+def test_what_the_compiler_refuses_has_its_line(browser: Any, tmp_path: Path) -> None:
+    record = record_of(CASES["elementwise"][0]())
+    lines, at = store_of(record)
+    lines[at] = "  p0[0] = undefined_name;"
+    page = shows(browser, tmp_path, record)
+    words = ran(page, 0)
+    assert "undefined_name" in words and f"line {at + 1}" in words
+    leave(browser, page)
+
+
+def test_a_browser_without_webgpu_says_so(browser: Any, tmp_path: Path) -> None:
+    page = shows(browser, tmp_path, record_of(CASES["sum"][0]()))
+    page.evaluate("delete Navigator.prototype.gpu")
+    assert "it has no WebGPU" in ran(page, 0)
+    leave(browser, page)
+
+
+def test_buffers_that_the_file_lacks(browser: Any, tmp_path: Path) -> None:
+    record = record_of(CASES["sum"][0]())
+    record["kernels"][0]["data"] = None
+    page = shows(browser, tmp_path, record)
+    assert "this file has no buffers" in ran(page, 0)
+    leave(browser, page)
+
+
+def test_buffers_that_are_too_large(browser: Any, tmp_path: Path) -> None:
+    record = record_of(tensor(data(300, 300)) + 1)
+    page = shows(browser, tmp_path, record)
+    assert "they have 703 KiB" in ran(page, 0)
+    leave(browser, page)
+
+
+def test_other_devices_have_no_such_pane(browser: Any, tmp_path: Path) -> None:
+    record = record_of(Tensor(X, device="LLVM") + 1)
+    assert record["kernels"][0].get("data") is None
+    page = shows(browser, tmp_path, record)
+    assert not page.is_visible(".wb-browser")
+    leave(browser, page)
+
+
+def test_random_programs(browser: Any, tmp_path: Path) -> None:
+    """What the language lacks, such as 64 bits, is refused before: it has no program to run."""
+    seeds = iter(range(910_000, 910_000 + count(400)))
+    runs = 0
+    while together := list(islice(seeds, 8)):
+        drawn = [program(seed) for seed in together]
+        plain_numbers = [d for d in drawn if not SUBNORMAL.search("\n".join(d.lines))]
+        record = record_of(*[d.tensor(DEVICE) for d in plain_numbers])
+        page = shows(browser, tmp_path, record)
+        for place, row in enumerate(record["variants"]):
+            if any(code.get("launch") for code in row["code"]) and not row["error"]:
+                page.click(f'[data-key="kernel-{row["kernel"]}"]')
+                words = ran(page, place)
+                assert "✓ right" in words, f"seeds {together}, variant {place}: {words}"
+                runs += 1
+        leave(browser, page)
+    assert runs >= 20

@@ -1,0 +1,58 @@
+"""Functions that WGSL has with less accuracy than kernels need, as WGSL.
+
+WGSL's own sine may be off by 2**-11, its exp2(x) by 2 |x| units in the last place, and each may be
+anything for NaN (W3C, WGSL, section "Accuracy"). Sums that only rounding makes what they are, as in
+the polynomials of other devices, do not help: an implementation may reassociate them. Here powers
+of two are split at an integer by `round`, and arguments of sines reduced by `fma`, which nothing
+reassociates. Source of the reduction: Cody and Waite 1980; beyond 2**16 a sine is WGSL's own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from workbench.ir.node.ops import Ops
+
+NAN = "var<private> nan_bits: u32 = 0x7fc00000u;"
+INFINITY = "var<private> infinity_bits: u32 = 0x7f800000u;"
+"""A constant expression that is not finite is an error: its bits are a variable."""
+_EXP2 = """\
+fn exp2_float32(x: f32) -> f32 {
+  let n: f32 = round(clamp(x, -160.0f, 160.0f));
+  let low: i32 = i32(n) >> 1u;
+  let high: i32 = i32(n) - low;
+  let power: f32 = exp2(x - n) * bitcast<f32>(u32(low + 127) << 23u);
+  return select(power * bitcast<f32>(u32(high + 127) << 23u), x, !(x == x));
+}"""
+_LOG2 = """\
+fn log2_float32(x: f32) -> f32 {
+  let value: f32 = select(log2(x), -bitcast<f32>(infinity_bits), x == 0.0f);
+  return select(value, bitcast<f32>(nan_bits), !(x >= 0.0f));
+}"""
+_TURN = """\
+fn turn_float32(x: f32, quarters: i32) -> f32 {
+  let n: f32 = round(x * 0.63661975f);
+  let r: f32 = fma(-n, 7.54979e-8f, fma(-n, 0.0004837513f, fma(-n, 1.5703125f, x)));
+  let q: i32 = i32(n) + quarters;
+  let s: f32 = r * r;
+  let sine: f32 = ((-0.00019518292f * s + 0.008332189f) * s - 0.16666655f) * s * r + r;
+  let c: f32 = ((2.4432327e-5f * s - 0.001388731f) * s + 0.041666646f) * s - 0.5f;
+  let cosine: f32 = c * s + 1.0f;
+  let value: f32 = select(sine, cosine, (q & 1) != 0);
+  return select(value, -value, (q & 2) != 0);
+}"""
+_WAVE = """\
+fn {name}_float32(x: f32) -> f32 {{
+  let value: f32 = select({name}(x), turn_float32(x, {quarters}), abs(x) <= 65536.0f);
+  return select(bitcast<f32>(nan_bits), value, abs(x) <= 3.4028234e38f);
+}}"""
+_SIN = _WAVE.format(name="sin", quarters=0)
+_COS = _WAVE.format(name="cos", quarters=1)
+
+FUNCTIONS: Mapping[Ops, tuple[str, tuple[str, ...]]] = {
+    Ops.EXP2: ("exp2_float32", (_EXP2,)),
+    Ops.LOG2: ("log2_float32", (INFINITY, NAN, _LOG2)),
+    Ops.SIN: ("sin_float32", (NAN, _TURN, _SIN)),
+    Ops.COS: ("cos_float32", (NAN, _TURN, _COS)),
+}
+"""The name of the function for an op, and the declarations that it needs, in their order."""

@@ -1,0 +1,157 @@
+"""WGSL -> a Program, through wgpu's compiler (naga)."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any
+
+from workbench.backends.buffer import Buffer
+from workbench.backends.gpu.dialect import grid_size
+from workbench.backends.program.source import Source
+from workbench.backends.webgpu.driver import driver
+from workbench.backends.webgpu.memory import WORD, whole_words
+from workbench.base.errors import CompileError, DeviceError
+from workbench.base.forking import once
+from workbench.base.libraries import library
+
+KEPT_PROGRAMS = 1024
+_WRITTEN = re.compile(r"@binding\((\d+)\) var<storage, read_write>")
+_ERROR = re.compile(r"error: (?P<what>.*)\n.*wgsl:(?P<line>\d+):\d+(?P<rest>[^$]*)")
+"""What naga says of a text that it refuses: the error, and the line, from 1."""
+
+
+@lru_cache(maxsize=KEPT_PROGRAMS)
+def load(source: Source) -> WebGpuProgram:
+    """Return the Program of a Source, the same one for the same text."""
+    return WebGpuProgram(source)
+
+
+class WebGpuProgram:
+    """A kernel in WGSL; it is compiled when it is first bound.
+
+    Errors: CompileError if the text is refused, or has more buffers than the GPU binds.
+    """
+
+    def __init__(self, source: Source):
+        self.source = source
+        self.slots = [s for s, (dtype, _) in enumerate(source.params) if dtype.bits]
+        places = map(int, _WRITTEN.findall(source.text))
+        self.written = {self.slots[place] for place in places}
+
+    @once
+    def pipeline(self) -> Any:
+        """The compiled program."""
+        device, wgpu = driver().device, library("wgpu")
+        most = device.limits["max-storage-buffers-per-shader-stage"]
+        if len(self.slots) > most:
+            because = (
+                f"it has {len(self.slots)} buffers, and this GPU binds {most} at most"
+            )
+            raise CompileError("webgpu", because, hint="fewer inputs")
+        try:
+            module = device.create_shader_module(code=self.source.text)
+            stage = {"module": module, "entry_point": self.source.name}
+            return device.create_compute_pipeline(layout="auto", compute=stage)
+        except wgpu.GPUError as error:
+            raise self._refusal(str(error)) from error
+
+    def _refusal(self, words: str) -> CompileError:
+        match, text = _ERROR.search(words), self.source.text
+        if match is None:
+            because = " ".join(words.split())[-400:]
+            return CompileError("webgpu", because, last_good=text)
+        line = int(match["line"])
+        return CompileError("webgpu", match["what"], last_good=text, line=line)
+
+    def __call__(self, buffers: Sequence[Buffer]) -> None:
+        self.bind(buffers)()
+
+    def bind(self, buffers: Sequence[Buffer]) -> WebGpuLaunch:
+        return WebGpuLaunch(self, buffers)
+
+
+class WebGpuLaunch:
+    """A kernel and its memory.
+
+    A GPUBuffer that a kernel writes cannot be bound to be read, too, whatever the parts: of such an
+    input a copy is read.
+    """
+
+    def __init__(self, program: WebGpuProgram, buffers: Sequence[Buffer]):
+        self.program, self.buffers = program, [*buffers]
+        self.pipeline = program.pipeline
+        self.grid = grid_size(program.source.launch)
+        self._group: Any = None
+        self._copies: dict[int, Any] = {}
+
+    def move(self, slot: int, buffer: Buffer) -> None:
+        self.buffers[slot] = buffer
+        self._group = None
+
+    def __call__(self, wait: bool = True) -> None:
+        self._submit(1)
+        if wait:
+            driver().wait()
+
+    def mean_s(self, batch: int) -> float:
+        """Return the seconds of one of a batch of runs, by this process's clock."""
+        driver().wait()
+        begin = time.perf_counter()
+        self._submit(batch)
+        driver().wait()
+        return (time.perf_counter() - begin) / batch
+
+    def _submit(self, runs: int) -> None:
+        wgpu, device = library("wgpu"), driver().device
+        try:
+            self._bind()
+            commands = device.create_command_encoder()
+            for _ in range(runs):
+                self._encode(commands)
+            device.queue.submit([commands.finish()])
+        except wgpu.GPUError as error:
+            name = self.program.source.name
+            because = " ".join(str(error).split())[:400]
+            raise DeviceError(f"WEBGPU cannot launch {name}", because) from error
+
+    def _encode(self, commands: Any) -> None:
+        for slot, copy in self._copies.items():
+            buffer = self.buffers[slot]
+            size = whole_words(buffer.nbytes)
+            commands.copy_buffer_to_buffer(buffer.handle, buffer.offset, copy, 0, size)
+        work = commands.begin_compute_pass()
+        work.set_pipeline(self.pipeline)
+        work.set_bind_group(0, self._group)
+        work.dispatch_workgroups(*self.grid)
+        work.end()
+
+    def _bind(self) -> None:
+        if self._group is not None:
+            return
+        device, usage = driver().device, library("wgpu").BufferUsage
+        slots, written_slots = self.program.slots, self.program.written
+        written = {id(self.buffers[slot].handle) for slot in written_slots}
+        self._copies = {
+            slot: device.create_buffer(
+                size=max(WORD, whole_words(self.buffers[slot].nbytes)),
+                usage=usage.STORAGE | usage.COPY_DST,
+            )
+            for slot in slots
+            if slot not in written_slots and id(self.buffers[slot].handle) in written
+        }
+        entries = [
+            {"binding": place, "resource": self._resource(slot)}
+            for place, slot in enumerate(slots)
+        ]
+        layout = self.pipeline.get_bind_group_layout(0)
+        self._group = device.create_bind_group(layout=layout, entries=entries)
+
+    def _resource(self, slot: int) -> dict[str, Any]:
+        buffer = self.buffers[slot]
+        size = max(WORD, whole_words(buffer.nbytes))
+        if slot in self._copies:
+            return {"buffer": self._copies[slot], "offset": 0, "size": size}
+        return {"buffer": buffer.handle, "offset": buffer.offset, "size": size}

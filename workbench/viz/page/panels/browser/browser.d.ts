@@ -1,0 +1,32 @@
+// The types of what runs in this browser.
+
+import type { ErrorWords } from "../../record.d.ts";
+
+declare global {
+  /** Flags of the standard that the checker's types lack. */
+  const GPUBufferUsage: Record<
+    "MAP_READ" | "COPY_SRC" | "COPY_DST" | "STORAGE" | "QUERY_RESOLVE",
+    number
+  >;
+  const GPUMapMode: { READ: number };
+}
+
+/** An error in words; `line` is that of the program. */
+export type Trouble = ErrorWords & { line?: number | null };
+
+/** The GPU that the browser gives; `lost` raises when it is. */
+export interface Gpu {
+  device: GPUDevice;
+  name: string;
+  hasClock: boolean;
+  lost: Promise<never>;
+}
+
+/** What came of a run of a program. Units: seconds of one run. */
+export interface Run {
+  isBusy: boolean;
+  error?: Partial<Trouble>;
+  gpu?: string;
+  check?: { ok: boolean; wrong: number; total: number; worst: number; tolerance: number };
+  timing?: { samples: number[]; runs: number; isGpuClock: boolean } | null;
+}

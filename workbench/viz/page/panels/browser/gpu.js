@@ -1,0 +1,251 @@
+// A program on the GPU of the browser that shows the page, through WebGPU: compiled, run, timed.
+
+/** @import { PageLaunch } from "../../record.d.ts" */
+/** @import { Gpu, Trouble } from "./browser.d.ts" */
+
+const LIMITS = [
+  "maxStorageBuffersPerShaderStage",
+  "maxStorageBufferBindingSize",
+  "maxBufferSize",
+  "maxComputeWorkgroupStorageSize",
+  "maxComputeInvocationsPerWorkgroup",
+  "maxComputeWorkgroupSizeX",
+  "maxComputeWorkgroupSizeY",
+  "maxComputeWorkgroupSizeZ",
+];
+const CLOCK = "timestamp-query";
+const SAMPLES = 5; // timings, of which the median is shown
+const SAMPLE_S = 0.02; // of a timing, at least, as far as a clock of a browser is that coarse
+const MOST_S = 1.5; // of all timings together
+const MOST_RUNS = 2000; // of one timing
+
+/** @type {Promise<Gpu> | null} */
+let opened = null;
+
+/** Return what went wrong, as an error to throw.
+ * @param {string} what
+ * @param {string} because
+ * @param {string} hint
+ * @param {number | null} [line]
+ * @returns {Trouble} */
+const trouble = (what, because, hint, line = null) => ({ what, because, try: hint, line });
+
+const NO_GPU = "this browser runs no kernel";
+
+/** The GPU, opened once; again where it was lost.
+ * @returns {Promise<Gpu>} */
+export function openGpu() {
+  opened ??= open().catch((error) => {
+    opened = null;
+    throw error;
+  });
+  return opened;
+}
+
+/** @returns {Promise<Gpu>} */
+async function open() {
+  if (!globalThis.isSecureContext) {
+    const because = `a browser has WebGPU only where an address is safe: ${location.origin} is not`;
+    throw trouble(NO_GPU, because, "https, localhost, or the exported file");
+  }
+  const { gpu } = navigator;
+  if (!gpu) {
+    throw trouble(NO_GPU, "it has no WebGPU", "Chrome, Edge, Safari 26, Firefox 141, or later");
+  }
+  const adapter = await gpu.requestAdapter({ powerPreference: "high-performance" });
+  if (!adapter) {
+    const because = "it has WebGPU, but no GPU that pages may use";
+    throw trouble(NO_GPU, because, "chrome://gpu, which says why");
+  }
+  const hasClock = adapter.features.has(CLOCK);
+  const device = await adapter.requestDevice({
+    requiredFeatures: hasClock ? [CLOCK] : [],
+    requiredLimits: Object.fromEntries(
+      LIMITS.map((name) => [name, /** @type {any} */ (adapter.limits)[name]]),
+    ),
+  });
+  const lost = device.lost.then(({ message }) => {
+    opened = null;
+    throw trouble(
+      "the GPU was lost",
+      message || "the browser gave no reason",
+      "again: it is opened anew",
+    );
+  });
+  lost.catch(() => {}); // each run waits for it, too
+  const { vendor, architecture, description } = adapter.info;
+  const name = description || [vendor, architecture].filter(Boolean).join(" ");
+  return { device, name: name || "a GPU without a name", hasClock, lost };
+}
+
+/** Run a program once on buffers, which are given by the slots of the launch; return those that it
+ * may have written, and what runs it again.
+ * @param {Gpu} gpu
+ * @param {string} text
+ * @param {PageLaunch} launch
+ * @param {Uint8Array[]} contents */
+export async function runOnce(gpu, text, launch, contents) {
+  const { device } = gpu;
+  const most = device.limits.maxStorageBuffersPerShaderStage;
+  if (contents.length > most) {
+    const because = `it has ${contents.length} buffers, and this GPU gives a kernel ${most}`;
+    throw trouble("this browser cannot run the kernel", because, "a kernel with fewer inputs");
+  }
+  const pipeline = await compiled(device, text, launch.entry);
+  device.pushErrorScope("out-of-memory");
+  device.pushErrorScope("validation");
+  const buffers = contents.map((bytes) => filled(device, bytes));
+  const entries = buffers.map((buffer, binding) => ({ binding, resource: { buffer } }));
+  const group = device.createBindGroup({ layout: pipeline.getBindGroupLayout(0), entries });
+  const dispatch = (/** @type {GPUComputePassEncoder} */ pass) => {
+    const [x, y, z] = launch.grid;
+    pass.dispatchWorkgroups(x, y, z);
+  };
+  const timer = { device, pipeline, group, dispatch };
+  const answers = await read(timer, buffers);
+  const error = (await device.popErrorScope()) ?? (await device.popErrorScope());
+  if (error) throw trouble("this browser cannot run the kernel", error.message, "");
+  return {
+    answers,
+    time: () => timed(gpu, timer),
+    free: () => buffers.forEach((buffer) => buffer.destroy()),
+  };
+}
+
+/** @typedef {{
+ *   device: GPUDevice, pipeline: GPUComputePipeline, group: GPUBindGroup,
+ *   dispatch: (pass: GPUComputePassEncoder) => void
+ * }} Bound */
+
+/** Compile a program. What its compiler refuses has the line.
+ * @param {GPUDevice} device
+ * @param {string} text
+ * @param {string} entry */
+async function compiled(device, text, entry) {
+  device.pushErrorScope("validation");
+  const module = device.createShaderModule({ code: text });
+  const { messages } = await module.getCompilationInfo();
+  const refusal = await device.popErrorScope();
+  const first = messages.find(({ type }) => type === "error");
+  const what = "the browser's compiler refuses the program";
+  if (first) throw trouble(what, first.message, "", first.lineNum || null);
+  if (refusal) throw trouble(what, refusal.message, "");
+  try {
+    return await device.createComputePipelineAsync({
+      layout: "auto",
+      compute: { module, entryPoint: entry },
+    });
+  } catch (error) {
+    throw trouble(what, error instanceof Error ? error.message : String(error), "");
+  }
+}
+
+/**
+ * @param {GPUDevice} device
+ * @param {Uint8Array} bytes */
+function filled(device, bytes) {
+  const { STORAGE, COPY_SRC } = GPUBufferUsage;
+  const size = Math.max(4, Math.ceil(bytes.length / 4) * 4);
+  const buffer = device.createBuffer({ size, usage: STORAGE | COPY_SRC, mappedAtCreation: true });
+  new Uint8Array(buffer.getMappedRange()).set(bytes);
+  buffer.unmap();
+  return buffer;
+}
+
+/** Run once, and return what is in each buffer then.
+ * @param {Bound} bound
+ * @param {GPUBuffer[]} buffers */
+async function read(bound, buffers) {
+  const { COPY_DST, MAP_READ } = GPUBufferUsage;
+  const encoder = bound.device.createCommandEncoder();
+  encode(encoder, bound, 1);
+  const copies = buffers.map((buffer) => {
+    const copy = bound.device.createBuffer({ size: buffer.size, usage: COPY_DST | MAP_READ });
+    encoder.copyBufferToBuffer(buffer, 0, copy, 0, buffer.size);
+    return copy;
+  });
+  bound.device.queue.submit([encoder.finish()]);
+  return await Promise.all(copies.map(taken));
+}
+
+/** Return the bytes of a buffer that can be mapped, which is then gone.
+ * @param {GPUBuffer} buffer */
+async function taken(buffer) {
+  await buffer.mapAsync(GPUMapMode.READ);
+  const bytes = new Uint8Array(buffer.getMappedRange()).slice();
+  buffer.destroy();
+  return bytes;
+}
+
+/**
+ * @param {GPUCommandEncoder} encoder
+ * @param {Bound} bound
+ * @param {number} runs
+ * @param {GPUComputePassTimestampWrites} [timestampWrites] */
+function encode(encoder, { pipeline, group, dispatch }, runs, timestampWrites) {
+  const pass = encoder.beginComputePass(timestampWrites ? { timestampWrites } : {});
+  pass.setPipeline(pipeline);
+  pass.setBindGroup(0, group);
+  for (let i = 0; i < runs; i++) dispatch(pass);
+  pass.end();
+}
+
+/** Time a program: the seconds of a run, of each timing; by the GPU's clock where it has one that
+ * says something, else by the page's.
+ * @param {Gpu} gpu
+ * @param {Bound} bound */
+async function timed(gpu, bound) {
+  const clock = gpu.hasClock && (await byGpu(bound, 1)) > 0 ? byGpu : byPage;
+  let runs = 1;
+  let s = await clock(bound, runs);
+  while (s < SAMPLE_S && runs < MOST_RUNS) {
+    runs = Math.min(
+      MOST_RUNS,
+      Math.ceil(runs * Math.min(10, (1.2 * SAMPLE_S) / Math.max(s, 1e-6))),
+    );
+    s = await clock(bound, runs);
+  }
+  const samples = [s / runs];
+  for (let all = s; samples.length < SAMPLES && all < MOST_S; all += s) {
+    s = await clock(bound, runs);
+    samples.push(s / runs);
+  }
+  return { samples, runs, isGpuClock: clock === byGpu };
+}
+
+/** The seconds of some runs by the page's clock, with what it takes to ask for them.
+ * @param {Bound} bound
+ * @param {number} runs */
+async function byPage(bound, runs) {
+  const encoder = bound.device.createCommandEncoder();
+  encode(encoder, bound, runs);
+  const commands = encoder.finish();
+  const begin = performance.now();
+  bound.device.queue.submit([commands]);
+  await bound.device.queue.onSubmittedWorkDone();
+  return (performance.now() - begin) / 1e3;
+}
+
+/** The seconds of some runs by the GPU's clock.
+ * @param {Bound} bound
+ * @param {number} runs */
+async function byGpu(bound, runs) {
+  const { device } = bound;
+  const { QUERY_RESOLVE, COPY_SRC, COPY_DST, MAP_READ } = GPUBufferUsage;
+  const querySet = device.createQuerySet({ type: "timestamp", count: 2 });
+  const stamps = device.createBuffer({ size: 16, usage: QUERY_RESOLVE | COPY_SRC });
+  const copy = device.createBuffer({ size: 16, usage: COPY_DST | MAP_READ });
+  const encoder = device.createCommandEncoder();
+  encode(encoder, bound, runs, {
+    querySet,
+    beginningOfPassWriteIndex: 0,
+    endOfPassWriteIndex: 1,
+  });
+  encoder.resolveQuerySet(querySet, 0, 2, stamps, 0);
+  encoder.copyBufferToBuffer(stamps, 0, copy, 0, 16);
+  device.queue.submit([encoder.finish()]);
+  const [begin, end] = new BigUint64Array((await taken(copy)).buffer);
+  stamps.destroy();
+  querySet.destroy();
+  return Number(end - begin) / 1e9;
+}

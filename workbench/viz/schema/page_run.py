@@ -1,0 +1,26 @@
+"""What a page needs to run a kernel in the browser that shows it."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from workbench.viz.schema.variant import ErrorWords
+
+
+class PageBuffer(Struct, forbid_unknown_fields=True):
+    """A buffer of a kernel, by slot. `data` are its bytes, little-endian, in base64: of an input
+    what the kernel reads, of one that is `written` the right answer, which no element may miss by
+    more than `tolerance`; "" for a slot that the kernel never touches."""
+
+    dtype: str
+    size: int
+    written: bool
+    data: str
+    tolerance: float
+
+
+class PageData(Struct, forbid_unknown_fields=True):
+    """The buffers of a kernel; or the `error` that says why they are not here."""
+
+    buffers: list[PageBuffer]
+    error: ErrorWords | None = None
