@@ -22,8 +22,8 @@ import numpy as np
 
 from workbench import Kernel, OptKind, OptOps, Tensor, explore
 from workbench.backends.buffer import Buffer
-from workbench.backends.llvm.render import render
 from workbench.backends.llvm.runtime import load
+from workbench.backends.llvm_ir.render import render
 from workbench.backends.native.thread_pool import cores
 from workbench.base.dtypes import dtypes
 from workbench.bench.suite import ENTRIES

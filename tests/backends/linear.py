@@ -14,8 +14,8 @@ from workbench.backends.buffer import Buffer
 from workbench.backends.c import render as render_c
 from workbench.backends.c import runtime as runtime_c
 from workbench.backends.device import Device
-from workbench.backends.llvm import render as render_llvm
 from workbench.backends.llvm import runtime as runtime_llvm
+from workbench.backends.llvm_ir import render as render_llvm
 from workbench.backends.native.program import NativeProgram
 from workbench.backends.program.source import Source
 from workbench.base.dtypes import Const, DType, dtypes

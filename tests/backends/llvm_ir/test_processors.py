@@ -9,8 +9,8 @@ import pytest
 from workbench import Opt, OptOps, Tensor, explore
 from workbench.backends.compilers.llvm import Isa
 from workbench.backends.compilers.machine_code import MachineCode
-from workbench.backends.llvm.render import render
 from workbench.backends.llvm_ir.processor_code import processor_machine_code
+from workbench.backends.llvm_ir.render import render
 from workbench.base.errors import CompileError
 from workbench.base.target import Target
 from workbench.pipeline import stages

@@ -20,8 +20,8 @@ from tests.backends.linear import (
 )
 from workbench import Device, Tensor, explore, pipeline
 from workbench.backends.buffer import Buffer
-from workbench.backends.llvm.render import render
 from workbench.backends.llvm.runtime import load
+from workbench.backends.llvm_ir.render import render
 from workbench.backends.native import jit
 from workbench.backends.program.non_temporal import non_temporal_stores
 from workbench.backends.program.source import Source

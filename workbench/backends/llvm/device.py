@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from importlib.util import find_spec
 
 from workbench.backends.contract import Program
-from workbench.backends.llvm import render as render_llvm
 from workbench.backends.llvm.machines import MACHINES
+from workbench.backends.llvm_ir import render as render_llvm
 from workbench.backends.native.processor import Processor, compiled_target
 from workbench.backends.program.language import Language
 from workbench.backends.program.source import Source

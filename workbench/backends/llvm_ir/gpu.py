@@ -16,7 +16,6 @@ from workbench.backends.llvm_ir.gpu_targets import GpuTarget
 from workbench.backends.llvm_ir.instructions import (
     INDEX_BITS,
     call,
-    constant,
     memory_type,
     type_of,
 )
@@ -139,20 +138,7 @@ class _WorkItemMemory(LLVMMemory):
         return alignment(address, _VECTOR_BYTES)
 
     def conditional_load(self, node: UOp, test: str, kind: str) -> str:
-        """Load in a branch; zero in the other one."""
-        address = node.src[0]
-        pointer = f"{self.pointer(address.param)} {self.operands.operand(address)}"
-        inside, after = self.text.unique("load"), self.text.unique("loaded")
-        before = self.text.block
-        self.text.put(f"br i1 {test}, label %{inside}, label %{after}")
-        self.text.begin(inside)
-        align = self.alignment(address)
-        value = self.text.step(f"load {kind}, {pointer}, align {align}")
-        self.text.put(f"br label %{after}")
-        self.text.begin(after)
-        dtype = node.dtype
-        zero = constant(0, dtypes.uint8.vec(dtype.count) if dtype.is_bool else dtype)
-        return f"phi {kind} [ {value}, %{inside} ], [ {zero}, %{before} ]"
+        return self.load_in_branch(node, test, kind)
 
 
 class _WorkItemWalker(LLVMWalker):

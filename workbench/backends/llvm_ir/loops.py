@@ -33,10 +33,11 @@ class _Loop:
 
 class Loops:
     """Writes the loops of one kernel. `set_at` has the position in the program of the last SET of
-    each register."""
+    each register. With `runs_whole`, a launch runs all steps of each loop."""
 
     def __init__(self, operands: Operands, text: LLVMWriter):
         self.operands, self.text = operands, text
+        self.runs_whole = False
         self.stack: list[_Loop] = []
         self.set_at: dict[UOp, int] = {}
 
@@ -62,6 +63,8 @@ class Loops:
 
     def _bounds(self, node: UOp) -> tuple[str, str]:
         """Return (first, last) of the steps of a loop that this launch runs."""
+        if self.runs_whole:
+            return "0", str(node.src[0].extent)
         if node.role == "thread":
             return "%thread", self.text.emit(
                 f"add nuw nsw {type_of(dtypes.index)} %thread, 1", "upto"

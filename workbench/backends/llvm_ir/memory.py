@@ -109,6 +109,22 @@ class LLVMMemory:
         safe = self.text.step(f"select i1 {test}, ptr {pointer}, ptr @zeros")
         return f"load {kind}, ptr {safe}, align {self.alignment(address)}"
 
+    def load_in_branch(self, node: UOp, test: str, kind: str) -> str:
+        """Return the instruction that completes a scalar LOAD under a condition: a phi of what is
+        read in a branch, and zero."""
+        address, dtype = node.src[0], node.dtype
+        pointer = f"{self.pointer(address.param)} {self.operands.operand(address)}"
+        inside, after = self.text.unique("load"), self.text.unique("loaded")
+        before = self.text.block
+        self.text.put(f"br i1 {test}, label %{inside}, label %{after}")
+        self.text.begin(inside)
+        align = self.alignment(address)
+        value = self.text.step(f"load {kind}, {pointer}, align {align}")
+        self.text.put(f"br label %{after}")
+        self.text.begin(after)
+        zero = constant(0, dtypes.uint8.vec(dtype.count) if dtype.is_bool else dtype)
+        return f"phi {kind} [ {value}, %{inside} ], [ {zero}, %{before} ]"
+
     def store(self, node: UOp) -> None:
         """Write a STORE; a bool becomes a byte."""
         address, value, *condition = node.src

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from workbench.backends.llvm.arguments import ArgumentMemory
+from workbench.backends.llvm_ir.arguments import ArgumentMemory
 from workbench.backends.llvm_ir.operands import Operands
 from workbench.backends.llvm_ir.ssa import SSAPlan, construct_ssa
 from workbench.backends.llvm_ir.walker import LLVMWalker

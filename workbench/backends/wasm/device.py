@@ -1,0 +1,59 @@
+"""The WASM device: WebAssembly, which browsers run; here wasmtime does."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+
+from workbench.backends.contract import DeviceInfo, Program
+from workbench.backends.program.language import Language
+from workbench.backends.program.source import Source
+from workbench.backends.wasm.memory import WasmMemory
+from workbench.base.errors import DeviceError
+from workbench.base.forking import no_fork
+from workbench.base.target import Target
+from workbench.ir.node.uop import UOp
+
+
+class WasmDevice(DeviceInfo):
+    """WebAssembly with vectors of 128 bits."""
+
+    name = "WASM"
+    about = "WebAssembly, as browsers run it, through wasmtime"
+    how_to_get = "pip install 'workbench[wasm]'"
+    rank = 94
+    language = Language(
+        "WASM",
+        "LLVM IR of a function for WebAssembly",
+        comment=";.*$",
+        word=r"\b(?:define|br|label|load|store|fmul|fadd|phi|ret|icmp|getelementptr|call"
+        r"|attributes|select)\b",
+        head="^define void ",
+    )
+
+    def __init__(self) -> None:
+        self.wasm_memory = self.memory = WasmMemory()
+
+    @property
+    def is_available(self) -> bool:
+        return all(find_spec(name) is not None for name in ("wasmtime", "llvmlite"))
+
+    def _target(self) -> Target:
+        return Target(self.name, vector_bytes=16, vector_registers=16)
+
+    def render(
+        self, block: UOp, linear: tuple[UOp, ...], tree: UOp | None = None
+    ) -> Source:
+        with no_fork:
+            from workbench.backends.wasm.render import render
+        return render(linear, self.target)
+
+    def load(self, source: Source) -> Program:
+        if not self.is_available:
+            what = f"the device {self.name} is not available"
+            raise DeviceError(what, self.about, self.how_to_get)
+        with no_fork:
+            from workbench.backends.wasm.runtime import load
+        return load(source, self.wasm_memory)
+
+
+DEVICE = WasmDevice()

@@ -1,0 +1,122 @@
+"""LLVM's object file for WebAssembly -> a module that a browser runs: it exports the kernel, and
+imports its memory (WebAssembly Core Specification, chapter 5; the tool conventions' "Linking")."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from workbench.backends.compilers import llvm
+from workbench.backends.compilers.child import in_child
+from workbench.backends.native import object_cache
+from workbench.backends.program.source import Source
+from workbench.base.errors import CompileError
+
+ISA = llvm.Isa("wasm32-unknown-unknown", "", "+simd128,+sign-ext,+nontrapping-fptoint")
+EXPORT = "kernel"
+MEMORY = "__linear_memory"
+STACK = "__stack_pointer"
+STACK_BYTES = 1 << 20
+"""The stack is the beginning of the memory, and grows down from its end."""
+_CUSTOM, _IMPORTS, _EXPORTS = 0, 2, 7
+_ORDER = (1, 2, 3, 4, 5, 6, 7, 8, 9, 12, 10, 11)
+"""The ids of sections, in their order."""
+_FUNCTION, _TABLE, _MEMORY, _GLOBAL = range(4)
+
+
+def module_of(source: Source) -> bytes:
+    """Return the WebAssembly module of a kernel, from the cache if it is there.
+
+    It exports `EXPORT`, a function of the addresses of the arguments that the kernel touches, in
+    order of their slots, and of its scratch memory where the Source has some. It imports MEMORY
+    from "env", and STACK, a number that can change, where it needs a stack.
+    Errors: CompileError if LLVM refuses the text.
+    """
+
+    def compile_text(text: str) -> bytes:
+        return with_export(in_child(llvm.object_of, text, ISA), EXPORT)
+
+    version = [llvm.package_version()]
+    return object_cache.object_of(source.text, version, ISA, compile_text)
+
+
+def with_export(image: bytes, name: str) -> bytes:
+    """Return a module that exports the first function of an object file, without what only linkers
+    read.
+
+    Errors: CompileError where it needs functions that nothing has.
+    """
+    sections = {kind: body for kind, body in _sections(image) if kind != _CUSTOM}
+    imports = list(_imports(sections.get(_IMPORTS, b"\0")))
+    functions = [each.name for each in imports if each.kind == _FUNCTION]
+    if functions:
+        because = f"WebAssembly has no {' and no '.join(functions)}"
+        raise CompileError("wasm", because)
+    word = name.encode()
+    entry = _number(len(word)) + word + bytes([_FUNCTION]) + _number(0)
+    sections[_EXPORTS] = _number(1) + entry
+    return image[:8] + b"".join(
+        bytes([kind]) + _number(len(sections[kind])) + sections[kind]
+        for kind in _ORDER
+        if kind in sections
+    )
+
+
+class Import(NamedTuple):
+    """What a module wants from outside: its kind, and its name."""
+
+    kind: int
+    name: str
+
+
+def _sections(image: bytes) -> Iterator[tuple[int, bytes]]:
+    at = 8
+    while at < len(image):
+        size, begin = _read(image, at + 1)
+        yield image[at], image[begin : begin + size]
+        at = begin + size
+
+
+def _imports(body: bytes) -> Iterator[Import]:
+    count, at = _read(body, 0)
+    for _ in range(count):
+        size, at = _read(body, at)
+        at += size
+        size, at = _read(body, at)
+        name, kind = body[at : at + size].decode(), body[at + size]
+        at += size + 1
+        if kind == _FUNCTION:
+            _, at = _read(body, at)
+        elif kind == _GLOBAL:
+            at += 2
+        else:
+            at = _limits(body, at + (kind == _TABLE))
+        yield Import(kind, name)
+
+
+def _limits(body: bytes, at: int) -> int:
+    """Return where the limits of a memory or table end."""
+    has_most = body[at] & 1
+    _, at = _read(body, at + 1)
+    return _read(body, at)[1] if has_most else at
+
+
+def _number(value: int) -> bytes:
+    """Return a number as LEB128."""
+    digits = b""
+    while True:
+        value, digit = value >> 7, value & 127
+        digits += bytes([digit | (128 if value else 0)])
+        if not value:
+            return digits
+
+
+def _read(data: bytes, at: int) -> tuple[int, int]:
+    """Return a number in LEB128, and where it ends."""
+    value = shift = 0
+    while True:
+        digit = data[at]
+        value |= (digit & 127) << shift
+        shift, at = shift + 7, at + 1
+        if digit < 128:
+            return value, at
