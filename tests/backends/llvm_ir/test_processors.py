@@ -9,6 +9,7 @@ import pytest
 from workbench import Opt, OptOps, Tensor, explore
 from workbench.backends.compilers.llvm import Isa
 from workbench.backends.compilers.machine_code import MachineCode
+from workbench.backends.device import Device
 from workbench.backends.llvm_ir.processor_code import processor_machine_code
 from workbench.backends.llvm_ir.render import render
 from workbench.base.errors import CompileError
@@ -58,3 +59,16 @@ def test_what_llvm_aborts_at_costs_an_error() -> None:
     with pytest.raises(CompileError, match="ended its process"):
         processor_machine_code(text, MACHINES["NEON"][0], 16)
     assert compiled("NEON")[1].lines
+
+
+@pytest.mark.parametrize("machine", [*Device["LLVM"].machines, *Device["HIP"].machines])
+def test_each_machine_of_the_table_has_machine_code(machine: str) -> None:
+    device = "LLVM" if machine in Device["LLVM"].machines else "HIP"
+    a, b = Tensor.empty(64, 64), Tensor.empty(64, 64)
+    kernel = explore(a @ b, device=device, target=machine).kernels[0].optimized()
+    code = kernel.compile(f"{device}:{machine}").machine_code
+    assert code is not None and len(code.lines) > 20
+    hardware = Device[f"{device}:{machine}"].target.hardware
+    assert hardware is not None and hardware.arch in code.about
+    linked = [line for line in code.lines if line.source_line]
+    assert len(linked) > len(code.lines) / 2

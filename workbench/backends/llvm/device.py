@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from importlib.util import find_spec
 
+from workbench.backends.compilers.machine_code import MachineCode
 from workbench.backends.contract import Program
 from workbench.backends.llvm.machines import MACHINES
 from workbench.backends.llvm_ir import render as render_llvm
@@ -62,6 +63,16 @@ class LLVMDevice(Processor):
         tree: UOp | None = None,
     ) -> Source:
         return render_llvm.render(linear, target)
+
+    def compile_for(self, target: Target, source: Source) -> MachineCode | None:
+        hardware = target.hardware
+        if hardware is None or not hardware.triple:
+            return None
+        with no_fork:
+            from workbench.backends.compilers.llvm import Isa
+            from workbench.backends.llvm_ir.processor_code import processor_machine_code
+        isa = Isa(hardware.triple, hardware.arch, hardware.features)
+        return processor_machine_code(source.text, isa, target.vector_bytes)
 
     def load(self, source: Source) -> Program:
         with no_fork:
