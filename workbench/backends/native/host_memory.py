@@ -43,7 +43,7 @@ class HostMemory(Memory):
         data = source[source_offset : source_offset + size_bytes]
         self.copy_in(target, target_offset, data)
 
-    def adopt(self, data: Bytes) -> Bytes:
+    def adopt(self, data: Bytes) -> Bytes | None:
         return data
 
     def address(self, handle: Any) -> int:

@@ -55,8 +55,7 @@ class WasmEngine:
     def view(self, begin: int, size_bytes: int) -> Bytes:
         """Return some bytes of the memory as an array."""
         kind = ctypes.c_uint8 * size_bytes
-        data = np.frombuffer(kind.from_address(self.address + begin), np.uint8)
-        return data
+        return np.ctypeslib.as_array(kind.from_address(self.address + begin))
 
     def instance(self, module: bytes) -> Any:
         """Return the kernel of a module, as a function of addresses."""

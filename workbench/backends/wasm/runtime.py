@@ -96,5 +96,6 @@ class WasmLaunch:
             ) from None
 
     def __del__(self) -> None:
-        if getattr(self, "_scratch", None) is not None:
-            self.program.memory.pool.release(self._scratch)
+        scratch = getattr(self, "_scratch", None)
+        if scratch is not None:
+            self.program.memory.pool.release(scratch)
