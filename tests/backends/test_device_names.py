@@ -23,11 +23,14 @@ NOT_A_DEVICE = {
     ("bench/training/compare.py", "LLVM"),
     ("tensor/reductions/convolution.py", "C"),  # a type variable
     ("backends/native/jit.py", "LLVM"),  # a library
-    ("backends/llvm_ir/gpu.py", "LLVM"),
-    ("backends/llvm_ir/gpu_code.py", "LLVM"),
-    ("backends/llvm_ir/gpu_targets.py", "LLVM"),
+    ("backends/llvm_ir/gpu/render.py", "LLVM"),
+    ("backends/llvm_ir/gpu/code.py", "LLVM"),
+    ("backends/llvm_ir/gpu/targets.py", "LLVM"),
     ("backends/llvm_ir/processor_code.py", "LLVM"),
     ("backends/llvm_ir/walker.py", "LLVM"),
+    ("backends/llvm_ir/render.py", "LLVM"),
+    ("backends/wasm/render.py", "LLVM"),
+    ("backends/wasm/device.py", "LLVM"),
     ("measure/peak.py", "LLVM"),  # the language of a text
     ("measure/bandwidth.py", "LLVM"),
 }

@@ -15,8 +15,8 @@ from workbench import Opt, OptOps, Tensor, explore
 from workbench.backends.compilers.machine_code import MachineCode
 from workbench.backends.device import Device
 from workbench.backends.gpu.target import common_gpu
-from workbench.backends.llvm_ir.gpu_code import gpu_machine_code, gpu_source
-from workbench.backends.llvm_ir.gpu_targets import AMDGCN, PTX, SPIRV, GpuTarget
+from workbench.backends.llvm_ir.gpu.code import gpu_machine_code, gpu_source
+from workbench.backends.llvm_ir.gpu.targets import AMDGCN, PTX, SPIRV, GpuTarget
 from workbench.base.errors import CompileError
 from workbench.kernel.kernel import Kernel
 from workbench.pipeline import stages

@@ -15,8 +15,8 @@ from workbench.backends.buffer import Buffer
 from workbench.backends.contract import DeviceInfo
 from workbench.backends.gpu.dialect import grid_size, group_size
 from workbench.backends.gpu.target import common_gpu
-from workbench.backends.llvm_ir.gpu import render_gpu
-from workbench.backends.llvm_ir.gpu_targets import GpuTarget
+from workbench.backends.llvm_ir.gpu.render import render_gpu
+from workbench.backends.llvm_ir.gpu.targets import GpuTarget
 from workbench.backends.native import jit
 from workbench.backends.native.host_memory import host_memory
 from workbench.backends.program.language import Language

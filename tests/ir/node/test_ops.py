@@ -187,7 +187,7 @@ OTHER_TABLES = {
     "backends/gpu/scalars.py": "signs of languages of work-items, and how tightly they bind",
     "backends/gpu/values.py": "signs that stand between vectors of floats",
     "backends/llvm_ir/instructions.py": "LLVM's instructions, by kind of type",
-    "backends/llvm_ir/gpu_targets.py": "LLVM's functions of GPUs",
+    "backends/llvm_ir/gpu/targets.py": "LLVM's functions of GPUs",
     "backends/python/statement.py": "what the emulator does at a node of a kernel",
     "ir/gradient/arithmetic.py": "the gradient, written in nodes",
     "ir/gradient/functions.py": "the gradient, written in nodes",

@@ -9,8 +9,8 @@ from workbench.backends.compilers.child import in_child
 from workbench.backends.compilers.code_cache import code_of
 from workbench.backends.compilers.machine_code import MachineCode
 from workbench.backends.cuda import nvrtc, sass
-from workbench.backends.llvm_ir.gpu_code import gpu_machine_code
-from workbench.backends.llvm_ir.gpu_targets import PTX
+from workbench.backends.llvm_ir.gpu.code import gpu_machine_code
+from workbench.backends.llvm_ir.gpu.targets import PTX
 from workbench.backends.program.source import Source
 from workbench.base.errors import DeviceError
 from workbench.base.target import Target

@@ -9,7 +9,7 @@ from workbench.backends.cuda.compile import compile_source
 from workbench.backends.cuda.dialect import CUDA_CPP, CudaCpp
 from workbench.backends.cuda.machines import MACHINES
 from workbench.backends.gpu.work_group_device import WorkGroupDevice
-from workbench.backends.llvm_ir.gpu_targets import PTX
+from workbench.backends.llvm_ir.gpu.targets import PTX
 from workbench.backends.program.source import Source
 from workbench.base.target import Target
 

@@ -6,7 +6,7 @@ from abc import abstractmethod
 
 from workbench.backends.contract import DeviceInfo, Program
 from workbench.backends.gpu.dialect import Dialect
-from workbench.backends.llvm_ir.gpu_targets import GpuTarget
+from workbench.backends.llvm_ir.gpu.targets import GpuTarget
 from workbench.backends.memory import Memory
 from workbench.backends.native.host_memory import host_memory
 from workbench.backends.program.language import Language
@@ -79,7 +79,7 @@ class WorkGroupDevice(DeviceInfo):
         if gpu is None or language is not gpu.language:
             return super().render_as(language, block, linear, tree)
         with no_fork:
-            from workbench.backends.llvm_ir.gpu_code import gpu_source
+            from workbench.backends.llvm_ir.gpu.code import gpu_source
         return gpu_source(gpu, gpu.processor(target), linear, target)
 
     def load(self, source: Source) -> Program:

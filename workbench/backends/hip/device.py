@@ -8,7 +8,7 @@ from workbench.backends.compilers.machine_code import MachineCode
 from workbench.backends.gpu.work_group_device import WorkGroupDevice
 from workbench.backends.hip.dialect import HIP_CPP, HipCpp
 from workbench.backends.hip.machines import MACHINES
-from workbench.backends.llvm_ir.gpu_targets import AMDGCN
+from workbench.backends.llvm_ir.gpu.targets import AMDGCN
 from workbench.backends.program.source import Source
 from workbench.base.forking import no_fork
 from workbench.base.target import Target
@@ -33,7 +33,7 @@ class HipDevice(WorkGroupDevice):
 
     def compile_for(self, target: Target, source: Source) -> MachineCode | None:
         with no_fork:
-            from workbench.backends.llvm_ir.gpu_code import gpu_machine_code
+            from workbench.backends.llvm_ir.gpu.code import gpu_machine_code
         return gpu_machine_code(AMDGCN, AMDGCN.processor(target), source, target)
 
 

@@ -8,7 +8,7 @@ there.
 
 This file has the order of the program; loops.py, branches.py, memory.py, lanes.py and
 instructions.py have the instructions, operands.py the names. The frame of a kernel, its arguments
-and its numbers are the machine's (`backends/llvm_ir/render.py`, `gpu.py`).
+and its numbers are the machine's (`render.py`, `gpu/render.py`).
 """
 
 from __future__ import annotations

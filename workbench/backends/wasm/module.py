@@ -13,15 +13,23 @@ from workbench.backends.program.source import Source
 from workbench.base.errors import CompileError
 
 ISA = llvm.Isa("wasm32-unknown-unknown", "", "+simd128,+sign-ext,+nontrapping-fptoint")
+"""WebAssembly 2.0, as browsers have it."""
 EXPORT = "kernel"
+"""What a module exports."""
 MEMORY = "__linear_memory"
+"""The memory that it imports."""
 STACK = "__stack_pointer"
+"""The number that says where its stack ends."""
 STACK_BYTES = 1 << 20
 """The stack is the beginning of the memory, and grows down from its end."""
-_CUSTOM, _IMPORTS, _EXPORTS = 0, 2, 7
+_CUSTOM = 0
+_IMPORTS = 2
+_EXPORTS = 7
 _ORDER = (1, 2, 3, 4, 5, 6, 7, 8, 9, 12, 10, 11)
 """The ids of sections, in their order."""
-_FUNCTION, _TABLE, _MEMORY, _GLOBAL = range(4)
+_FUNCTION = 0
+_TABLE = 1
+_GLOBAL = 3
 
 
 def module_of(source: Source) -> bytes:

@@ -4,7 +4,7 @@
 
 A launch runs all of it. Memory is one piece, of addresses of 32 bits; so are the indexes. There are
 no constants in memory, since nothing would put them there, and no library of functions: the
-remainder of floats, which is no instruction, is a function after the kernel.
+remainder of floats is a function after the kernel.
 """
 
 from __future__ import annotations

@@ -11,8 +11,8 @@ from workbench.backends.compilers import llvm
 from workbench.backends.compilers.child import in_child
 from workbench.backends.compilers.code_cache import code_of
 from workbench.backends.compilers.machine_code import MachineCode, ResourceUse
-from workbench.backends.llvm_ir.gpu import render_gpu
-from workbench.backends.llvm_ir.gpu_targets import AMDGCN, PTX, SPIRV, GpuTarget
+from workbench.backends.llvm_ir.gpu.render import render_gpu
+from workbench.backends.llvm_ir.gpu.targets import AMDGCN, PTX, SPIRV, GpuTarget
 from workbench.backends.llvm_ir.locations import with_locations
 from workbench.backends.native.assembly import AsmLine, readable
 from workbench.backends.program.source import Source

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from workbench.backends.gpu.dialect import group_size
 from workbench.backends.gpu.wide_index import needs_wide
-from workbench.backends.llvm_ir.gpu_targets import GpuTarget
+from workbench.backends.llvm_ir.gpu.targets import GpuTarget
 from workbench.backends.llvm_ir.instructions import (
     INDEX_BITS,
     call,
