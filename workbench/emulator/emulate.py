@@ -103,11 +103,15 @@ def _only_written(nodes: Iterable[UOp], slots: Iterable[int]) -> frozenset[int]:
     return frozenset(slots) - {m.slot for m in memories if m.op is Ops.PARAM}
 
 
-def emulate_for_steps(kernel: RunnableKernel, group: bool | Sequence[int]) -> Trace:
-    """Return the Trace of a run with the steps of a group, as many as a page can have. A launch of
-    too many work-items is not run: only that group is, and the counts are of it alone."""
+def emulate_for_steps(
+    kernel: RunnableKernel, group: bool | Sequence[int], without: int | None = None
+) -> Trace:
+    """Return the Trace of a run with the steps of a group, as many as a page can have; `without`
+    one of its barriers, by number. A launch of too many work-items is not run: only that group is,
+    and the counts are of it alone."""
     gpu = target_of(kernel)
     linear, arrays = _program(kernel, gpu)
+    linear = _without_barrier(linear, without)
     memory = _memory(linear, arrays, gpu)
     before = [array.copy() for array in memory]
     machine = Machine(linear, memory, gpu.warp_lanes)
@@ -119,6 +123,16 @@ def emulate_for_steps(kernel: RunnableKernel, group: bool | Sequence[int]) -> Tr
     number = _group(machine.launch, group, machine.findings.all)
     steps = history_of(linear, before, gpu.warp_lanes, number, MOST_PAGE_BYTES)
     return _trace(machine, memory, gpu, steps, is_whole)
+
+
+def _without_barrier(linear: tuple[UOp, ...], number: int | None) -> tuple[UOp, ...]:
+    if number is None:
+        return linear
+    places = [place for place, node in enumerate(linear) if node.op is Ops.BARRIER]
+    if number >= len(places):
+        because = f"the program has {len(places)} barriers"
+        raise WorkbenchError(f"there is no barrier {number}", because)
+    return (*linear[: places[number]], *linear[places[number] + 1 :])
 
 
 def work_of(linear: Sequence[UOp]) -> int:

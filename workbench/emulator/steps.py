@@ -109,6 +109,8 @@ class HistoryStep:
     def __str__(self) -> str:
         return self.text()
 
+    __repr__ = __str__
+
     def text(self, item: int = 0) -> str:
         """Return the step as text, with what a work-item holds."""
         return _text(self, item)

@@ -69,6 +69,9 @@ class Trace:
         whole.space = space
         return whole
 
+    def __repr__(self) -> str:
+        return self.text()
+
     def __str__(self) -> str:
         groups, items = int(np.prod(self.launch.grid)), int(np.prod(self.launch.group))
         main, shared = self.total("global"), self.total("shared")

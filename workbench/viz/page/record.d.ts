@@ -85,11 +85,12 @@ export interface GpuFinding {
 
 /**
  * A run of a kernel as a device with work-groups runs it, and each step of one group. Where
- * the run is not whole, only that group ran, and counts are of it alone.  `grid`, `items`
- * and `group` are along x, y and z. `line`, `mask` and `rounds` are by step: its line, its
- * mask among `masks` (bits, base64), the rounds of loops by name (-1: not in it). `cut` says
- * why the steps end before the program does ("": they do not). Units: sector_bytes,
- * bank_bytes are those of a sector of global memory and of a word of a bank.
+ * the run is not whole, only that group ran, and counts are of it alone. `without` is the
+ * number of a barrier that was taken away from the program (null: none was).  `grid`,
+ * `items` and `group` are along x, y and z. `line`, `mask` and `rounds` are by step: its
+ * line, its mask among `masks` (bits, base64), the rounds of loops by name (-1: not in it).
+ * `cut` says why the steps end before the program does ("": they do not). Units:
+ * sector_bytes, bank_bytes are those of a sector of global memory and of a word of a bank.
  */
 export interface GpuTrace {
   device: string;
@@ -110,6 +111,7 @@ export interface GpuTrace {
   registers: Array<RegisterRow>;
   findings: Array<GpuFinding>;
   is_whole: boolean;
+  without: number | null;
   cut: string;
 }
 
@@ -1519,12 +1521,14 @@ export interface SearchRequest {
 
 /**
  * Run a variant on the emulator, and note each step of a work-group, by its numbers along x,
- * y and z (null: that of the first finding, else the first one).
+ * y and z (null: that of the first finding, else the first one); `without` a barrier of the
+ * program, by its number.
  */
 export interface EmulateRequest {
   do: "emulate";
   variant: number;
   group?: Array<number> | null;
+  without?: number | null;
   id?: number | null;
 }
 

@@ -341,9 +341,10 @@ class Recorder:
             self.put(("variants", variant, "offers"), [copy(o) for o in offers])
             self.put(("variants", variant, "refused"), refused)
 
-    def add_trace(self, variant: int, trace: Trace) -> None:
-        """Add the run of a variant on the emulator, which has steps."""
-        row = gpu_trace(trace, self._nodes, self.kernels[variant].names)
+    def add_trace(self, variant: int, trace: Trace, without: int | None) -> None:
+        """Add the run of a variant on the emulator, which has steps, and may be without one of its
+        barriers."""
+        row = gpu_trace(trace, self._nodes, self.kernels[variant].names, without)
         self.put(("variants", variant, "gpu"), row)
 
     def node(self, place: int) -> UOp:

@@ -101,7 +101,8 @@ class GpuFinding(Struct, forbid_unknown_fields=True):
 
 class GpuTrace(Struct, forbid_unknown_fields=True):
     """A run of a kernel as a device with work-groups runs it, and each step of one group. Where the
-    run is not whole, only that group ran, and counts are of it alone.
+    run is not whole, only that group ran, and counts are of it alone. `without` is the number of a
+    barrier that was taken away from the program (null: none was).
 
     `grid`, `items` and `group` are along x, y and z. `line`, `mask` and `rounds` are by step:
     its line, its mask among `masks` (bits, base64), the rounds of loops by name (-1: not in it).
@@ -127,4 +128,5 @@ class GpuTrace(Struct, forbid_unknown_fields=True):
     registers: list[RegisterRow]
     findings: list[GpuFinding]
     is_whole: bool
+    without: int | None
     cut: str

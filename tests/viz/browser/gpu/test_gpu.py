@@ -148,6 +148,25 @@ def test_another_group(live: LivePage, stepped: Any) -> None:
     ]
 
 
+def test_a_barrier_is_taken_away(live: LivePage, stepped: Any) -> None:
+    stepped.click("[data-key=gpu-line-8]")
+    assert line(stepped) == "barrier"
+    stepped.click("[data-key=gpu-without]")
+    live.answer("emulate")
+    found = stepped.locator(".wb-gpu-finding:has(.wb-bad)")
+    assert {text.split()[0] for text in found.all_inner_texts()} == {"race"}
+    assert "As[" in found.first.inner_text() and "writes" in found.first.inner_text()
+    later = step(stepped)
+    found.first.click()
+    assert line(stepped).startswith("As[l0*16 + l1] = "), "from the read to the write"
+    found.first.click()
+    assert step(stepped) == later
+    assert stepped.inner_text(".wb-gpu-bar .wb-bad") == "barrier 0 is taken away"
+    stepped.click("[data-key=emulate]")
+    live.answer("emulate")
+    assert found.count() == 0 and stepped.locator(".wb-gpu-bar .wb-bad").count() == 0
+
+
 def test_an_exported_page_has_the_steps(
     browser: Any, tmp_path: Path, session: Session, stepped: Any
 ) -> None:

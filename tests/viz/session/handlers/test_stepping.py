@@ -110,4 +110,5 @@ def test_what_cannot_be_stepped(product: Session) -> None:
     assert because(variant=0, group=[2000, 0]).startswith("there is no group (2000, 0)")
     assert "at most 3 numbers" in because(variant=0, group=[0, 0, 0, 0])
     assert "at most 3 numbers" in because(variant=0, group=[-1])
+    assert "the program has 0 barriers" in because(variant=0, without=0)
     assert "99 is not a variant here" in because(variant=99)

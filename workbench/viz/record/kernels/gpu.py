@@ -34,9 +34,11 @@ Array = Any  # numpy arrays of any dtype
 Kind = Literal["f4", "f8", "i4"]
 
 
-def gpu_trace(trace: Trace, nodes: Nodes, names: Sequence[str]) -> GpuTrace:
-    """Return the rows of a trace with a history; `names` are the user's of the arguments, by
-    slot."""
+def gpu_trace(
+    trace: Trace, nodes: Nodes, names: Sequence[str], without: int | None
+) -> GpuTrace:
+    """Return the rows of a trace with a history; `names` are the user's of the arguments, by slot;
+    `without` is the number of a barrier that its program lacks."""
     history, target = trace.history, trace.target
     assert history is not None and target is not None
     memories = _memories(trace.linear)
@@ -72,6 +74,7 @@ def gpu_trace(trace: Trace, nodes: Nodes, names: Sequence[str]) -> GpuTrace:
             *(_slow(one, history) for one in trace.inefficiencies),
         ],
         is_whole=trace.is_whole,
+        without=without,
         cut=history.cut,
     )
 

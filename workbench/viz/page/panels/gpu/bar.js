@@ -33,10 +33,11 @@ export class StepBar {
     this.back = tool("‹", "back (k)", () => this.#byHand(gpu.at - 1), "gpu-back");
     this.next = tool("›", "next step (j)", () => this.#byHand(gpu.at + 1), "gpu-next");
     this.group = h("span", { class: "wb-gpu-group" });
+    this.barrier = h("span", { class: "wb-gpu-group" });
     this.el = h(
       "div",
       { class: "wb-film wb-gpu-bar", role: "group", "aria-label": "a work-group, step by step" },
-      ...[this.play, this.back, this.slider, this.next, this.words, this.group],
+      ...[this.play, this.back, this.slider, this.next, this.words, this.barrier, this.group],
     );
   }
 
@@ -67,7 +68,7 @@ export class StepBar {
     const again = button(app, "run again", () => this.gpu.run(null), {
       python: true,
       name: "emulate",
-      title: "on the emulator, with the group of the first finding, else the first one",
+      title: "all of the program, with the group of the first finding, else the first one",
     });
     const pending = app.pending("emulate") && h("span", { class: "wb-quiet" }, "Running…");
     refill(
@@ -85,7 +86,7 @@ export class StepBar {
     const numbers = fields.map(({ value, max }) =>
       Math.max(0, Math.min(Number(max), Math.floor(Number(value) || 0)))
     );
-    if (row && String(numbers) !== String(row.group)) this.gpu.run(numbers);
+    if (row && String(numbers) !== String(row.group)) this.gpu.run(numbers, row.without);
   }
 
   /** @param {GroupSteps} steps */
@@ -104,6 +105,24 @@ export class StepBar {
     this.words.textContent = [where, ...rounds].join(", ");
     this.words.title = steps.row.cut;
     this.slider.setAttribute("aria-valuetext", steps.row.lines[steps.row.line[at]].text);
+    refill(this.barrier, this.#barrier(steps));
+  }
+
+  /** At a barrier: what happens without it.
+   * @param {GroupSteps} steps */
+  #barrier({ row }) {
+    const { gpu } = this;
+    if (row.without !== null) {
+      return h("span", { class: "wb-bad" }, `barrier ${row.without} is taken away`);
+    }
+    const at = row.line[gpu.at];
+    if (row.lines[at].op !== "BARRIER") return null;
+    const number = row.lines.slice(0, at).filter(({ op }) => op === "BARRIER").length;
+    return button(gpu.app, "without this barrier", () => gpu.run(null, number), {
+      python: true,
+      title: "run again as if the program did not have it",
+      name: "gpu-without",
+    });
   }
 
   playOrPause() {

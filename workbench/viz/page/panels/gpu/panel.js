@@ -104,10 +104,11 @@ export class Gpu {
   }
 
   /** Run the variant that is shown on the emulator.
-   * @param {number[] | null} group */
-  run(group) {
+   * @param {number[] | null} group
+   * @param {number | null} without a barrier that is taken away, by its number */
+  run(group, without = null) {
     const { variant } = this.app.view;
-    if (variant !== null) act(this.app, "gpu", { do: "emulate", variant, group });
+    if (variant !== null) act(this.app, "gpu", { do: "emulate", variant, group, without });
   }
 
   /** @returns {Keys} */
