@@ -25,14 +25,19 @@ INT32 = 1 << 31
 
 class Expander:
     """Expands values of one kernel. `widths` has the vector width of every lane axis, `depth`
-    orders loops; `all_narrow`: every index fits in 32 bits."""
+    orders loops; `all_narrow`: every index fits in 32 bits; `of_items`: the kernel is that of a
+    work-item."""
 
     def __init__(
-        self, widths: Mapping[str, int], depth: Mapping[UOp, int], all_narrow: bool
+        self,
+        widths: Mapping[str, int],
+        depth: Mapping[UOp, int],
+        all_narrow: bool,
+        of_items: bool = False,
     ):
         self.widths, self.all_narrow = widths, all_narrow
         self.addresses = Addresses(depth)
-        self.loads = Loads(widths, self.addresses)
+        self.loads = Loads(widths, self.addresses, of_items)
         self.memo: dict[Key, UOp] = {}
 
     def value(self, root: UOp, vector: UOp | None, lanes: At) -> UOp:

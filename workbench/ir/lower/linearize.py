@@ -91,7 +91,7 @@ class _Linearizer:
             for n in nodes
             if n.dtype.kind == "index" and n.op is not Ops.INVALID
         )
-        self.expander = Expander(self.widths, depth, all_narrow)
+        self.expander = Expander(self.widths, depth, all_narrow, target.has_groups)
         self.registers = self.expander.loads.registers
         for node in nodes:
             self._declare(node)

@@ -1,6 +1,7 @@
 """Loads along lanes: neighbours are one vector load, an element that is the same for all lanes is
 one scalar load, a square of vectors may be transposed in registers, anything else is gathered lane
-by lane.
+by lane. A work-item loads neighbours along any lanes at once, and picks from them: its lanes are
+values of their own.
 """
 
 from __future__ import annotations
@@ -18,10 +19,12 @@ from workbench.ir.node.uop import UOp, split_gate
 
 @dataclass(slots=True)
 class Loads:
-    """Expands the loads of one kernel. A `value` expands their gates, and single lanes."""
+    """Expands the loads of one kernel, `of_items` that of a work-item. A `value` expands their
+    gates, and single lanes."""
 
     widths: Mapping[str, int]
     addresses: Addresses
+    of_items: bool = False
     registers: dict[UOp, VectorRegisters] = field(default_factory=dict)
     blocks: dict[tuple[UOp, UOp, tuple[tuple[UOp, int], ...]], list[UOp]] = field(
         default_factory=dict
@@ -40,6 +43,11 @@ class Loads:
             return node.like(0)
         condition = () if test is None or test.is_const else (test,)
         same = stride == 0 and (gate is None or vector not in gate.ranges)
+        other = self._neighbours(node, vector, gate, lanes) if self.of_items else None
+        if other is not None and (vector is None or same):
+            start = lanes[other] - lanes[other] % self.widths[other.axis_name]
+            whole = value(node, other, {**lanes, other: start})
+            return UOp(Ops.EXTRACT, node.dtype, (whole,), lanes[other] - start)
         if vector is None or same:
             return _read(node, at, node.dtype, condition)
         count = self.widths[vector.axis_name]
@@ -78,6 +86,16 @@ class Loads:
             for i in range(count)
         ]
         return UOp(Ops.STACK, accumulator.dtype.vec(count), tuple(each))
+
+    def _neighbours(
+        self, node: UOp, vector: UOp | None, gate: UOp | None, lanes: At
+    ) -> UOp | None:
+        """Return a lane axis along which `node` loads neighbours, all of them or none."""
+        for lane, stride in self.addresses.strides(node.src[0]).items():
+            is_wide = lane in lanes and self.widths[lane.axis_name] > 1
+            if stride == 1 and is_wide and lane is not vector:
+                return None if gate is not None and lane in gate.ranges else lane
+        return None
 
     def _unit_lane(self, node: UOp, vector: UOp, lanes: At) -> UOp | None:
         """Return another lane axis along which `node` loads neighbours, as wide as `vector`."""

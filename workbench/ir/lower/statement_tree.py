@@ -49,7 +49,7 @@ PLACE_REGISTERS = PassStep(
 )
 PLACE_HALVES = PassStep(
     "place-halves",
-    "A work-group combines partial results two by two, until one is left: a step for each half.",
+    "A work-group combines partial results two by two, until few are left: a step for each half.",
 )
 PLACE_BARRIER = PassStep(
     "place-barrier",
@@ -191,14 +191,14 @@ class _Emission:
     def _tree(self, loop: UOp) -> list[UOp]:
         """Return the statements instead of a loop over partial results of a work-group."""
         with derived_from(loop):
-            parts = in_halves(loop)
-        last = len(loop.body)
+            *halves, rest = in_halves(loop)
+        count = len(loop.body)
         steps: list[Item | PassStep] = []
-        for part in parts[:-last]:
+        for part in halves:
             is_barrier = part.op is Ops.BARRIER
-            steps += [PLACE_BARRIER] if is_barrier else [PLACE_HALVES] * last
-        self.steps[-last:-last] = steps
-        return parts
+            steps += [PLACE_BARRIER] if is_barrier else [PLACE_HALVES] * count
+        self.steps[-count:-count] = steps
+        return [*halves, rest]
 
     def _statement(self, item: Item) -> UOp:
         node = item.statement.node

@@ -10,6 +10,7 @@ Source: Ruetsch and Micikevicius, "Optimizing matrix transpose in CUDA" (2009).
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
@@ -21,6 +22,8 @@ from workbench.ir.node.uop import UOp, split_gate
 
 BANKS = 32
 BANK_BYTES = 4
+LONGER = (1, 2, 4, 8)
+"""Elements that a row may be longer by, if it is not more than twice as long then."""
 Shape = tuple[int, ...]
 
 
@@ -32,17 +35,24 @@ def padded(
     vectors: Vectors,
 ) -> Shape:
     """Return the shape of a shared tile's memory. Where work-items then meet in fewer banks, it is
-    one element longer than `shape` along the last axis that is not a vector. `around` are the axes
-    of the first dimensions: each of their elements has a tile of its own."""
+    a few elements longer than `shape` along one of the last two axes that are not a vector; the
+    least that is best. `around` are the axes of the first dimensions: each of their elements has a
+    tile of its own."""
     accesses = [*_accesses(tile, around, readers, vectors)]
-    place = len(shape) - 1 - any(access.lanes > 1 for access in accesses)
-    if place < 1:
-        return shape
-    longer = (*shape[:place], shape[place] + 1, *shape[place + 1 :])
+    last = len(shape) - 1 - any(access.lanes > 1 for access in accesses)
+    longer = [
+        (*shape[:n], shape[n] + more, *shape[n + 1 :])
+        for n in (last, last - 1)
+        for more in LONGER
+        if n > 0 and more <= shape[n]
+    ]
     nbytes = tile.node.dtype.itemsize
     return min(
-        (shape, longer),
-        key=lambda each: sum(_passes(access, each, nbytes) for access in accesses),
+        (shape, *longer),
+        key=lambda each: (
+            sum(_passes(access, each, nbytes) for access in accesses),
+            math.prod(each),
+        ),
     )
 
 
@@ -65,18 +75,20 @@ def _accesses(
     items = [r for r in reversed(tile.nest) if r.axis_kind.is_work_item]
     dealt = [r for r in reversed(tile.nest) if r in tile.own]
     at = (*around, *[split_gate(s)[0] for s in tile.node.src[1:]])
-    yield TileAccess(at, items or dealt, _lanes(at, vectors.axes[tile.node]))
+    vector = vectors.axes[tile.node]
+    lanes = vector.extent if vector is not None and at[-1] is vector else 1
+    yield TileAccess(at, items or dealt, lanes)
     for reader in readers:
         items = [r for r in reversed(reader.nest) if r.axis_kind.is_work_item]
         for node in _sources(reader):
             if node.op is Ops.INDEX and node.src[0] is tile.node:
                 at = (*around, *[split_gate(s)[0] for s in node.src[1:]])
-                yield TileAccess(at, items, _lanes(at, vectors.axes[reader.node]))
+                lanes = at[-1].extent if _is_lane(at[-1]) else 1
+                yield TileAccess(at, items, lanes)
 
 
-def _lanes(at: Sequence[UOp], vector: UOp | None) -> int:
-    """Return the lanes of a vector of neighbours, 1 where the vector is along another axis."""
-    return vector.extent if vector is not None and at[-1] is vector else 1
+def _is_lane(index: UOp) -> bool:
+    return index.op is Ops.RANGE and index.axis_kind.is_lane
 
 
 def _sources(reader: Statement) -> Sequence[UOp]:

@@ -15,7 +15,7 @@ from workbench.backends.program.source import signature
 from workbench.emulator.emulate import emulated
 from workbench.emulator.trace import Trace
 from workbench.ir.lower.launch.barriers import barriers
-from workbench.ir.lower.launch.tree_reduction import FEW, halvings
+from workbench.ir.lower.launch.tree_reduction import halvings
 from workbench.ir.node.ops import Ops
 from workbench.pipeline import stages
 
@@ -54,7 +54,7 @@ def test_any_number_of_parts(name: str, items: int) -> None:
     trace = emulate(kernel, GPU)
     np.testing.assert_allclose(values_of(trace), of_array(values), rtol=1e-4)
     assert not trace.findings
-    waits = 1 + (len([*halvings(items)]) if items > FEW else 0)
+    waits = 1 + len([*halvings(items)])
     assert sum(trace.barriers.values()) == 3 * waits == barriers(kernel.ast)
 
 
@@ -63,7 +63,7 @@ def test_each_barrier_is_needed() -> None:
     kernel = grouped(Tensor(values).realize().sum(1), 32)
     linear = stages(kernel.ast, GPU, "linear").linear
     places = [i for i, n in enumerate(linear) if n.op is Ops.BARRIER]
-    assert len(places) == 6
+    assert len(places) == 4, "before 32 parts are read, and 16, 8, 4"
     for place in places:
         (race, *rest) = run((*linear[:place], *linear[place + 1 :])).findings
         assert (race.kind, race.memory) == ("race", "group0") and not rest

@@ -1,16 +1,15 @@
 """A work-group combines its partial results in halves, through the tile that they are in.
 
-    for r1 in 8 { acc += tile[r1] }   ->   for r1_4 in 4 (fill) { tile[r1_4] += tile[r1_4 + 4] }
+    for r1 in 16 { acc += tile[r1] }  ->   for r1_8 in 8 (fill) { tile[r1_8] += tile[r1_8 + 8] }
                                            barrier
-                                           for r1_2 in 2 (fill) { tile[r1_2] += tile[r1_2 + 2] }
+                                           for r1_4 in 4 (fill) { tile[r1_4] += tile[r1_4 + 4] }
                                            barrier
-                                           for r1_1 in 1 (fill) { tile[r1_1] += tile[r1_1 + 1] }
-                                           barrier
-                                           acc += tile[0]
+                                           for r1 in 4 { acc += tile[r1] }
 
-The steps of a fill are dealt out to work-items (`work_groups.py`), so a sum of n takes as many
-steps as n has bits, where every work-item would have made all n. Of an odd number the middle one
-waits for the next step. Source: Harris, "Optimizing parallel reduction in CUDA" (2007).
+The steps of a fill are dealt out to work-items (`work_groups.py`), so a sum of n takes about as
+many steps as n has bits, where every work-item would have made all n. Of an odd number the middle
+one waits for the next step. The last few each work-item combines by itself: that is sooner done
+than to wait. Source: Harris, "Optimizing parallel reduction in CUDA" (2007).
 """
 
 from __future__ import annotations
@@ -26,12 +25,12 @@ from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 
 FEW = 4
-"""Partial results that each work-item combines by itself, faster than a barrier for each half."""
+"""Partial results that each work-item combines by itself, sooner than after another barrier."""
 
 
 def halvings(count: int) -> Iterator[int]:
     """Yield how many partial results are left after each step."""
-    while count > 1:
+    while count > FEW:
         count = (count + 1) // 2
         yield count
 
@@ -85,7 +84,8 @@ def in_halves(loop: UOp) -> list[UOp]:
         parts.append(UOp(Ops.LOOP, dtypes.void, (step, *combined)))
         parts.append(UOp(Ops.BARRIER, dtypes.void, ()))
         count = half
-    return [*parts, *(update.substitute({axis: UOp.index(0)}) for update in loop.body)]
+    rest = UOp.range(count, axis.axis_name, axis.axis_kind)
+    return [*parts, loop.substitute({axis: rest})]
 
 
 def _combined(update: UOp, axis: UOp, step: UOp, half: int) -> UOp:

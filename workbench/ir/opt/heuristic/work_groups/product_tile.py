@@ -189,8 +189,20 @@ def _stage(plan: OptPlan, target: Target) -> tuple[int, int]:
         return steps, 0
     (total,) = reduces(plan.kernel)
     slots = {n.place.memory.slot for n in loads(total.src[0])}
-    staged = sum(plan.apply(OptOps.STAGE, outside[-1], n) for n in sorted(slots))
+    staged = sum(_stage_input(plan, slot, outside[-1]) for slot in sorted(slots))
     return steps, staged
+
+
+def _stage_input(plan: OptPlan, slot: int, axis: str) -> bool:
+    """Copy an input's tile inside of a loop, by vectors where its memory has them; return whether
+    that is legal."""
+    before = ranges(plan.kernel)
+    if not plan.apply(OptOps.STAGE, axis, slot):
+        return False
+    for name, fill in ranges(plan.kernel).items():
+        if name not in before and fill.axis_kind is AxisType.FILL:
+            plan.split(OptOps.UPCAST, name, width_along(plan.kernel, fill, plan.target))
+    return True
 
 
 def _split_reduction(plan: OptPlan) -> int:
