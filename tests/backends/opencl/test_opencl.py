@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -90,3 +91,15 @@ def test_a_simulator_is_not_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
     for platforms, expected in ((both, chosen), (both[:1], None)):
         monkeypatch.setattr(cl, "get_platforms", lambda found=platforms: found)
         assert drivers.find_driver.__wrapped__() is expected
+
+
+def test_an_error_in_a_line_of_a_kernel_names_its_operation() -> None:
+    kernel = explore(Tensor(np.ones(8, np.float32), device=NAME) + 1).kernels[-1]
+    source = stages(kernel.ast, NAME, "source").source
+    lines = source.text.split("\n")
+    at = next(i for i, line in enumerate(lines) if line.lstrip().startswith("p0["))
+    lines[at] = lines[at].replace("p1", "undefined_name")
+    wrong = replace(source, text="\n".join(lines))
+    with pytest.raises(CompileError, match="the code of ") as error:
+        Device[NAME].load(wrong).bind([])
+    assert error.value.line == at + 1 and lines[at].strip() in str(error.value)

@@ -4,6 +4,7 @@ lavapipe are some."""
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from workbench.backends.buffer import Buffer
 from workbench.backends.device import Device
 from workbench.backends.program.source import Source
 from workbench.base.errors import CompileError
+from workbench.pipeline import stages
 
 NAME = "WEBGPU"
 SUBNORMAL = re.compile(r"e[-+](?:3[89]|4\d|3\d\d)\b")
@@ -87,3 +89,15 @@ def test_too_many_buffers_are_refused() -> None:
     kernel = explore(sum(xs[1:], xs[0])).kernels[-1]
     with pytest.raises(CompileError, match="it has 41 buffers"):
         kernel.run()
+
+
+def test_an_error_in_a_line_of_a_kernel_names_its_operation() -> None:
+    kernel = explore(Tensor(np.ones(8, np.float32), device=NAME) + 1).kernels[-1]
+    source = stages(kernel.ast, NAME, "source").source
+    lines = source.text.split("\n")
+    at = next(i for i, line in enumerate(lines) if line.lstrip().startswith("p0["))
+    lines[at] = lines[at].replace("p1", "undefined_name")
+    wrong = replace(source, text="\n".join(lines))
+    with pytest.raises(CompileError, match="the code of ") as error:
+        Device[NAME].load(wrong).bind([])
+    assert error.value.line == at + 1 and lines[at].strip() in str(error.value)

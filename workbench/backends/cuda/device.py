@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from importlib.util import find_spec
 
 from workbench.backends.compilers.machine_code import MachineCode
+from workbench.backends.contract import Program
+from workbench.backends.cuda import nvrtc
 from workbench.backends.cuda.compile import compile_source
 from workbench.backends.cuda.dialect import CUDA_CPP, CudaCpp
 from workbench.backends.cuda.machines import MACHINES
+from workbench.backends.cuda.memory import CudaMemory
 from workbench.backends.gpu.work_group_device import WorkGroupDevice
 from workbench.backends.llvm_ir.gpu.targets import PTX
+from workbench.backends.memory import Memory
 from workbench.backends.program.source import Source
+from workbench.base.forking import no_fork
 from workbench.base.target import Target
 
 
@@ -19,11 +25,30 @@ class CudaDevice(WorkGroupDevice):
 
     name = "CUDA"
     about = "an NVIDIA GPU"
-    how_to_get = "an NVIDIA GPU with its driver"
+    how_to_get = (
+        "pip install 'workbench[cuda]', on a machine with an NVIDIA GPU and its driver"
+    )
     aliases = ("NV",)
     rank = 96
+    queues = True
+    memory: Memory = CudaMemory()
     language = CUDA_CPP
     gpu_target = PTX
+
+    @property
+    def is_available(self) -> bool:
+        if find_spec("cuda") is None or nvrtc.toolkit() is None:
+            return False
+        with no_fork:
+            from workbench.backends.cuda.driver import find_gpu
+
+        return find_gpu() is not None
+
+    def _target(self) -> Target:
+        with no_fork:
+            from workbench.backends.cuda.driver import driver
+
+        return driver().target(self.name)
 
     @property
     def machines(self) -> Mapping[str, Target]:
@@ -31,6 +56,19 @@ class CudaDevice(WorkGroupDevice):
 
     def dialect(self) -> CudaCpp:
         return CudaCpp()
+
+    def load(self, source: Source) -> Program:
+        if not self.is_available:
+            raise self._missing()
+        with no_fork:
+            from workbench.backends.cuda.runtime import load
+        return load(source)
+
+    def synchronize(self) -> None:
+        with no_fork:
+            from workbench.backends.cuda.driver import driver
+
+        driver().wait()
 
     def compile_for(self, target: Target, source: Source) -> MachineCode | None:
         hardware = target.hardware

@@ -9,6 +9,7 @@ from functools import lru_cache
 from typing import Any
 
 from workbench.backends.buffer import Buffer
+from workbench.backends.elsewhere import about_line
 from workbench.backends.gpu.dialect import grid_size, group_size
 from workbench.backends.gpu.opencl_c import STANDARD
 from workbench.backends.opencl.driver import driver
@@ -50,7 +51,8 @@ class OpenCLProgram:
             because, line = " ".join(str(error).split())[-400:], None
             if match:
                 because, line = match[2] or match[4], int(match[1] or match[3])
-            raise CompileError("opencl", because, last_good=text, line=line) from error
+            refusal = CompileError("opencl", because, last_good=text, line=line)
+            raise about_line(refusal, self.source) from error
 
     def __call__(self, buffers: Sequence[Buffer]) -> None:
         self.bind(buffers)()

@@ -9,6 +9,7 @@ from functools import lru_cache
 from typing import Any
 
 from workbench.backends.buffer import Buffer
+from workbench.backends.elsewhere import about_line
 from workbench.backends.gpu.dialect import grid_size
 from workbench.backends.program.source import Source
 from workbench.backends.webgpu.driver import driver
@@ -56,7 +57,7 @@ class WebGpuProgram:
             stage = {"module": module, "entry_point": self.source.name}
             return device.create_compute_pipeline(layout="auto", compute=stage)
         except wgpu.GPUError as error:
-            raise self._refusal(str(error)) from error
+            raise about_line(self._refusal(str(error)), self.source) from error
 
     def _refusal(self, words: str) -> CompileError:
         match, text = _ERROR.search(words), self.source.text

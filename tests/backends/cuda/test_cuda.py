@@ -1,0 +1,146 @@
+"""The CUDA device with a driver that the emulator plays: memory, launches, times and faults; a real
+GPU is tested by `bench/cuda_device.py`."""
+
+from __future__ import annotations
+
+import gc
+import subprocess
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.agreement.hunt import attempts, report
+from tests.backends.cuda.fake import FakeGpu, modules
+from tests.support import count
+from workbench import Opt, OptOps, Tensor, TinyJit, explore
+from workbench.backends.cuda import device as cuda
+from workbench.backends.cuda import driver, nvrtc, runtime
+from workbench.backends.device import Device
+from workbench.backends.program.source import Source
+from workbench.base.errors import DeviceError
+
+NAME = "CUDA"
+
+
+@pytest.fixture(scope="module")
+def played() -> Iterator[FakeGpu]:
+    """A GPU whose compiler leaves the text as it is."""
+    fake = FakeGpu()
+
+    def load(source: Source) -> Any:
+        fake.sources[source.text.encode()] = source
+        return runtime.CudaProgram(source)
+
+    def compiled(function: Any, text: str, arch: str) -> nvrtc.Image:
+        assert function is nvrtc.compile_text and arch == "sm_90"
+        return nvrtc.Image(text.encode(), "")
+
+    caches = driver.find_gpu, driver.driver
+    for cached in caches:
+        cached.cache_clear()
+    with pytest.MonkeyPatch.context() as patch, modules(fake):
+        patch.setattr(cuda, "find_spec", lambda name: name)
+        patch.setattr(nvrtc, "toolkit", lambda: object())
+        patch.setattr(runtime, "in_child", compiled)
+        patch.setattr(runtime, "load", load)
+        yield fake
+        gc.collect()
+        Device[NAME].memory.pool.clear()
+    for cached in caches:
+        cached.cache_clear()
+    vars(Device[NAME]).pop("target", None)
+
+
+@pytest.fixture
+def gpu(played: FakeGpu) -> Iterator[FakeGpu]:
+    yield played
+    played.fault = ""
+
+
+def test_it_is_there_with_a_gpu_and_missing_without(gpu: FakeGpu) -> None:
+    info = Device[NAME]
+    assert info.is_available
+    target = info.target
+    assert (target.group_items, target.warp_lanes, target.cores) == (1024, 32, 132)
+    assert driver.driver().arch == "sm_90"
+
+
+def test_without_a_gpu_it_says_how_to_get_it() -> None:
+    """Asked in a process of its own, where nothing plays one."""
+    script = (
+        "from workbench.backends.device import Device\n"
+        "if not Device['CUDA'].is_available: Device['CUDA'].target"
+    )
+    run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert run.returncode == 0 or "pip install 'workbench[cuda]'" in run.stderr
+
+
+def test_random_programs_with_random_opts(gpu: FakeGpu) -> None:
+    for attempt in attempts(range(750_000, 750_000 + count(300)), NAME, "mixed"):
+        assert not attempt.verdict and not attempt.refusal, report(attempt)
+    assert gpu.launches
+
+
+def test_a_tiled_product(gpu: FakeGpu) -> None:
+    rng = np.random.default_rng(0)
+    a, b = (rng.standard_normal((16, 16), dtype=np.float32) for _ in range(2))
+    kernel = explore(Tensor(a, device=NAME) @ Tensor(b, device=NAME)).kernels[-1]
+    for opt in (
+        Opt(OptOps.LOCAL, "g0", 8),
+        Opt(OptOps.LOCAL, "g1", 8),
+        Opt(OptOps.SPLIT, "r0", 8),
+        Opt(OptOps.ORDER, "r0", "l0"),
+        Opt(OptOps.STAGE, "r0", 1),
+        Opt(OptOps.STAGE, "r0", 2),
+    ):
+        kernel = kernel.apply(opt)
+    (actual,) = kernel.run()
+    np.testing.assert_allclose(actual, a @ b, rtol=1e-4, atol=1e-5)
+
+
+def test_memory_is_the_drivers(gpu: FakeGpu) -> None:
+    values = np.arange(100, dtype=np.float32)
+    x = Tensor(values, device=NAME).realize()
+    np.testing.assert_array_equal(x[64:].numpy(), values[64:])
+    np.testing.assert_array_equal(x.to("PYTHON").numpy(), values)
+    x[32:64] = 0
+    values[32:64] = 0
+    np.testing.assert_array_equal(x.numpy(), values)
+    assert gpu.memory
+
+
+def test_a_time_is_the_gpus(gpu: FakeGpu) -> None:
+    x = Tensor(np.ones((8, 8), np.float32), device=NAME).realize()
+    timing = explore(x + 1).kernels[-1].time(budget_s=0.02)
+    assert timing.median_s > 0
+
+
+def test_a_captured_function(gpu: FakeGpu) -> None:
+    @TinyJit
+    def step(x: Tensor) -> Tensor:
+        return ((x * 2).sum(axis=0, keepdim=True) + x).realize()
+
+    for seed in range(4):
+        values = np.random.default_rng(seed).standard_normal((4, 8)).astype(np.float32)
+        actual = step(Tensor(values, device=NAME).realize()).numpy()
+        np.testing.assert_allclose(actual, (values * 2).sum(0) + values, rtol=1e-5)
+
+
+def test_memory_that_runs_out_is_said(gpu: FakeGpu) -> None:
+    with pytest.raises(DeviceError, match="cannot allocate"):
+        Device[NAME].memory.pool.acquire(1 << 33)
+
+
+def test_a_fault_names_the_kernel_and_what_to_do(gpu: FakeGpu) -> None:
+    x = Tensor(np.ones(8, np.float32), device=NAME).realize()
+    kernel = explore(x + 1).kernels[-1]
+    launch = kernel.launch()
+    gpu.fault = "CUDA_ERROR_ILLEGAL_ADDRESS: an illegal memory access was encountered"
+    with pytest.raises(DeviceError) as error:
+        launch()
+    assert f"the GPU stopped in {kernel.name}" in str(error.value)
+    assert "ILLEGAL_ADDRESS" in error.value.because
+    assert "restart this process" in error.value.hint

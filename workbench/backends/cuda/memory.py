@@ -1,0 +1,74 @@
+"""Memory of an NVIDIA GPU: a handle is its address."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from workbench.backends.memory import Bytes, Memory
+from workbench.base.libraries import library
+
+if TYPE_CHECKING:
+    from workbench.backends.cuda.driver import CudaDriver
+
+
+class CudaMemory(Memory):
+    """Memory that kernels of the CUDA device read and write. Copies stand in the stream of the
+    launches; those from and to this process's memory are done when they return."""
+
+    alignment_bytes = 256
+    offset_bytes = 16
+
+    def allocate(self, size_bytes: int, alignment_bytes: int) -> int:
+        return int(self._call("cuMemAlloc", max(1, size_bytes)))
+
+    def free(self, handle: Any) -> None:
+        self._call("cuMemFree", handle)
+
+    def copy_in(self, handle: Any, offset: int, data: Bytes) -> None:
+        if data.size:
+            place = handle + offset, data.ctypes.data, data.size
+            self._call("cuMemcpyHtoDAsync", *place, self._stream)
+            self._driver.wait()
+
+    def copy_out(self, handle: Any, offset: int, data: Bytes) -> None:
+        if data.size:
+            place = data.ctypes.data, handle + offset, data.size
+            self._call("cuMemcpyDtoHAsync", *place, self._stream)
+            self._driver.wait()
+
+    def copy(
+        self,
+        target: Any,
+        target_offset: int,
+        source: Any,
+        source_offset: int,
+        size_bytes: int,
+    ) -> None:
+        if size_bytes:
+            place = target + target_offset, source + source_offset, size_bytes
+            self._call("cuMemcpyDtoDAsync", *place, self._stream)
+
+    def available_bytes(self) -> int | None:
+        return int(self._call("cuMemGetInfo"))
+
+    @property
+    def _driver(self) -> CudaDriver:
+        from workbench.backends.cuda.driver import driver
+
+        return driver()
+
+    @property
+    def _stream(self) -> Any:
+        return self._driver.stream.handle
+
+    def _call(self, name: str, *arguments: Any) -> Any:
+        from workbench.backends.cuda.driver import checked, explain
+
+        gpu = self._driver.gpu
+        function = getattr(library("cuda.bindings.driver"), name)
+
+        def act() -> Any:
+            gpu.set_current()  # a thread has no context of its own
+            return checked(function(*arguments))
+
+        return explain(f"the GPU refuses {name}", act)
