@@ -131,4 +131,24 @@ ANSWERS = {
         "Every row begins at a multiple of 2,048 = 32 * 64: at every 32nd set only. A set holds 8 "
         "or 16 lines, and 512 rows are 16 lines for each of these.",
     ),
+    "10-row": Answer(
+        _itself, "32 neighbours of 4 bytes are 128 bytes: four pieces of 32."
+    ),
+    "10-column": Answer(
+        _itself,
+        "Every element is in a row of its own, and a sector is the least that moves: 32 bytes for "
+        "each 4.",
+    ),
+    "10-reads": Answer(
+        lambda trace: sum(
+            count.transactions
+            for count in trace.accesses.values()
+            if count.space == "global" and not count.is_store
+        ),
+        "16 groups read 4 tiles of each matrix, and a tile is 16 * 16 * 4 / 32 sectors.",
+    ),
+    "10-barriers": Answer(
+        lambda trace, groups: sum(trace.barriers.values()) // groups,
+        "For each of the 4 tiles one after it is filled, and one before it is filled again.",
+    ),
 }

@@ -61,7 +61,17 @@ def rows() -> Kernel:
     return plain(Tensor(x).realize().softmax(1)).apply(Opt(OptOps.LOCAL, "g0", 7))
 
 
+def transpose() -> Kernel:
+    """A kernel without loops."""
+    x = np.arange(32 * 32, dtype=np.float32).reshape(32, 32)
+    kernel = plain(Tensor(x).realize().T.contiguous())
+    for axis in ("g0", "g1"):
+        kernel = kernel.apply(Opt(OptOps.LOCAL, axis, 16))
+    return kernel.apply(Opt(OptOps.STAGE, "g1", 1))
+
+
 KERNELS = {
+    "transpose": transpose,
     "product": lambda: product(32)[0],
     "grouped sum": grouped_sum,
     "vectors": wide_sum,
@@ -78,7 +88,7 @@ def states(request: pytest.FixtureRequest) -> tuple[GroupHistory, list[State]]:
     copies = Copies(history)
     machine = Machine(linear, arrays_of(kernel), GPU.warp_lanes, watcher=copies)
     machine.run(1, 1)
-    assert len(copies.states) == len(history) > 10 and not history.cut
+    assert len(copies.states) == len(history) > 5 and not history.cut
     return history, copies.states
 
 

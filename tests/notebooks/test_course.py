@@ -24,6 +24,7 @@ from course import (
     table,
 )
 from course.ask import Prediction, Verdict
+from course.gpu import check_conflicts, check_race, check_sectors, tuned
 from course.opts import check_best_tile, check_columns, check_tile, lanes, registers
 from course.rewriting import (
     check_double,
@@ -38,11 +39,12 @@ from nbconvert import HTMLExporter
 from nbformat.v4 import new_code_cell, new_notebook, new_output
 
 from tests.support import ROOT
-from workbench import Kernel, Opt, OptOps, Tensor, dtypes, explore
+from workbench import Kernel, Opt, OptOps, Tensor, dtypes, emulate, explore
 from workbench.base.errors import WorkbenchError
 from workbench.base.target import Target
 from workbench.cost.bottleneck import bottleneck
 from workbench.cost.kernel_cost import Cost, cost
+from workbench.emulator.trace import Trace
 from workbench.ir.node.uop import UOp
 from workbench.ir.opt.apply import apply_opt
 from workbench.ir.rewriting.patterns import var
@@ -131,6 +133,16 @@ i = var("x", "integer")
             lambda: check_tile(kernel(64, 64, 64), Opt(OptOps.UPCAST, "g1", lanes())),
             "loads",
         ),
+        (
+            lambda: check_sectors(_transpose(), []),
+            "32,768 are wanted: a warp has too few",
+        ),
+        (lambda: check_sectors(_transpose(), Opt(OptOps.LOCAL, "g9", 4)), "g9"),
+        (lambda: check_conflicts(_transpose(), _TILE[:1]), "work-item"),
+        (lambda: check_conflicts(_transpose(), _TILE), "passes are for conflicts"),
+        (lambda: check_conflicts(_twice(), Opt(OptOps.LOCAL, "g0", 32)), "no shared"),
+        (lambda: check_race(_raced(), ("STORE", "LOAD")), "the other one comes first"),
+        (lambda: check_race(_raced(), ("LOAD", "LOAD")), "one of the two must write"),
         (lambda: check_best_tile(0, 0), "computes nothing"),
         (lambda: check_best_tile(-1, 5), "computes nothing"),
         (lambda: check_best_tile(registers(), 1), "registers, and there are"),
@@ -152,6 +164,35 @@ def _divided(realize: bool = False) -> Tensor:
 def _products() -> Tensor:
     x, y = Tensor.ones(64, 1000).contiguous(), Tensor.ones(50, 1, 1000).contiguous()
     return (x.realize().exp2().reshape(1, 64, 1000) * y.realize()).sum(axis=2)
+
+
+_TILE = [
+    Opt(OptOps.LOCAL, "g0", 16),
+    Opt(OptOps.LOCAL, "g1", 16),
+    Opt(OptOps.STAGE, "g1", 1),
+]
+_TILES = [
+    *_TILE[:2],
+    Opt(OptOps.SPLIT, "r0", 16),
+    Opt(OptOps.ORDER, "r0", "l0"),
+    Opt(OptOps.STAGE, "r0", 1),
+]
+
+
+def _transpose() -> Kernel:
+    square = Tensor(np.ones((64, 64), np.float32)).realize()
+    return explore(square.T.contiguous()).kernels[-1]
+
+
+def _twice() -> Kernel:
+    return explore(Tensor(np.ones(4096, np.float32)).realize() * 2).kernels[-1]
+
+
+def _raced() -> Trace:
+    """A product whose tile is filled again while somebody reads it."""
+    tiled = tuned(kernel(32, 32, 32), _TILES)
+    first, second = emulate(tiled).code.split("BARRIER\n", 1)
+    return emulate(tiled, code=first + "BARRIER\n" + second.replace("BARRIER\n", ""))
 
 
 def _raises(x: UOp) -> UOp:

@@ -98,7 +98,7 @@ class HistoryRecorder:
 
     def history(self, launch: LaunchShape, group: int, is_whole: bool) -> GroupHistory:
         """Return what was noted."""
-        rounds = np.array(self._rounds, np.int32).reshape(-1, len(self._loops)).T
+        rounds = np.array(self._rounds, np.int32).T
         count = len(self._positions)
         cut = f"it ends after {count:,} steps: the program goes on"
         return GroupHistory(

@@ -251,7 +251,8 @@ TERMS: Mapping[str, Mapping[str, str]] = {
             " for itself.",
         "sectors": "Transactions: pieces of 32 bytes that are moved from or to global memory. Those"
             " that a warp wants in one step are moved once.",
-        "used": "Bytes that work-items wanted, as a share of those that were moved.",
+        "used": "Bytes that work-items wanted, as a share of those that were moved; more than 100%"
+            " where several of a warp want the same.",
         "conflicts": "Passes over the banks of shared memory beyond the first: of words in one bank"
             " that a warp wants in one step, one comes after the other.",
         "work-items": "The work-items of the group, a row for each warp: those that take each step"

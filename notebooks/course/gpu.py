@@ -1,0 +1,76 @@
+"""Chapter 10: checks of exercises by what the emulator counts and finds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from course.ask import Verdict, failure, right, wrong
+from workbench import Kernel, Opt, emulate
+from workbench.base.errors import WorkbenchError
+from workbench.emulator.trace import Trace
+
+MOST_CONFLICTS = 128
+
+
+def per_warp(trace: Trace, is_store: bool) -> int:
+    """Return the sectors that a warp needs for the loads, or the stores, of global memory."""
+    counts = [c for c in trace.accesses.values() if c.space == "global"]
+    (count,) = (c for c in counts if c.is_store == is_store)
+    return count.transactions // count.requests
+
+
+def tuned(kernel: Kernel, opts: Opt | Sequence[Opt]) -> Kernel:
+    """Return a kernel with a list of opts."""
+    for opt in [opts] if isinstance(opts, Opt) else opts:
+        kernel = kernel.apply(opt)
+    return kernel
+
+
+def check_sectors(kernel: Kernel, opts: Opt | Sequence[Opt]) -> Verdict:
+    """With `opts`, all bytes that move from and to global memory must be wanted."""
+    try:
+        trace = emulate(tuned(kernel, opts))
+    except WorkbenchError as error:
+        return wrong(failure(error))
+    count = trace.total("global")
+    if count.bytes_moved > count.bytes_wanted:
+        slow = (n.words for n in trace.inefficiencies if n.kind == "uncoalesced")
+        reason = next(slow, "a warp has too few work-items for whole sectors")
+        return wrong(
+            f"{count.bytes_moved:,} bytes are moved, and {count.bytes_wanted:,} are wanted:"
+            f" {reason}"
+        )
+    return right(f"{count.transactions:,} sectors, and every byte of them is wanted")
+
+
+def check_conflicts(kernel: Kernel, opts: Opt | Sequence[Opt]) -> Verdict:
+    """With `opts`, few passes over the banks must be for conflicts, and no byte must be moved that
+    nobody wants."""
+    verdict = check_sectors(kernel, opts)
+    if not verdict.ok:
+        return verdict
+    shared = emulate(tuned(kernel, opts)).total("shared")
+    if not shared.requests:
+        return wrong("it uses no shared memory")
+    if shared.conflicts > MOST_CONFLICTS:
+        return wrong(
+            f"{shared.conflicts:,} of {shared.transactions:,} passes are for conflicts: when a warp"
+            " goes along a column of the tile, in how many banks are its words?"
+        )
+    return right(f"{shared.conflicts:,} of {shared.transactions:,} passes")
+
+
+def check_race(trace: Trace, pair: tuple[str, str]) -> Verdict:
+    """`pair`: the ops of the two steps that race, the earlier one first."""
+    races = [f for f in trace.findings if f.kind == "race"]
+    found = [tuple(trace.linear[p].op.name for p in race.positions) for race in races]
+    if tuple(pair) in found:
+        return right(races[found.index(tuple(pair))].words)
+    if tuple(reversed(pair)) in found:
+        return wrong(
+            "these two, but the other one comes first: in which round is each?"
+        )
+    return wrong(
+        f"nothing goes wrong between {pair[0]} and {pair[1]}: one of the two must write, and"
+        " both must be of the tile"
+    )
