@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
+from tests.backends.oclgrind.support import need_simulator
 from tests.viz.record.support import plain
-from tests.viz.session.support import ask, done
+from tests.viz.session.support import Page, ask, done, session_of
+from workbench import Tensor, explore
 from workbench.backends.device import Device
 from workbench.viz.listing.mca import Costs
 from workbench.viz.schema.variant import InstructionCost
@@ -49,7 +52,7 @@ def test_edited_source_is_a_variant(session: Session) -> None:
 def test_only_what_can_abort_gets_a_process_of_its_own(
     session: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert [d.name for d in Device if not d.can_abort] == ["PYTHON"]
+    assert [d.name for d in Device if not d.can_abort] == ["PYTHON", "OCLGRIND"]
     edited = Edited(session.device, "")
     monkeypatch.setitem(session.edited, 0, edited)
     with measurement.use_worker(session, [0]) as worker:
@@ -184,3 +187,25 @@ def test_a_compiler_that_does_not_say_its_passes(session: Session) -> None:
     number = done(session, "edit", variant=0, language="C", text=text)["variant"]
     refusal = ask(session, "compiler_passes", variant=number)["error"]
     assert refusal["because"] == "the compiler of C does not say them"
+
+
+def test_what_a_simulator_finds_in_edited_source(nothing_saved: None) -> None:
+    """It is an error of the variant, at its line."""
+    need_simulator()
+    values = np.ones((16, 16), np.float32)
+    with session_of(explore(Tensor(values, device="OCLGRIND").sum(1))) as simulated:
+        Page(simulated)
+        done(simulated, "code", variant=0, language="OpenCL C")
+        rows = plain(simulated.row(0))["code"]
+        lines = next(c["lines"] for c in rows if c["language"] == "OpenCL C")
+        text = "\n".join(lines)
+        (store,) = (number for number, x in enumerate(lines, 1) if "p0[g0] =" in x)
+        edit = {"variant": 0, "language": "OpenCL C"}
+        good = done(simulated, "edit", **edit, text=text + "\n// same")["variant"]
+        assert plain(simulated.row(good))["check"]["ok"]
+        wrong = text.replace("p0[g0] =", "p0[g0 + 1] =")
+        bad = done(simulated, "edit", **edit, text=wrong)["variant"]
+        error = plain(simulated.row(bad))["error"]
+        assert error["what"].endswith("has a defect: out of bounds")
+        assert "work-item (0, 0, 0) of group (15, 0, 0)" in error["because"]
+        assert error["line"] == store

@@ -32,7 +32,7 @@ def compile_source(
         raise WorkbenchError(what, "the variant was not edited", "with a text")
     if text is None:
         measurement.refuse_foreign(session, variant)
-    source = own if text is None else Edited(_runs(language), text)
+    source = own if text is None else Edited(_runs(session, language), text)
     assert source is not None
     try:
         with session.jobs.use_worker(source.device) as worker:
@@ -53,7 +53,7 @@ def edit(session: LiveRecord, variant: int, language: str, text: str) -> Variant
     Errors: DeviceError for a language that no device here runs; WorkbenchError with the line, for
     source that its compiler refuses, which becomes no variant, and where there are too many.
     """
-    source = Edited(_runs(language), text)
+    source = Edited(_runs(session, language), text)
     tuning.leave_room(session)
     is_alone = Device[source.device].can_abort
     with session.jobs.use_worker(source.device, alone=is_alone) as worker:
@@ -108,9 +108,11 @@ def _original(session: LiveRecord, variant: int, device: str) -> CodeRow | None:
     return next((row for row in rows if row.language == name and row.lines), None)
 
 
-def _runs(language: str) -> str:
-    """Return the device that runs a language."""
-    device = Device.for_language(language)
+def _runs(session: LiveRecord, language: str) -> str:
+    """Return the device that runs a language, that of the session before others."""
+    own = Device[session.device]
+    is_own = own.language is not None and own.language.name == language
+    device = own if is_own else Device.for_language(language)
     if device is None:
         what = f"{language[:20]} cannot be edited"
         names = " or ".join(row.name for row in language_rows() if row.device)
