@@ -5,6 +5,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from workbench.base.tensor_cores.tensor_core import TensorCore
+
 Caches = tuple[tuple[str, int], ...]
 """(name, bytes) per level, the smallest first: ("L1", 32768)."""
 TYPICAL_CACHES: Caches = (("L1", 32 << 10), ("L2", 512 << 10), ("L3", 8 << 20))
@@ -83,6 +85,8 @@ class Target:
     non-temporal stores (0: it never does); scratch_bytes bounds the arrays a kernel may hold;
     max_lanes bounds the lanes that one statement holds at once (the product of its UPCAST and
     UNROLL axes). `hardware` has the published figures, where it is a machine that need not be here.
+    tensor_cores: the matrix products that a warp computes in one instruction, the preferred ones
+    first; no two have the same sizes and dtypes.
     """
 
     device: str
@@ -105,6 +109,7 @@ class Target:
     warp_lanes: int = 1
     shared_bytes: int = 0
     hardware: Hardware | None = None
+    tensor_cores: tuple[TensorCore, ...] = ()
 
     @property
     def has_groups(self) -> bool:

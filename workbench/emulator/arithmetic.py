@@ -11,6 +11,7 @@ import numpy as np
 
 from workbench.base.dtypes import dtypes
 from workbench.ir.meaning.casts import bitcast_array, cast_array
+from workbench.ir.meaning.tiles import multiplied, undefined_products
 from workbench.ir.node.ops import OPS, REDUCTIONS, Ops
 from workbench.ir.node.uop import UOp
 
@@ -28,6 +29,8 @@ def computed(node: UOp, sources: Sequence[Array]) -> Array:
         whole = whole_vector(sources[0], node.src[0].dtype.count)
         total = REDUCTIONS[node.combines].ufunc.reduce(whole, -1)
         return total.astype(node.dtype.numpy)
+    if op is Ops.WMMA:
+        return multiplied(node.arg, *whole_sources(node, sources))
     moved = _moved(node, sources)
     if moved is not None:
         return moved
@@ -47,6 +50,8 @@ def undefined(node: UOp, sources: Sequence[Array], shadows: Sequence[Array]) -> 
     op, count = node.op, node.dtype.count
     if op is Ops.HREDUCE:
         return whole_vector(shadows[0], node.src[0].dtype.count).any(-1)
+    if op is Ops.WMMA:
+        return undefined_products(node.arg, *whole_sources(node, shadows))
     moved = _moved(node, shadows)
     if moved is not None:
         return moved
@@ -85,6 +90,16 @@ def _moved(node: UOp, sources: Sequence[Array]) -> Array | None:
         whole = np.concatenate([np.broadcast_to(v, shape) for v in both], -1)
         return whole[..., list(node.arg)]
     return None
+
+
+def whole_sources(node: UOp, sources: Sequence[Array]) -> list[Array]:
+    """Return the sources of a WMMA, each with all its elements: (.., lanes, elements)."""
+    return [
+        whole_vector(
+            value if s.dtype.count > 1 else np.asarray(value)[..., None], s.dtype.count
+        )
+        for value, s in zip(sources, node.src, strict=True)
+    ]
 
 
 def whole_vector(value: Array, count: int) -> Array:

@@ -54,6 +54,13 @@ class FindingList:
         words = f"{items[0]} does not come to a barrier that {items[1]} waits at"
         self.add("divergent barrier", "", 0, items, (position,), words)
 
+    def partial_warp(self, absent: int, present: int, position: int) -> None:
+        """Add a product of tiles that a lane takes no part in, where another one of its warp
+        does."""
+        items = self.item(absent), self.item(present)
+        words = f"{items[0]} takes no part in a product of its warp's tiles: {items[1]} does"
+        self.add("partial warp", "", 0, items, (position,), words)
+
     def wrong(
         self,
         name: str,

@@ -5,7 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-Kind = Literal["race", "unwritten", "out of bounds", "divergent barrier", "wrong value"]
+Kind = Literal[
+    "race",
+    "unwritten",
+    "out of bounds",
+    "divergent barrier",
+    "partial warp",
+    "wrong value",
+]
 
 InefficiencyKind = Literal["uncoalesced", "bank conflict", "divergent branch"]
 

@@ -184,6 +184,8 @@ class Machine:
         elif op is Ops.DEFINE:
             self.memory.define(node)
         elif op not in _NO_STEP:
+            if op is Ops.WMMA:
+                self._require_whole_warps(position, node.arg.lanes)
             self._compute(node)
 
     def value(self, node: UOp) -> Array:
@@ -228,6 +230,18 @@ class Machine:
                 for s, v in zip(node.src, sources, strict=True)
             ]
             self._shade(node, undefined(node, sources, masks), shadowed[0].read)
+
+    def _require_whole_warps(self, position: int, lanes: int) -> None:
+        """All lanes of a warp hold parts of a tile: a product needs all of them."""
+        warps = by_warps(self.mask, lanes, False)
+        partial = warps.any(1) & ~warps.all(1)
+        if partial.any():
+            warp = int(np.argmax(partial))
+            numbers = by_warps(self.numbers, lanes, -1)[warp]
+            present = int(numbers[np.argmax(warps[warp])])
+            self.findings.partial_warp(
+                int(numbers[np.argmin(warps[warp])]), present, position
+            )
 
     def _shade(self, node: UOp, mask: Array, read: Origin) -> None:
         if np.any(mask):

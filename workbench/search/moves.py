@@ -49,7 +49,7 @@ def _longer(opts: Opts, current: UOp, target: Target) -> Iterator[tuple[Move, UO
 def applied(kernel: UOp, opts: Opts, target: Target) -> UOp | None:
     """Return `kernel` with `opts` applied; None where one of them is not legal."""
     for opt in opts:
-        next_kernel = apply_if_legal(kernel, resolve(kernel, opt), target)
+        next_kernel = apply_if_legal(kernel, resolve(kernel, opt, target), target)
         if next_kernel is None:
             return None
         kernel = next_kernel

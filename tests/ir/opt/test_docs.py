@@ -24,6 +24,7 @@ from workbench.ir.text.readable import to_expr
 BEFORE = sum_of_columns(12, 8).graph
 MODULES = sorted({op.why_not.__module__ for op in OptOps})
 REFUSED_EVERYWHERE = {"TC"}
+"""On a processor: test_tc.py has it on GPUs."""
 SAME_AS_ANOTHER = {"SWAP"}
 """Of two loops, ORDER: its file says so."""
 

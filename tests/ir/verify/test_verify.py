@@ -27,6 +27,7 @@ from tests.ir.samples import (
     store,
     tensor,
 )  # fmt: skip
+from tests.tools.tensor_cores import core_named
 from workbench.base.dtypes import dtypes
 from workbench.base.errors import VerifyError
 from workbench.ir.node.axis import AxisType
@@ -333,6 +334,15 @@ def added(*steps: UOp) -> tuple[UOp, ...]:
 
 
 TRUE = UOp.const(dtypes.bool, True)
+CORE = core_named("apple7", "8x8x8 float32 -> float32")
+pair = bad(Ops.BROADCAST, F.vec(2), one)
+
+
+def product(*src: UOp, dtype: Any = CORE.accumulator.vec(2), core: Any = CORE) -> Ir:
+    """Return a program with a WMMA, whose fragments have two elements each."""
+    return added(pair, bad(Ops.WMMA, dtype, *src, arg=core))
+
+
 LINEAR: dict[str, list[Callable[[], Ir]]] = {
     "root": [lambda: x],
     "op-of-level": [lambda: added(stage("s", (4,), one, axis("r0", 2)))],
@@ -346,6 +356,17 @@ LINEAR: dict[str, list[Callable[[], Ir]]] = {
         lambda: added(bad(Ops.EXTRACT, F, one, arg=0)),
         lambda: added(bad(Ops.HREDUCE, F, vector, arg=Ops.XOR)),
         lambda: added(bad(Ops.LOAD, dtypes.float64.vec(8), good[7])),
+        lambda: product(pair, pair, pair, core=None),
+        lambda: product(pair, pair),
+        lambda: product(pair, pair, pair, dtype=dtypes.float64.vec(2)),
+        lambda: product(pair, half, pair),
+        lambda: product(pair, pair, pair, core=CORE._replace(m=16)),
+    ],
+    "wmma": [
+        lambda: product(pair, one, pair),
+        lambda: product(pair, pair, one),
+        lambda: product(pair, pair, pair, pair),
+        lambda: product(pair, pair, pair, dtype=F.vec(4)),
     ],
     "param": [lambda: changed(7, at(bad(Ops.PARAM, F, arg=3), good[6]))],
     "define": [lambda: added(bad(Ops.DEFINE, F, arg="acc"))],

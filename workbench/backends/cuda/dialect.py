@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from workbench.backends.cuda.mma import mma_function
 from workbench.backends.gpu.cpp import COMMENT, HEAD, WORD, GpuCpp
-from workbench.backends.gpu.dialect import COMPONENTS
+from workbench.backends.gpu.dialect import COMPONENTS, FragmentText
 from workbench.backends.program.language import Language
 from workbench.base.dtypes import DType
+from workbench.base.tensor_cores.tensor_core import TensorCore
 
 CUDA_CPP = Language("CUDA", "CUDA C++, the program of one thread", COMMENT, WORD, HEAD)
 
@@ -40,6 +42,13 @@ class CudaCpp(GpuCpp):
         lanes = ", ".join(f"{a.format(c)} {sign} {b.format(c)}" for c in parts)
         head = f"{self.inline}{vector} operator{sign}({first} a, {second} b)"
         return f"{head} {{ return make_{vector}({lanes}); }}"
+
+    def tile_function(self, name: str, core: TensorCore, bits: DType) -> str:
+        total = self.vector(core.accumulator.vec(core.c.per_lane))
+        return mma_function(name, core, (self.scalar(bits), total))
+
+    def tile_arguments(self, value: FragmentText) -> list[str]:
+        return value.lanes()
 
     def preamble(self, uses: frozenset[str]) -> list[str]:
         return [*self._operators.values()]

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from workbench.backends.cuda.tensor_cores import tensor_cores
 from workbench.base.target import Hardware, Target
 
 GROUP_SHARED_BYTES = 48 << 10
@@ -34,6 +35,7 @@ def _target(hardware: Hardware, l1_bytes: int, l2_bytes: int) -> Target:
         stack_bytes=1 << 30,
         scratch_bytes=16 << 10,
         hardware=hardware,
+        tensor_cores=tensor_cores(hardware.arch),
     )
 
 

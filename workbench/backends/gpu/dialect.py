@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import ClassVar, NamedTuple
 
 import numpy as np
@@ -27,6 +27,7 @@ from workbench.backends.program.language import Language
 from workbench.backends.program.launch import LaunchShape
 from workbench.base.dtypes import Const, DType, dtypes
 from workbench.base.errors import CompileError
+from workbench.base.tensor_cores.tensor_core import TensorCore
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.views import LoopRole
 
@@ -41,6 +42,14 @@ class Parameter(NamedTuple):
     name: str
     dtype: DType
     is_written: bool
+
+
+class FragmentText(NamedTuple):
+    """What a lane holds of a tile, as expressions: of the whole vector, or of each lane of it."""
+
+    dtype: DType
+    whole: Callable[[], str]
+    lanes: Callable[[], list[str]]
 
 
 class Dialect(ABC):
@@ -165,6 +174,27 @@ class Dialect(ABC):
     def build(self, dtype: DType, lanes: Sequence[Expression]) -> Expression:
         """Return a vector of these lanes."""
         return call(f"({self.vector(dtype)})", *[words for words, _ in lanes])
+
+    def has_vector(self, dtype: DType) -> bool:
+        """Whether there is a type for a vector; each lane of another is a value of its own."""
+        return dtype.count <= len(COMPONENTS)
+
+    def component(self, value: str, i: int, count: int) -> str:
+        """Return lane `i` of a vector of `count` lanes."""
+        return f"{value}.{COMPONENTS[i]}"
+
+    def tile_function(self, name: str, core: TensorCore, bits: DType) -> str:
+        """Return the function before the kernel that multiplies the tiles of a tensor core: its
+        parameters are those that `tile_arguments` has values for; operands are in memory as `bits`.
+
+        Errors: CompileError for a language that has no such instruction.
+        """
+        because = f"{self.language.name} has no instruction for {core}"
+        raise CompileError("render", because, hint="the list of opts without TC")
+
+    def tile_arguments(self, value: FragmentText) -> list[str]:
+        """Return what a fragment is as arguments of a tile function: one vector."""
+        return [value.whole()]
 
     def operator(  # noqa: B027  most languages have operators
         self, sign: str, dtype: DType, left: bool, right: bool

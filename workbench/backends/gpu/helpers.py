@@ -3,7 +3,9 @@ once, and only those that are called."""
 
 from __future__ import annotations
 
-from workbench.backends.gpu.dialect import Dialect
+from collections.abc import Sequence
+
+from workbench.backends.gpu.dialect import Dialect, FragmentText
 from workbench.backends.program.expression import (
     ADD,
     ATOM,
@@ -13,6 +15,7 @@ from workbench.backends.program.expression import (
     call,
 )
 from workbench.base.dtypes import DType
+from workbench.base.tensor_cores.tensor_core import TensorCore
 from workbench.ir.node.ops import Ops
 
 _A: Expression = ("a", ATOM)
@@ -68,6 +71,15 @@ class Helpers:
         text = dialect.choose((f"a >= {high}", LESS), most, below)
         name = f"{dtype.name}_from_{source.name}"
         return self._called(name, dtype, 1, text, value, source=source)
+
+    def multiply(self, core: TensorCore, tiles: Sequence[FragmentText]) -> Expression:
+        """C + A @ B of the tiles of a warp, in their fragments."""
+        a, b, c = tiles
+        name = f"wmma_{core.shape}_{core.operand.name}"
+        if name not in self.texts:
+            self.texts[name] = self.dialect.tile_function(name, core, a.dtype.scalar)
+        of_operands = [w for t in (a, b) for w in self.dialect.tile_arguments(t)]
+        return call(name, *of_operands, c.whole())
 
     def _called(
         self,

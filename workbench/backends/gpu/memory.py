@@ -34,7 +34,8 @@ class WorkItemMemory:
         if count == 1:
             return self._element(node, 0, condition)
         per_lane = condition and condition[0].dtype.count > 1
-        if not per_lane and not node.dtype.is_bool:
+        has_vector = self.dialect.has_vector(node.dtype) and not node.dtype.is_bool
+        if not per_lane and has_vector:
             whole = self._load_vector(node, address)
             if whole is not None:
                 return self._where(condition, 0, whole, node)

@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from workbench.backends.gpu.dialect import Dialect, Parameter, group_size
+from workbench.backends.gpu.dialect import COMPONENTS, Dialect, Parameter, group_size
 from workbench.backends.program.expression import Expression, call
 from workbench.backends.program.language import Language
 from workbench.backends.program.launch import LaunchShape
 from workbench.base.dtypes import DType
+from workbench.base.tensor_cores.tensor_core import TensorCore
 from workbench.ir.node.views import LoopRole
 
 OPENCL_C = Language(
@@ -42,6 +43,32 @@ class OpenCLC(Dialect):
         "float32": "float", "float64": "double", "float16": "half",
     }  # fmt: skip
     barrier = "barrier(CLK_LOCAL_MEM_FENCE);"
+
+    def __init__(self) -> None:
+        self._sub_group = 0
+        """The work-items of a sub-group, where a kernel depends on it."""
+
+    def has_vector(self, dtype: DType) -> bool:
+        return dtype.count in (2, 3, 4, 8, 16)
+
+    def component(self, value: str, i: int, count: int) -> str:
+        if count <= len(COMPONENTS):
+            return super().component(value, i, count)
+        return f"{value}.s{i:x}"
+
+    def tile_function(self, name: str, core: TensorCore, bits: DType) -> str:
+        """Return a call of cl_intel_subgroup_matrix_multiply_accumulate: in sub-groups of 8 a pair
+        of A's columns is an int, in those of 16 a column is a short; pairs of B's rows are ints."""
+        if not core.instruction.startswith("intel_"):
+            return super().tile_function(name, core, bits)
+        self._sub_group = core.lanes
+        a, b = (self.vector(bits.vec(f.per_lane)) for f in (core.a, core.b))
+        total = self.vector(core.accumulator.vec(core.c.per_lane))
+        rows = "as_int8(a)" if core.lanes == 8 else "as_short8(a)"
+        return (
+            f"static inline {total} {name}({a} a, {b} b, {total} c) {{\n"
+            f"  return {core.instruction}({rows}, as_int8(b), c);\n}}"
+        )
 
     def special_float(self, value: float, dtype: DType) -> str:
         if math.isnan(value):
@@ -91,6 +118,8 @@ class OpenCLC(Dialect):
         ]
         size = ", ".join(map(str, group_size(launch)))
         lines = [f"__kernel __attribute__((reqd_work_group_size({size})))"]
+        if self._sub_group:
+            lines += [f"__attribute__((intel_reqd_sub_group_size({self._sub_group})))"]
         return [*lines, f"void {name}({', '.join(listed)}) {{"]
 
     def preamble(self, uses: frozenset[str]) -> list[str]:

@@ -210,7 +210,7 @@ class _Writer(StatementWriter):
             self.values.type(node.dtype.scalar),
             self._stem(node, self.memory.names),
         )
-        if node.dtype.is_bool:
+        if node.dtype.is_bool or not self.dialect.has_vector(node.dtype):
             names = [self.text.numbered(stem) for _ in lanes]
             for name, (words, _) in zip(names, lanes, strict=True):
                 self.text.put(self.dialect.define(kind, name, words))

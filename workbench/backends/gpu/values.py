@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from workbench.backends.gpu.dialect import COMPONENTS, Dialect
+from workbench.backends.gpu.dialect import Dialect, FragmentText
 from workbench.backends.gpu.helpers import Helpers
 from workbench.backends.gpu.scalars import scalar_operation
 from workbench.backends.program.expression import (
@@ -76,7 +76,8 @@ class Values:
             return self.parts[node][i]
         if not self.wholes.get(node, ("", 0))[0].isidentifier():
             self._define(node)  # it would be computed for each lane
-        return f"{self.whole(node)[0]}.{COMPONENTS[i]}", ATOM
+        words = self.whole(node)[0]
+        return self.dialect.component(words, i, node.dtype.count), ATOM
 
     def whole(self, node: UOp) -> Expression:
         """Return a value as one expression."""
@@ -100,6 +101,9 @@ class Values:
             return self.lane(node.src[0], node.arg)
         if node.op is Ops.HREDUCE:
             return self._combined(node)
+        if node.op is Ops.WMMA:
+            tiles = [self._tile(source) for source in node.src]
+            return self.helpers.multiply(node.arg, tiles)
         if count == 1:
             return self._operation(node, [self.scalar(s) for s in node.src])
         if node.op is Ops.STACK:
@@ -115,6 +119,12 @@ class Values:
             self._operation(node, [self.lane(s, i) for s in node.src])
             for i in range(count)
         )
+
+    def _tile(self, node: UOp) -> FragmentText:
+        def lanes() -> list[str]:
+            return [self.lane(node, i)[0] for i in range(node.dtype.count)]
+
+        return FragmentText(node.dtype, lambda: self.whole(node)[0], lanes)
 
     def _operation(self, node: UOp, arguments: list[Expression]) -> Expression:
         return scalar_operation(self.dialect, self.helpers, node, arguments)

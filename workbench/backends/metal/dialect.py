@@ -11,6 +11,7 @@ from workbench.backends.program.expression import Expression, call
 from workbench.backends.program.language import Language
 from workbench.backends.program.launch import LaunchShape
 from workbench.base.dtypes import DType
+from workbench.base.tensor_cores.tensor_core import TensorCore
 from workbench.ir.node.views import LoopRole
 
 METAL = Language(
@@ -108,6 +109,32 @@ class Metal(Dialect):
             *[f"    {each}," for each in listed[:-1]],
             f"    {listed[-1]}) {{",
         ]
+
+    def tile_function(self, name: str, core: TensorCore, bits: DType) -> str:
+        """Return a function over simdgroup_matrix, whose elements a thread has by number."""
+        kind, element = (
+            self.vector(bits.vec(core.a.per_lane)),
+            self.scalar(core.operand),
+        )
+        total = self.vector(core.accumulator.vec(core.c.per_lane))
+        word = self.scalar(core.accumulator)
+        size = f"{core.m}x{core.n}"
+        lines = [f"static inline {total} {name}({kind} a, {kind} b, {total} c) {{"]
+        lines += [f"  simdgroup_{element}{size} left, right;"]
+        lines += [f"  simdgroup_{word}{size} sum;"]
+        for matrix, value, of in (
+            ("left", "a", element),
+            ("right", "b", element),
+            ("sum", "c", word),
+        ):
+            for i, part in enumerate(COMPONENTS[: core.c.per_lane]):
+                words = f"{value}.{part}"
+                if of == "half" and bits.kind == "uint":
+                    words = f"as_type<half>({words})"
+                lines.append(f"  {matrix}.thread_elements()[{i}] = {words};")
+        parts = ", ".join(f"sum.thread_elements()[{i}]" for i in range(core.c.per_lane))
+        lines += [f"  {core.instruction}(sum, left, right, sum);"]
+        return "\n".join([*lines, f"  return {total}({parts});", "}"])
 
     def preamble(self, uses: frozenset[str]) -> list[str]:
         return ["#include <metal_stdlib>", "using namespace metal;"]

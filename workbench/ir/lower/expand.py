@@ -46,7 +46,7 @@ class Expander:
         key = _key(root, vector, lanes)
         if key in self.memo:
             return self.memo[key]
-        stop = frozenset({Ops.REDUCE, Ops.LOAD})
+        stop = frozenset({Ops.REDUCE, Ops.LOAD, Ops.WMMA})
         for node in root.toposort(lambda n: n.op not in stop):
             at = _key(node, vector, lanes)
             if at not in self.memo and node.op not in _NOT_VALUES:
@@ -65,6 +65,8 @@ class Expander:
             return self.loads.load(node, vector, lanes, self.value)
         if node.op is Ops.REDUCE:
             return self._combine(node, vector, lanes)
+        if node.op is Ops.WMMA:
+            return self._product(node, vector, lanes)
         if node.op is Ops.RANGE or node.dtype.kind == "index" and node.op in _SUMS:
             return self._index(node, vector, lanes)
         if not node.src or node.op is Ops.EXTERN:
@@ -121,6 +123,26 @@ class Expander:
         """Whether index lanes may be 32 bits wide: decided once per value, all or none."""
         return -INT32 <= node.vmin and node.vmax < INT32 and self.all_narrow
 
+    # tensor cores
+
+    def _product(self, node: UOp, vector: UOp | None, lanes: At) -> UOp:
+        """Return the product of two tiles: all elements that a lane has of it, or one."""
+        elements = node.elements
+        if vector is not elements:
+            whole = self.value(node, elements, {**lanes, elements: 0})
+            return UOp(Ops.EXTRACT, node.dtype, (whole,), lanes[elements])
+        a, b, _, *closes = node.src
+        operands = []
+        for source in (a, b):
+            if source.op is Ops.BITCAST:  # the instruction knows the format of the bits
+                source = source.src[0]
+            own = next((r for r in closes if r in source.ranges), None)
+            here = lanes if own is None else {**lanes, own: 0}
+            operands.append(self.value(source, own, here))
+        dtype = node.dtype.vec(elements.extent)
+        zero = UOp(Ops.BROADCAST, dtype, (node.like(0),))
+        return UOp(Ops.WMMA, dtype, (*operands, zero), node.arg)
+
     # reductions over lanes
 
     def _combine(self, node: UOp, vector: UOp | None, lanes: At) -> UOp:
@@ -162,6 +184,11 @@ def combine(source: UOp, kind: Ops, total: UOp, one: UOp) -> UOp:
     """Return total (op) one, a step of the reduction `source`; a sum of float products is a fused
     multiply-add."""
     count = max(total.dtype.count, one.dtype.count)
+    if kind is Ops.ADD and one.op is Ops.WMMA:
+        with derived_from(
+            source, one
+        ):  # it begins with 0, and adds to any other number
+            return UOp(Ops.WMMA, one.dtype, (*one.src[:2], total), one.arg)
     if (
         kind is Ops.ADD
         and one.op is Ops.MUL

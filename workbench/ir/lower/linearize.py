@@ -85,7 +85,9 @@ class _Linearizer:
         itemsize = max(
             4, *sizes, *[n.dtype.itemsize for n in nodes if n.dtype.is_float]
         )
-        self.widths = lane_widths(lanes, itemsize, target)
+        self.widths = lane_widths(lanes, itemsize, target) | {
+            r.axis_name: r.extent for n in nodes if n.op is Ops.WMMA for r in n.src[2:]
+        }
         all_narrow = all(
             -INT32 <= n.vmin and n.vmax < INT32
             for n in nodes

@@ -13,6 +13,7 @@ from workbench.base.dtypes import DType
 from workbench.ir.lower.addresses import Addresses, flat
 from workbench.ir.lower.lanes import At, Value, VectorRegisters, widened
 from workbench.ir.node import construct
+from workbench.ir.node.affine import terms
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp, split_gate
 
@@ -54,12 +55,45 @@ class Loads:
         if stride == 1:
             wide = tuple(widened(list(condition), count))
             return _read(node, at, node.dtype.vec(count), wide)
+        if stride is None and (gate is None or vector not in gate.ranges):
+            blocks = self._blocks(node, vector, lanes, value, condition)
+            if blocks is not None:
+                return blocks
         other = self._unit_lane(node, vector, lanes)
         if other is not None:
             return self._transposed(node, vector, other, lanes, value)
         each = [
             value(node, None, {**lanes, vector: lanes[vector] + i})
             for i in range(count)
+        ]
+        return UOp(Ops.STACK, node.dtype.vec(count), tuple(each))
+
+    def _blocks(
+        self,
+        node: UOp,
+        vector: UOp,
+        lanes: At,
+        value: Value,
+        condition: tuple[UOp, ...],
+    ) -> UOp | None:
+        """Return a vector of blocks of neighbours, each loaded as a vector; None where there are
+        none. A lane's part of a tile is such: a few neighbours here, a few there."""
+        count, first = self.widths[vector.axis_name], lanes[vector]
+        index = split_gate(flat(node.place))[0]
+        places = [
+            self.addresses.address(index, None, {**lanes, vector: first + i}, value)[0]
+            for i in range(count)
+        ]
+        size = _block_size(places)
+        if size == 1:
+            return None
+        dtype = node.dtype.vec(size)
+        wide = tuple(widened(list(condition), size))
+        blocks = [_read(node, at, dtype, wide) for at in places[::size]]
+        each = [
+            UOp(Ops.EXTRACT, node.dtype, (block,), i)
+            for block in blocks
+            for i in range(size)
         ]
         return UOp(Ops.STACK, node.dtype.vec(count), tuple(each))
 
@@ -133,6 +167,21 @@ class Loads:
 def _read(load: UOp, at: UOp, dtype: DType, condition: tuple[UOp, ...]) -> UOp:
     address = construct.index(load.place.memory, at)
     return UOp(Ops.LOAD, dtype, (address, *condition), load.arg)
+
+
+def _block_size(places: list[UOp]) -> int:
+    """Return how many neighbours each block of elements has: all as many, 4, 2 or 1."""
+    sums = [terms(place) for place in places]
+    for size in (4, 2):
+        begins = [sums[i - i % size] for i in range(len(sums))]
+        if len(sums) % size == 0 and all(
+            parts == begin and constant == more + i % size
+            for i, ((parts, constant), (begin, more)) in enumerate(
+                zip(sums, begins, strict=True)
+            )
+        ):
+            return size
+    return 1
 
 
 def _interleaved(a: UOp, b: UOp) -> tuple[UOp, UOp]:

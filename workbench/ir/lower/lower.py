@@ -15,6 +15,7 @@ from workbench.ir.lower.low_precision import (
     has_low_precision,
 )
 from workbench.ir.lower.statement_tree import build_tree
+from workbench.ir.nest.fragments import lane_kernel, tile_axes
 from workbench.ir.node.uop import UOp
 from workbench.ir.rewriting.passes import Pass
 from workbench.ir.rewriting.rewrite import RuleSet
@@ -26,6 +27,11 @@ def values_only(before: UOp, after: UOp) -> UOp:
     return before if before.dtype.kind == "index" else after
 
 
+TENSOR_CORES = Pass(
+    "tensor-cores",
+    "Tiles of a tensor core are dealt to the lanes of a warp, element by element of each lane.",
+    lane_kernel,
+)
 STATEMENT_TREE = Pass(
     "statement-tree",
     "Loops, their order and the storage of every value are explicit.",
@@ -76,6 +82,8 @@ def lower(kernel: UOp, target: Target) -> tuple[UOp, tuple[UOp, ...]]:
 def levels(kernel: UOp, target: Target) -> Iterator[Any]:
     """Yield the statement tree, the lowered tree and the linear program, each computed on demand.
     The first still has exp2 where the second has its polynomial; both have the same statements."""
+    if tile_axes(kernel) is not None:
+        kernel = TENSOR_CORES(kernel, target)
     tree: UOp = STATEMENT_TREE(kernel, target)
     yield tree
     lowered = tree

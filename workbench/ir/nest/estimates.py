@@ -82,7 +82,7 @@ def _bytes(kernel: UOp) -> int:
     )
 
 
-_COUNTED = ELEMENTWISE | {Ops.HREDUCE, Ops.SHUFFLE}
+_COUNTED = ELEMENTWISE | {Ops.HREDUCE, Ops.SHUFFLE, Ops.WMMA}
 
 
 def count(linear: tuple[UOp, ...], barriers: int) -> Counts:

@@ -41,7 +41,9 @@ def choose_vectors(statements: Mapping[UOp, Statement], target: Target) -> Vecto
     axes: dict[UOp, UOp | None] = {}
     own: set[UOp] = set()
     for node, statement in reversed(list(statements.items())):
-        if node.op is Ops.REDUCE:
+        if node.op is Ops.REDUCE and node.src[0].op is Ops.WMMA:
+            axes[node] = node.src[0].elements
+        elif node.op is Ops.REDUCE:
             axes[node] = _reduce_axis(statement, statements, axes)
             if axes[node] is None:
                 axes[node] = lane = _reduction_lane(statement, target)

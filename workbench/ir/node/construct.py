@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from workbench.base.dtypes import DType, dtypes
+from workbench.base.tensor_cores.tensor_core import TensorCore
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import Storage, UOp
 from workbench.ir.node.views import LoopRole, Space
@@ -102,6 +103,12 @@ def reduce(value: UOp, ranges: Iterable[UOp], combines: Ops) -> UOp:
     """Return `value` combined over `ranges`: itself, where there are none."""
     axes = tuple(ranges)
     return UOp(Ops.REDUCE, value.dtype, (value, *axes), combines) if axes else value
+
+
+def wmma(a: UOp, b: UOp, elements: UOp, closes: Iterable[UOp], core: TensorCore) -> UOp:
+    """Return the product of two tiles of a warp: each lane has the `elements` of the result, and
+    the elements of the operands that `closes` has the axes of."""
+    return UOp(Ops.WMMA, core.accumulator, (a, b, elements, *closes), core)
 
 
 def reduce_axis(value: UOp, axes: Shape, combines: Ops) -> UOp:

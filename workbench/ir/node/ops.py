@@ -8,15 +8,24 @@ the width or more (or by a negative amount) give 0, float -> int truncates and s
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from enum import Enum
-from functools import wraps
 from typing import Any, NamedTuple
 
 import numpy as np
 
-Array = Any  # numpy arrays of any dtype; numpy's own generics are no more precise
+from workbench.ir.meaning.elementwise import (
+    Array,
+    erf,
+    floor_div,
+    floor_mod,
+    shift_left,
+    shift_right,
+    sigmoid,
+    softplus,
+    trunc_div,
+    wrap,
+)
 
 
 class Ops(Enum):
@@ -123,6 +132,7 @@ class Ops(Enum):
     EXTRACT = "EXTRACT"
     SHUFFLE = "SHUFFLE"
     HREDUCE = "HREDUCE"
+    WMMA = "WMMA"
 
     __hash__ = object.__hash__  # members are unique; Enum would hash the name each time
 
@@ -175,69 +185,6 @@ class OpInfo(NamedTuple):
     reduction: Reduction | None = None
 
 
-def _wrap(fn: Callable[..., Array]) -> Callable[..., Array]:
-    """Silence numpy's warnings: overflow wraps and 0/0 is NaN, by definition here. A caller that
-    has silenced them for many calls unwraps the function."""
-
-    @wraps(fn)
-    def quiet(*args: Array) -> Array:
-        with np.errstate(all="ignore"):
-            return fn(*args)
-
-    return quiet
-
-
-def _floor_div(a: Array, b: Array) -> Array:
-    zero = b == 0
-    minus = (
-        (b == -1) if np.issubdtype(np.asarray(b).dtype, np.signedinteger) else np.False_
-    )
-    safe = np.where(zero | minus, np.ones_like(b), b)
-    return np.where(zero, np.zeros_like(a), np.where(minus, -a, a // safe))
-
-
-def _floor_mod(a: Array, b: Array) -> Array:
-    safe = np.where(b == 0, np.ones_like(b), b)
-    if np.issubdtype(np.asarray(b).dtype, np.signedinteger):
-        safe = np.where(b == -1, np.ones_like(b), safe)
-    return np.where(b == 0, np.zeros_like(a), a % safe)
-
-
-def _trunc_div(a: Array, b: Array) -> Array:
-    quotient, rest = _floor_div(a, b), _floor_mod(a, b)
-    up = (rest != 0) & ((a < 0) != (b < 0))
-    return np.where(up, quotient + np.ones_like(quotient), quotient)
-
-
-def _shift_left(a: Array, b: Array) -> Array:
-    bits = np.asarray(a).dtype.itemsize * 8
-    fits = (b >= 0) & (b < bits)
-    return np.where(
-        fits, np.left_shift(a, np.where(fits, b, np.zeros_like(b))), np.zeros_like(a)
-    )
-
-
-def _shift_right(a: Array, b: Array) -> Array:
-    bits = np.asarray(a).dtype.itemsize * 8
-    fits = (b >= 0) & (b < bits)
-    return np.where(
-        fits, np.right_shift(a, np.where(fits, b, np.zeros_like(b))), np.zeros_like(a)
-    )
-
-
-def _sigmoid(a: Array) -> Array:
-    return np.ones_like(a) / (np.ones_like(a) + np.exp(-a))
-
-
-def _softplus(a: Array) -> Array:
-    return np.logaddexp(a, np.zeros_like(a))
-
-
-def _erf(a: Array) -> Array:
-    """numpy has none: Python's, one element after the other."""
-    return np.asarray(np.frompyfunc(math.erf, 1, 1)(a)).astype(np.asarray(a).dtype)
-
-
 _LEAF = "leaf"
 _ALL = "tkln"
 Op = OpInfo
@@ -266,51 +213,51 @@ OPS: dict[Ops, OpInfo] = {
     Ops.CUSTOM: Op(None, "t", _LEAF, None, "written by hand; arg: name, output, shapes, IR text"),
     Ops.DETACH: Op(None, "t", "first", None, "the first source, without its gradient; arg: leaf"),
     Ops.GRADIENT: Op(3, "", "first", None, "the gradient of a, source arg of b, whose own is c"),
-    Ops.NEG: Op(1, _ALL, "first", _wrap(lambda a: -a), "minus a",
+    Ops.NEG: Op(1, _ALL, "first", wrap(lambda a: -a), "minus a",
         label="negate", word="neg"),
     Ops.NOT: Op(1, _ALL, "first", np.invert, "not a; bitwise on integers", label="not", word="not"),
-    Ops.EXP2: Op(1, _ALL, "float", _wrap(np.exp2), "2 to the power a",
+    Ops.EXP2: Op(1, _ALL, "float", wrap(np.exp2), "2 to the power a",
         word="exp2", is_function=True, cost=20.0),
-    Ops.LOG2: Op(1, _ALL, "float", _wrap(np.log2), "logarithm of a to base 2",
+    Ops.LOG2: Op(1, _ALL, "float", wrap(np.log2), "logarithm of a to base 2",
         word="log2", is_function=True, cost=20.0),
-    Ops.SIN: Op(1, _ALL, "float", _wrap(np.sin), "sine of a in radians",
+    Ops.SIN: Op(1, _ALL, "float", wrap(np.sin), "sine of a in radians",
         word="sin", is_function=True, cost=100.0),
-    Ops.COS: Op(1, _ALL, "float", _wrap(np.cos), "cosine of a in radians",
+    Ops.COS: Op(1, _ALL, "float", wrap(np.cos), "cosine of a in radians",
         word="cos", is_function=True, cost=100.0),
-    Ops.SQRT: Op(1, _ALL, "float", _wrap(np.sqrt), "square root",
+    Ops.SQRT: Op(1, _ALL, "float", wrap(np.sqrt), "square root",
         word="sqrt", is_function=True, cost=5.0, slots=12),
-    Ops.RECIP: Op(1, _ALL, "float", _wrap(lambda a: np.ones_like(a) / a), "1 / a",
+    Ops.RECIP: Op(1, _ALL, "float", wrap(lambda a: np.ones_like(a) / a), "1 / a",
         label="1 \u00f7", word="reciprocal", is_function=True, cost=5.0, slots=10),
     Ops.TRUNC: Op(1, _ALL, "float", np.trunc, "a rounded towards zero",
         word="trunc", is_function=True),
-    Ops.ADD: Op(2, _ALL, "same", _wrap(np.add), "a + b; or on bool",
+    Ops.ADD: Op(2, _ALL, "same", wrap(np.add), "a + b; or on bool",
         symbol="+", precedence=6, label="+", word="add", is_commutative=True, latency=1,
         reduction=Reduction(np.add, "+=", "sum", lambda dtype: 0)),
-    Ops.MUL: Op(2, _ALL, "same", _wrap(np.multiply), "a * b; and on bool",
+    Ops.MUL: Op(2, _ALL, "same", wrap(np.multiply), "a * b; and on bool",
         symbol="*", precedence=7, label="\u00d7", word="mul", is_commutative=True, latency=1,
         reduction=Reduction(np.multiply, "*=", "prod", lambda dtype: 1)),
-    Ops.FDIV: Op(2, _ALL, "float", _wrap(np.divide), "a / b of floats",
+    Ops.FDIV: Op(2, _ALL, "float", wrap(np.divide), "a / b of floats",
         symbol="/", precedence=7, label="\u00f7", word="div", is_function=True, cost=5.0,
         slots=10),
-    Ops.FMOD: Op(2, _ALL, "float", _wrap(np.fmod), "a rest of a / b truncated, exact; sign of a",
+    Ops.FMOD: Op(2, _ALL, "float", wrap(np.fmod), "a rest of a / b truncated, exact; sign of a",
         word="mod", is_function=True, cost=10.0, slots=20),
-    Ops.IDIV: Op(2, _ALL, "int", _wrap(_floor_div), "a // b, floored; by zero: 0",
+    Ops.IDIV: Op(2, _ALL, "int", wrap(floor_div), "a // b, floored; by zero: 0",
         symbol="//", precedence=7, label="//", word="div", cost=10.0),
-    Ops.MOD: Op(2, _ALL, "int", _wrap(_floor_mod), "a % b, sign of b; by zero: 0",
+    Ops.MOD: Op(2, _ALL, "int", wrap(floor_mod), "a % b, sign of b; by zero: 0",
         symbol="%", precedence=7, label="mod", word="mod", cost=10.0),
-    Ops.CDIV: Op(2, "ln", "int", _wrap(_trunc_div), "a // b truncated, b not 0: as machines do",
+    Ops.CDIV: Op(2, "ln", "int", wrap(trunc_div), "a // b truncated, b not 0: as machines do",
         word="div", slots=12),
-    Ops.CMOD: Op(2, "ln", "int", _wrap(np.fmod), "a rest of CDIV, sign of a, b not 0",
+    Ops.CMOD: Op(2, "ln", "int", wrap(np.fmod), "a rest of CDIV, sign of a, b not 0",
         word="mod", slots=14),
-    Ops.MAX: Op(2, _ALL, "same", _wrap(np.maximum), "the greater; NaN if either is",
+    Ops.MAX: Op(2, _ALL, "same", wrap(np.maximum), "the greater; NaN if either is",
         word="max", is_commutative=True, slots=2, latency=1,
         reduction=Reduction(np.maximum, "max=", "max", lambda dtype: dtype.min)),
-    Ops.MIN: Op(2, _ALL, "same", _wrap(np.minimum), "the lesser; NaN if either is",
+    Ops.MIN: Op(2, _ALL, "same", wrap(np.minimum), "the lesser; NaN if either is",
         word="min", is_commutative=True, slots=2, latency=1,
         reduction=Reduction(np.minimum, "min=", "min", lambda dtype: dtype.max)),
-    Ops.CMPLT: Op(2, _ALL, "bool", _wrap(np.less), "a < b",
+    Ops.CMPLT: Op(2, _ALL, "bool", wrap(np.less), "a < b",
         symbol="<", precedence=1, label="<", word="compare"),
-    Ops.CMPLE: Op(2, _ALL, "bool", _wrap(np.less_equal), "a <= b",
+    Ops.CMPLE: Op(2, _ALL, "bool", wrap(np.less_equal), "a <= b",
         symbol="<=", precedence=1, label="\u2264", word="compare"),
     Ops.CMPEQ: Op(2, _ALL, "bool", np.equal, "a == b",
         symbol="==", precedence=1, label="=", word="compare", is_commutative=True),
@@ -322,49 +269,49 @@ OPS: dict[Ops, OpInfo] = {
         symbol="|", precedence=2, label="or", word="or", is_commutative=True),
     Ops.XOR: Op(2, _ALL, "bits", np.bitwise_xor, "a ^ b",
         symbol="^", precedence=3, label="xor", word="xor", is_commutative=True),
-    Ops.SHL: Op(2, _ALL, "int", _shift_left, "a << b; 0 where b is not below the width",
+    Ops.SHL: Op(2, _ALL, "int", shift_left, "a << b; 0 where b is not below the width",
         symbol="<<", precedence=5, label="<<", word="shift"),
-    Ops.SHR: Op(2, _ALL, "int", _shift_right, "a >> b; 0 where b is not below the width",
+    Ops.SHR: Op(2, _ALL, "int", shift_right, "a >> b; 0 where b is not below the width",
         symbol=">>", precedence=5, label=">>", word="shift"),
     Ops.WHERE: Op(3, _ALL, "where", np.where, "b where a, else c",
         word="where"),
-    Ops.FMA: Op(3, "ln", "same", _wrap(lambda a, b, c: a * b + c),
+    Ops.FMA: Op(3, "ln", "same", wrap(lambda a, b, c: a * b + c),
         "a * b + c, rounded once if the device can", word="fma", latency=1),
     Ops.CAST: Op(1, _ALL, "cast", None, "the value as another dtype; float to int saturates",
         word="cast", cost=0.0),
     Ops.BITCAST: Op(1, _ALL, "cast", None, "the same bits as another dtype of that width",
         word="bitcast", cost=0.0, slots=0),
-    Ops.EXP: Op(1, "t", "float", _wrap(np.exp), "e to the power a",
+    Ops.EXP: Op(1, "t", "float", wrap(np.exp), "e to the power a",
         word="exp", is_function=True, cost=36.0),
-    Ops.LOG: Op(1, "t", "float", _wrap(np.log), "natural logarithm of a",
+    Ops.LOG: Op(1, "t", "float", wrap(np.log), "natural logarithm of a",
         word="log", is_function=True, cost=21.0),
-    Ops.SIGMOID: Op(1, "t", "float", _wrap(_sigmoid), "1 / (1 + e ** -a)",
+    Ops.SIGMOID: Op(1, "t", "float", wrap(sigmoid), "1 / (1 + e ** -a)",
         word="sigmoid", is_function=True, cost=43.0),
-    Ops.SOFTPLUS: Op(1, "t", "float", _wrap(_softplus), "log(1 + e ** a)",
+    Ops.SOFTPLUS: Op(1, "t", "float", wrap(softplus), "log(1 + e ** a)",
         word="softplus", is_function=True, cost=72.0),
-    Ops.TANH: Op(1, "t", "float", _wrap(np.tanh), "hyperbolic tangent",
+    Ops.TANH: Op(1, "t", "float", wrap(np.tanh), "hyperbolic tangent",
         word="tanh", is_function=True, cost=68.0),
-    Ops.ERF: Op(1, "t", "float", _erf, "error function: 2 / sqrt(pi) of e ** -t**2, 0 to a",
+    Ops.ERF: Op(1, "t", "float", erf, "error function: 2 / sqrt(pi) of e ** -t**2, 0 to a",
         word="erf", is_function=True, cost=56.0),
-    Ops.TAN: Op(1, "t", "float", _wrap(np.tan), "tangent of a in radians",
+    Ops.TAN: Op(1, "t", "float", wrap(np.tan), "tangent of a in radians",
         word="tan", is_function=True, cost=205.0),
-    Ops.ASIN: Op(1, "t", "float", _wrap(np.arcsin), "the angle whose sine is a, up to pi/2",
+    Ops.ASIN: Op(1, "t", "float", wrap(np.arcsin), "the angle whose sine is a, up to pi/2",
         word="asin", is_function=True, cost=35.0),
-    Ops.ACOS: Op(1, "t", "float", _wrap(np.arccos), "the angle whose cosine is a, 0 to pi",
+    Ops.ACOS: Op(1, "t", "float", wrap(np.arccos), "the angle whose cosine is a, 0 to pi",
         word="acos", is_function=True, cost=44.0),
-    Ops.ATAN: Op(1, "t", "float", _wrap(np.arctan), "the angle whose tangent is a, up to pi/2",
+    Ops.ATAN: Op(1, "t", "float", wrap(np.arctan), "the angle whose tangent is a, up to pi/2",
         word="atan", is_function=True, cost=35.0),
-    Ops.SINH: Op(1, "t", "float", _wrap(np.sinh), "hyperbolic sine",
+    Ops.SINH: Op(1, "t", "float", wrap(np.sinh), "hyperbolic sine",
         word="sinh", is_function=True, cost=64.0),
-    Ops.COSH: Op(1, "t", "float", _wrap(np.cosh), "hyperbolic cosine",
+    Ops.COSH: Op(1, "t", "float", wrap(np.cosh), "hyperbolic cosine",
         word="cosh", is_function=True, cost=47.0),
-    Ops.ASINH: Op(1, "t", "float", _wrap(np.arcsinh), "the inverse of SINH",
+    Ops.ASINH: Op(1, "t", "float", wrap(np.arcsinh), "the inverse of SINH",
         word="asinh", is_function=True, cost=75.0),
-    Ops.ACOSH: Op(1, "t", "float", _wrap(np.arccosh), "the inverse of COSH, not negative",
+    Ops.ACOSH: Op(1, "t", "float", wrap(np.arccosh), "the inverse of COSH, not negative",
         word="acosh", is_function=True, cost=68.0),
-    Ops.ATANH: Op(1, "t", "float", _wrap(np.arctanh), "the inverse of TANH",
+    Ops.ATANH: Op(1, "t", "float", wrap(np.arctanh), "the inverse of TANH",
         word="atanh", is_function=True, cost=47.0),
-    Ops.POW: Op(2, "t", "float", _wrap(np.power), "a to the power b of floats",
+    Ops.POW: Op(2, "t", "float", wrap(np.power), "a to the power b of floats",
         word="pow", is_function=True, cost=61.0),
     Ops.ABS: Op(1, "t", "float", np.abs, "a without its sign", word="abs"),
     Ops.COPYSIGN: Op(2, "t", "float", np.copysign, "a with b's sign", word="copysign", cost=3.0),
@@ -391,6 +338,8 @@ OPS: dict[Ops, OpInfo] = {
     Ops.EXTRACT: Op(1, "n", "lanes", None, "one lane of a vector; arg is its number"),
     Ops.SHUFFLE: Op(2, "n", "lanes", None, "lanes of two vectors in a row; arg has their numbers",
         slots=2),
+    Ops.WMMA: Op(None, "ln", "wmma", None, "a @ b of a warp's tiles; linear: + c; arg: TensorCore",
+        label="\u00d7\u00d7", word="wmma", cost=0.0, latency=8),
     Ops.HREDUCE: Op(1, "n", "lanes", None, "the lanes of a vector combined; arg is the op"),
 }
 # fmt: on

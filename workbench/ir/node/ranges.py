@@ -21,11 +21,21 @@ def ranges_of(node: Node) -> frozenset[Node]:
         return frozenset((node,))
     if not node.src:
         return _NONE
+    if node.op is Ops.WMMA:
+        return _of_product(node)
     if node.op in (Ops.REDUCE, Ops.END, Ops.STAGE):
         return node.src[0].ranges.difference(closed(node))  # type: ignore[no-any-return]
     if len(node.src) == 1:
         return node.src[0]._ranges  # type: ignore[no-any-return]
     return _NONE.union(*[s._ranges for s in node.src])
+
+
+def _of_product(node: Node) -> frozenset[Node]:
+    """A WMMA (below the linear level) closes the elements that a lane holds of its operands, and
+    opens those that it holds of the result."""
+    a, b, *elements = node.src
+    operands: frozenset[Node] = a.ranges | b.ranges
+    return operands.difference(elements[1:]).union(elements[:1])
 
 
 def closed(node: Node) -> tuple[Node, ...]:

@@ -162,6 +162,11 @@ class Views:
         return self.arg[0] if is_number else self.arg  # type: ignore[no-any-return]
 
     @property
+    def elements(self) -> Self:
+        """The axis of the elements that a lane has of the result of a WMMA of a statement tree."""
+        return self.src[2]
+
+    @property
     def dimension(self) -> int:
         """The dimension of a launch that a SPECIAL is the number along; 0 is the innermost."""
         return self.arg[1]  # type: ignore[no-any-return]

@@ -14,8 +14,11 @@ from workbench.ir.opt.kinds.padto import PADTO
 from workbench.ir.opt.opt import Opt, OptKind, OptOps, Refusal, ranges
 
 
-def resolve(kernel: UOp, opt: Opt) -> Opt:
-    """Return `opt` with its integer axes replaced by the names of those axes in `kernel`."""
+def resolve(kernel: UOp, opt: Opt, target: Target | None = None) -> Opt:
+    """Return `opt` with its integer axes replaced by the names of those axes in `kernel`, and as
+    `target` has it where its kind depends on that."""
+    if opt.op.on_target is not None:
+        return opt if target is None else opt.op.on_target(kernel, opt, target)
     is_of_two = opt.op.argument == "axis"
     if type(opt.axis) is not int and not (is_of_two and type(opt.arg) is int):
         return opt
@@ -49,7 +52,7 @@ def _outcome(kernel: UOp, opt: Opt, target: Target) -> UOp | Refusal:
     if not isinstance(opt, Opt) or not isinstance(opt.op, OptKind):
         return Refusal(f"{opt!r:.60} is not an opt", 'Opt(OptOps.UPCAST, "g0", 4)')
     with unobserved():
-        named = resolve(kernel, opt)
+        named = resolve(kernel, opt, target)
         outcome = _named_outcome(kernel, named, target)
         if isinstance(outcome, Refusal) and opt.op.argument == "amount":
             return _or_padded(
@@ -125,7 +128,7 @@ def apply_opt(
     outcome = _outcome(kernel, opt, target)
     if isinstance(outcome, Refusal):
         raise refusal_error(opt, outcome, where)
-    named = resolve(kernel, opt)
+    named = resolve(kernel, opt, target)
     with recording(f"opt-{opt.op.name.lower()}", opt.op.caption, kernel) as record:
         if record.matches is not None:  # once more, so that an observer sees it
             outcome = opt.op.apply(kernel, named)
@@ -137,7 +140,8 @@ def apply_opt(
 def actions(kernel: UOp, target: Target) -> Iterator[Opt]:
     """Yield the action table: every opt that a menu or a search tries on this kernel."""
     for kind in OptOps:
-        yield from kind.tried(kernel, target)
+        for opt in kind.tried(kernel, target):
+            yield resolve(kernel, opt, target)
 
 
 def legal_opts(kernel: UOp, target: Target) -> tuple[Opt, ...]:

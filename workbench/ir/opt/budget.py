@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 
 from workbench.base.target import Target
+from workbench.ir.nest.fragments import lane_kernel
 from workbench.ir.nest.launch_dims import GROUP_DIMENSIONS, group_shape
 from workbench.ir.nest.loops import statements
 from workbench.ir.nest.storage import excess
@@ -30,6 +31,7 @@ def stage_bytes(kernel: UOp) -> int:
 
 def refuse_bytes(opt: Opt, next_kernel: UOp, target: Target) -> Refusal | None:
     """Return why `next_kernel`, the kernel after `opt`, needs too much memory, or None."""
+    next_kernel = lane_kernel(next_kernel, target)
     needed = stage_bytes(next_kernel)
     limit = target.shared_bytes if target.has_groups else target.scratch_bytes
     if needed <= limit:
@@ -45,7 +47,7 @@ def refuse_items(next_kernel: UOp, target: Target) -> Refusal | None:
     """Return why `next_kernel` has too many work-items in a group, or None."""
     if not target.has_groups:
         return None
-    shape = group_shape(next_kernel)
+    shape = group_shape(lane_kernel(next_kernel, target))
     if len(shape) > GROUP_DIMENSIONS:
         because = f"a work-group has {GROUP_DIMENSIONS} dimensions, not {len(shape)}"
         return Refusal(because, "a LOCAL or GROUP less")

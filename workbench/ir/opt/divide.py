@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import math
 
+from workbench.base.target import Target
+from workbench.ir.nest.fragments import lane_kernel
 from workbench.ir.nest.loops import kinds, statements
 from workbench.ir.node import construct
 from workbench.ir.node.axis import AxisType
@@ -116,9 +118,11 @@ def lanes_beside(kernel: UOp, name: str) -> int:
     return max(lane_counts)
 
 
-def refuse_lanes(kernel: UOp, opt: Opt, max_lanes: int) -> Refusal | None:
-    """Return why the opt would give a statement more than `max_lanes` lanes, or None."""
-    lanes, amount = lanes_beside(kernel, str(opt.axis)), amount_of(kernel, opt)
+def refuse_lanes(kernel: UOp, opt: Opt, target: Target) -> Refusal | None:
+    """Return why the opt would give a statement more lanes than `target` holds at once, or None.
+    Of the tile of a tensor core they are the elements that a work-item has."""
+    lanes = lanes_beside(lane_kernel(kernel, target), str(opt.axis))
+    amount, max_lanes = amount_of(kernel, opt), target.max_lanes
     if lanes * amount <= max_lanes:
         return None
     total = lanes * amount

@@ -73,14 +73,15 @@ class OptKind:
     `why_not(kernel, opt, target)` says why an opt is not legal, None where it is, and
     `apply(kernel, opt)` returns the new kernel; in both the axis of `opt` is a name. `here` (on a
     CPU) and `on_a_gpu` are its captions in menus. The new kernel may still need too much memory,
-    which is checked apart: `less_memory` is then the hint, "" for another amount.
+    which is checked apart: `less_memory` is then the hint, "" for another amount. `on_target`
+    returns the opt as it is applied and recorded, where that takes more than naming its axis.
 
-    `argument` says what the `arg` of the opt is: an "amount", another "axis", an "input", or "" for
-    nothing. An integer axis counts the axes of the kinds in `applies_to`; the loops where that is
-    empty. Menus and searches try the `amounts` (0: the whole axis; a function where they depend on
-    the target) on each of these axes, and the (axis, arg) of `choices`. Of two kinds a search tries
-    the one with the lower `promise` first. `makes` is the kind of the axis that it adds; None where
-    it adds none, or one of the kind that it splits.
+    `argument` says what the `arg` of the opt is: an "amount", another "axis", an "input", a "tile"
+    of a tensor core, or "" for nothing. An integer axis counts the axes of the kinds in
+    `applies_to`; the loops where that is empty. Menus and searches try the `amounts` (0: the whole
+    axis; a function where they depend on the target) on each of these axes, and the (axis, arg) of
+    `choices`. Of two kinds a search tries the one with the lower `promise` first. `makes` is the
+    kind of the axis that it adds; None where it adds none, or one of the kind that it splits.
     """
 
     name: str
@@ -95,6 +96,7 @@ class OptKind:
     makes: AxisType | None = None
     promise: int = 1000
     less_memory: Callable[[Excess | None], str] = lambda over: ""
+    on_target: Callable[[UOp, Opt, Target], Opt] | None = None
 
     def amounts_on(self, target: Target) -> Sequence[int]:
         """Return the amounts that menus and searches try on a target."""
@@ -210,9 +212,9 @@ def _unfit(kind: OptKind) -> tuple[str, str] | None:
     for field in ("why_not", "apply", "choices", "less_memory"):
         if not callable(getattr(kind, field)):
             return f"its {field} is not a function", f"{field}=a function"
-    if kind.argument not in ("amount", "axis", "input", ""):
+    if kind.argument not in ("amount", "axis", "input", "tile", ""):
         because = f"its argument {kind.argument!r:.40} is unknown"
-        return because, '"amount", "axis", "input" or ""'
+        return because, '"amount", "axis", "input", "tile" or ""'
     for amount in () if callable(kind.amounts) else kind.amounts:
         if type(amount) is not int or amount < 0:
             because = f"its amount {amount!r:.40} is not a whole number"

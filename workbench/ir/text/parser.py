@@ -16,6 +16,8 @@ from typing import Any, NamedTuple
 
 from workbench.base.dtypes import Const, DType, dtypes
 from workbench.base.errors import ParseError
+from workbench.base.tensor_cores.layout import Fragment
+from workbench.base.tensor_cores.tensor_core import TensorCore
 from workbench.ir.node.axis import AxisType
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import KernelInfo, Storage, UOp
@@ -38,6 +40,8 @@ _TUPLES: dict[str, Any] = {
     "KernelInfo": KernelInfo,
     "Storage": Storage,
     "WrittenCode": WrittenCode,
+    "TensorCore": TensorCore,
+    "Fragment": Fragment,
 }
 _DTYPES = {d.name: d for d in vars(dtypes).values() if isinstance(d, DType)}
 _TABLES: dict[str, Mapping[str, Any]] = {

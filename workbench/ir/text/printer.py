@@ -21,6 +21,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from workbench.base.dtypes import Const, DType, dtypes
+from workbench.base.tensor_cores.layout import Fragment
+from workbench.base.tensor_cores.tensor_core import TensorCore
 from workbench.ir.node.axis import AxisType
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import KernelInfo, Storage, UOp
@@ -135,7 +137,11 @@ def _operand(source: UOp, dtype: DType, names: Mapping[UOp, str]) -> str:
     return names[source]
 
 
-def _without_defaults(arg: KernelInfo | Storage | WrittenCode) -> tuple[Any, ...]:
+_Record = KernelInfo | Storage | WrittenCode | TensorCore | Fragment
+_RECORDS = (KernelInfo, Storage, WrittenCode, TensorCore, Fragment)
+
+
+def _without_defaults(arg: _Record) -> tuple[Any, ...]:
     """Return the fields of an arg, without those at the end that are as they are by default."""
     parts = tuple(arg)
     while parts and arg._field_defaults.get(arg._fields[len(parts) - 1]) is parts[-1]:
@@ -144,7 +150,7 @@ def _without_defaults(arg: KernelInfo | Storage | WrittenCode) -> tuple[Any, ...
 
 
 def _arg_text(arg: Any, op: Ops, top: bool = False) -> str:
-    if isinstance(arg, (KernelInfo, Storage, WrittenCode)):
+    if isinstance(arg, _RECORDS):
         fields = [_arg_text(a, op) for a in _without_defaults(arg)]
         return f"{type(arg).__name__}({', '.join(fields)})"
     if isinstance(arg, tuple):

@@ -83,6 +83,18 @@ def branch(node: UOp) -> str:
     return "" if fits else "it does not have one bool"
 
 
+def wmma(node: UOp) -> str:
+    core, (a, b, c, *more) = node.arg, node.src
+    if more:
+        return f"it has {len(node.src)} sources"
+    for source, fragment in ((a, core.a), (b, core.b), (c, core.c)):
+        if source.dtype.count != fragment.per_lane:
+            return (
+                f"a lane has {fragment.per_lane} elements, and this is {source.dtype}"
+            )
+    return "" if c.dtype is node.dtype else f"it adds to {c.dtype}"
+
+
 def block(node: UOp) -> str:
     fits = not node.src and isinstance(node.arg, KernelInfo)
     return "" if fits else "it does not hold just the KernelInfo"
@@ -103,6 +115,7 @@ LINEAR = by_op((
     Spec("special",  (Ops.SPECIAL,),           special,  "a SPECIAL numbers a RANGE"),
     Spec("if",       (Ops.IF, Ops.ENDIF),      branch,   "an IF has one condition"),
     Spec("barrier",  (Ops.BARRIER,),           barrier,  "a BARRIER stands alone"),
+    Spec("wmma",     (Ops.WMMA,),              wmma,     "a WMMA takes whole fragments"),
     Spec("block",    (Ops.BLOCK,),             block,    "the first step names the kernel"),
 ))
 # fmt: on

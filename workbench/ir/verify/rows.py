@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from workbench.base.dtypes import dtypes
 from workbench.base.errors import VerifyError
+from workbench.base.tensor_cores.tensor_core import TensorCore, misfit
 from workbench.ir.node.axis import AxisType
 from workbench.ir.node.ops import OPS, REDUCTIONS, Ops
 from workbench.ir.node.uop import UOp
@@ -237,7 +238,24 @@ def _lanes(node: UOp) -> str:
     )
 
 
+def _wmma(node: UOp) -> str:
+    if not isinstance(node.arg, TensorCore) or len(node.src) < 3:
+        return "it has no TensorCore, or too few sources"
+    core = node.arg
+    why = misfit(core)
+    if why:
+        return why
+    if node.dtype.scalar is not core.accumulator:
+        return f"the result is {node.dtype}, not {core.accumulator}"
+    for source in node.src[:2]:
+        scalar = source.dtype.scalar
+        is_bits = scalar.kind == "uint" and scalar.bits == core.operand.bits
+        if scalar is not core.operand and not is_bits:
+            return f"an operand is {scalar}, not {core.operand} or its bits"
+    return ""
+
+
 _DTYPES: dict[str, Check] = {
     "leaf": _leaf, "first": _first, "same": _same, "bool": _bool, "float": _float, "int": _int,
-    "bits": _bits, "where": _where, "cast": _cast, "void": _void, "lanes": _lanes,
+    "bits": _bits, "where": _where, "cast": _cast, "void": _void, "lanes": _lanes, "wmma": _wmma,
 }  # fmt: skip

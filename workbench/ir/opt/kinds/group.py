@@ -54,6 +54,10 @@ from workbench.ir.opt.opt import Opt, OptKind, Refusal, ranges
 
 def why_not(kernel: UOp, opt: Opt, target: Target) -> Refusal | None:
     """Return why `opt` is not legal on `kernel`, or None."""
+    warp = [r for r in ranges(kernel).values() if r.axis_kind is AxisType.WARP]
+    if warp:
+        because = "a tensor core computes the sum: the lanes of a warp have its elements together"
+        return Refusal(because, "UNROLL, or the list without TC")
     return refuse_no_groups(kernel, opt) or refuse_amount(kernel, opt, "reduce")
 
 

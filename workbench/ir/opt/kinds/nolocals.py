@@ -14,6 +14,7 @@ NOLOCALS():
 from __future__ import annotations
 
 from workbench.base.target import Target
+from workbench.ir.node.axis import AxisType
 from workbench.ir.node.uop import UOp
 from workbench.ir.opt.opt import Opt, OptKind, Refusal, ranges
 
@@ -24,11 +25,12 @@ def why_not(kernel: UOp, opt: Opt, target: Target) -> Refusal | None:
         return Refusal("NOLOCALS takes no axis and no amount", "Opt(OptOps.NOLOCALS)")
     if not kernel.arg.work_groups:
         return Refusal("the kernel is without work-groups already", "another opt")
-    grouped = [r.axis_name for r in ranges(kernel).values() if r.axis_kind.is_work_item]
+    of_groups = [k for k in AxisType if k.is_work_item] + [AxisType.WARP]
+    grouped = [r.axis_name for r in ranges(kernel).values() if r.axis_kind in of_groups]
     if grouped:
         are = "is" if len(grouped) == 1 else "are"
         because = f"{' and '.join(grouped)} {are} the work-items of a work-group"
-        return Refusal(because, "NOLOCALS instead of LOCAL, GROUP and GROUPTOP")
+        return Refusal(because, "NOLOCALS instead of LOCAL, GROUP, GROUPTOP and TC")
     return None
 
 

@@ -1,34 +1,296 @@
 """TC: tiles of a matrix product, each by one instruction of a tensor core.
 
-No device here has tensor cores, so it is refused everywhere; lists of opts that a search on a GPU
-found can still be read, and the refusal says what to use instead.
+After TC("g0 g1 r0", "16x8x16")
+
+    s = sum over r0 in 64 of float32(A[g0*64 + r0]) * float32(B[r0*32 + g1])
+    ->
+    s = sum over r0 in 4, w2 in 16 of float32(A[(g0*16 + w0)*64 + r0*16 + w2]) * ..
+
+The axes are the rows and the columns of the result, and the steps of the sum. w0, w1 and w2 are the
+tile (kind WARP): the lanes of a warp hold its elements together, in the places that the device
+wants (`ir/nest/fragments.py`).
+
+The argument is a level or the sizes of a tile. At level 0 the sum has one axis; at level 1 it may
+have several; at level 2 axes that the tile does not divide are padded. By its sizes a tile is
+chosen in particular, padded where needed; one that rounds its operands (tf32) only so.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from itertools import product
+
 from workbench.base.target import Target
+from workbench.base.tensor_cores.tensor_core import TensorCore
+from workbench.base.trace import derived_from
+from workbench.ir.nest.fragments import Factors, factors, fits, zero_outside
+from workbench.ir.nest.loops import statements
+from workbench.ir.node import construct
+from workbench.ir.node.axis import AxisType
+from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
-from workbench.ir.opt.opt import Opt, OptKind, Refusal
+from workbench.ir.opt.divide import divide, settled
+from workbench.ir.opt.kinds import padto
+from workbench.ir.opt.kinds.nolocals import refuse_no_groups
+from workbench.ir.opt.opt import Opt, OptKind, Refusal, ranges
+
+PADS = 2
+"""The level from which axes are padded."""
+LEVELS = (0, 1, PADS)
+_OUTPUTS = frozenset({AxisType.GLOBAL, AxisType.LOOP})
 
 
-def why_not(kernel: UOp, opt: Opt, target: Target) -> Refusal:
-    """Return why `opt` is not legal on `kernel`, which is true of every kernel."""
-    return Refusal(
-        f"there are no tensor cores on {target.device}",
-        "the list without TC; UPCAST of two output axes makes a tile in vector registers",
-    )
+def why_not(kernel: UOp, opt: Opt, target: Target) -> Refusal | None:
+    """Return why `opt` is not legal on `kernel`, or None."""
+    if not target.tensor_cores:
+        return Refusal(
+            f"there are no tensor cores on {target.device}",
+            "the list without TC; UPCAST of two output axes makes a tile in vector registers",
+        )
+    refusal = refuse_no_groups(kernel, opt) or _refuse_kernel(kernel)
+    if refusal is not None:
+        return refusal
+    names = str(opt.axis).split()
+    if tuple(names) not in _choices(kernel):
+        offers = ", ".join(f'"{" ".join(names)}"' for names in _choices(kernel))
+        because = f"{opt.axis} are not rows, columns and steps of a sum of products"
+        return Refusal(because, offers and f"one of: {offers}")
+    sums = _sums(kernel, names[2])
+    return _refuse_sums(kernel, names, sums) or _refuse_tile(kernel, opt, target)
+
+
+def _refuse_kernel(kernel: UOp) -> Refusal | None:
+    kinds = {r.axis_kind: name for name, r in ranges(kernel).items()}
+    if AxisType.WARP in kinds:
+        return Refusal(
+            "the kernel has a tile of a tensor core already", "UPCAST, LOCAL"
+        )
+    if AxisType.GROUP_REDUCE in kinds:
+        because = (
+            f"a work-group shares out the sum ({kinds[AxisType.GROUP_REDUCE]}), and the lanes of a"
+            " warp have its elements together"
+        )
+        return Refusal(because, "the list without GROUP")
+    if not _choices(kernel):
+        because = (
+            "no sum adds products of two loads, of which one changes with an output axis that the"
+            " other does not have"
+        )
+        return Refusal(
+            because, "a matrix product or a convolution, before STAGE and UPCAST"
+        )
+    return None
+
+
+def _refuse_sums(kernel: UOp, names: list[str], sums: list[UOp]) -> Refusal | None:
+    axes = ranges(kernel)
+    tile = {axes[name] for name in names}
+    for node in sums:
+        parts = factors(node)
+        if parts is None or _oriented(parts, axes[names[0]], axes[names[1]]) is None:
+            because = f"another reduction over {names[2]} does not add such products"
+            return Refusal(because, "another axis of the sum")
+    for node, statement in statements(kernel).items():
+        shared = tile & (statement.free | set(statement.own))
+        if node.op is Ops.STAGE and shared:
+            name = min(r.axis_name for r in shared)
+            because = f"{node.name} is staged over {name}, before there was a tile"
+            return Refusal(because, "TC first, then STAGE")
+    return None
+
+
+def _refuse_tile(kernel: UOp, opt: Opt, target: Target) -> Refusal | None:
+    names = str(opt.axis).split()
+    node = _sums(kernel, names[2])[0]
+    parts = factors(node)
+    assert parts is not None
+    if type(opt.arg) not in (int, str) or opt.arg not in (*LEVELS, *_shapes(target)):
+        because = f"{opt.arg!r} is neither a level nor the sizes of a tile"
+        return Refusal(because, f"0, 1, 2, or {', '.join(_shapes(target))}")
+    if opt.arg == 0 and sum(not r.axis_kind.is_lane for r in node.src[1:]) > 1:
+        return Refusal("the sum has several axes", f"{opt.op.name} at level 1 or 2")
+    cores = [core for core in target.tensor_cores if fits(core, node, parts)]
+    candidates = [core for core in cores if _is_asked(core, opt)]
+    if not candidates:
+        return Refusal(_no_core(node, parts, opt, target), _offered(cores, target))
+    if _first_fit(kernel, opt, candidates) is not None:
+        return None
+    return _refuse_sizes(kernel, opt, candidates[0])
+
+
+def _no_core(node: UOp, parts: Factors, opt: Opt, target: Target) -> str:
+    what = f"{parts.a.dtype} x {parts.b.dtype} in {node.dtype}"
+    size = f" {opt.arg}" if isinstance(opt.arg, str) else ""
+    return f"no tensor core of {target.device} multiplies{size} {what}"
+
+
+def _offered(cores: list[TensorCore], target: Target) -> str:
+    if cores:
+        return "by its sizes: " + ", ".join(map(str, cores))
+    return "one of: " + ", ".join(map(str, target.tensor_cores))
+
+
+def _refuse_sizes(kernel: UOp, opt: Opt, core: TensorCore) -> Refusal | None:
+    """Return why no axis fits, of which one must be: with the padding that would help."""
+    for name, size in _sizes(opt, core).items():
+        extent = ranges(kernel)[name].extent
+        if extent % size == 0:
+            continue
+        if extent * padto.GROWTH <= size:
+            because = (
+                f"{name} of {extent} would grow {padto.GROWTH} times or more, to {size}"
+            )
+            return Refusal(because, "larger axes")
+        because = f"{size} does not divide the {extent} elements of {name}"
+        return Refusal(
+            because,
+            f'{Opt(opt.op, opt.axis, PADS)}, which pads, or PADTO("{name}", {size}) first',
+        )
+    return None
 
 
 def apply(kernel: UOp, opt: Opt) -> UOp:
-    """Return `kernel` unchanged; `why_not` refuses the opt before."""
+    """Return `kernel` with its sum of products in tiles; the argument has their sizes.
+
+    Shapes:   axes of M, N and K elements become (M/m, m), (N/n, n), (K/k, k), rounded up.
+    Rewrite:  for r0 in K: s += A[g0, r0] * B[r0, g1]   ->   for r0 in K/k: s[w0, w1] += sum over w2
+              of A[g0*m + w0, r0*k + w2] * B[r0*k + w2, g1*n + w1]
+    Also known as: tensorize (TVM), tensor cores, matrix cores (AMD), XMX (Intel), simdgroup_matrix.
+    """
+    names = str(opt.axis).split()
+    sizes = [int(size) for size in str(opt.arg).split("x")]
+    for name, size in zip(names, sizes, strict=True):
+        if ranges(kernel)[name].extent % size:
+            kernel = padto.apply(kernel, Opt(padto.PADTO, name, size))
+    kernel = _without_masks(kernel, names[2])
+    for name, size in zip(names, sizes, strict=True):
+        kernel = divide(kernel, name, size, AxisType.WARP)
     return kernel
+
+
+def _without_masks(kernel: UOp, steps: str) -> UOp:
+    """Return the kernel with its operands 0 beyond the end: loads that are masked, not products."""
+    changes: dict[UOp, UOp] = {}
+    for node in _sums(kernel, steps):
+        parts = factors(node)
+        if parts is not None and parts.masks:
+            with derived_from(node):
+                a, b = (zero_outside(load, parts.masks) for load in (parts.a, parts.b))
+                value = a.cast(node.dtype) * b.cast(node.dtype)
+                changes[node] = construct.reduce(value, node.src[1:], node.combines)
+    return settled(kernel.substitute(changes)) if changes else kernel
+
+
+def on_target(kernel: UOp, opt: Opt, target: Target) -> Opt:
+    """Return `opt` with the axes of a choice in the place of its number, and the sizes of the first
+    tile that fits in the place of a level."""
+    choices = [" ".join(names) for names in _choices(kernel)]
+    is_number = type(opt.axis) is int and 0 <= opt.axis < len(choices)
+    axis = choices[opt.axis] if is_number else opt.axis  # type: ignore[index]
+    named = Opt(opt.op, axis, opt.arg)
+    if type(opt.arg) is not int or why_not(kernel, named, target) is not None:
+        return named
+    names = str(axis).split()
+    node = _sums(kernel, names[2])[0]
+    parts = factors(node)
+    assert parts is not None
+    cores = [
+        c for c in target.tensor_cores if fits(c, node, parts) and _is_asked(c, opt)
+    ]
+    core = _first_fit(kernel, named, cores)
+    return named if core is None else Opt(opt.op, axis, core.shape)
+
+
+def _is_asked(core: TensorCore, opt: Opt) -> bool:
+    """Whether a tensor core has the sizes that are asked for; a level asks for none that rounds."""
+    return core.shape == opt.arg if isinstance(opt.arg, str) else not core.rounds_to
+
+
+def _first_fit(kernel: UOp, opt: Opt, cores: list[TensorCore]) -> TensorCore | None:
+    """Return the first of `cores` whose sizes divide the axes, else the first to which they can be
+    padded, where that is asked for."""
+    for core in cores:
+        sizes = _sizes(opt, core)
+        if all(ranges(kernel)[name].extent % size == 0 for name, size in sizes.items()):
+            return core
+    if opt.arg != PADS and not isinstance(opt.arg, str):
+        return None
+    for core in cores:
+        sizes = _sizes(opt, core)
+        if all(
+            ranges(kernel)[n].extent * padto.GROWTH > size for n, size in sizes.items()
+        ):
+            return core
+    return None
+
+
+def _sizes(opt: Opt, core: TensorCore) -> dict[str, int]:
+    names = str(opt.axis).split()
+    return dict(zip(names, (core.m, core.n, core.k), strict=True))
+
+
+def _shapes(target: Target) -> list[str]:
+    return list(dict.fromkeys(core.shape for core in target.tensor_cores))
+
+
+def _sums(kernel: UOp, steps: str) -> list[UOp]:
+    """Return the reductions over an axis."""
+    axis = ranges(kernel).get(steps)
+    return [n for n in kernel.toposort() if n.op is Ops.REDUCE and axis in n.src[1:]]
+
+
+def _oriented(parts: Factors, rows: UOp, columns: UOp) -> Factors | None:
+    """Return the factors with the one that has the rows first; None where it is not just one."""
+    a, b = parts.a, parts.b
+    for one, other in ((a, b), (b, a)):
+        if rows in one.ranges and columns in other.ranges:
+            if rows not in other.ranges and columns not in one.ranges:
+                return Factors(one, other, parts.masks)
+    return None
+
+
+def _choices(kernel: UOp) -> list[tuple[str, str, str]]:
+    """Return the rows, columns and steps of a sum of products: those of the first load, of the
+    second, and of both, also the other way round."""
+    triples: dict[tuple[str, str, str], None] = {}
+    transposed: dict[tuple[str, str, str], None] = {}
+    for node in kernel.toposort():
+        parts = factors(node) if node.op is Ops.REDUCE else None
+        if parts is None:
+            continue
+        a, b = parts.a.ranges, parts.b.ranges
+        rows = _listed(kernel, a - b, _OUTPUTS)
+        columns = _listed(kernel, b - a, _OUTPUTS)
+        steps = _listed(kernel, a & b & set(node.src[1:]), {AxisType.REDUCE})
+        for m, n, k in product(rows, columns, steps):
+            triples[m, n, k] = None
+            transposed[n, m, k] = None
+    return [*triples, *transposed]
+
+
+def _listed(
+    kernel: UOp, axes: frozenset[UOp], kinds: frozenset[AxisType] | set[AxisType]
+) -> list[str]:
+    """Return the names of axes of these kinds, in the order in which axes are listed."""
+    listed = ranges(kernel).items()
+    return [name for name, r in listed if r in axes and r.axis_kind in kinds]
+
+
+def _offers(kernel: UOp) -> Iterator[tuple[str, int]]:
+    """Yield each choice of axes, padded where needed; not the transposed product."""
+    choices = _choices(kernel)
+    yield from ((" ".join(names), PADS) for names in choices[: len(choices) // 2])
 
 
 TC = OptKind(
     "TC",
-    here="(none) there are no tensor cores",
+    here="(none) a processor's core has no warp: vectors are UPCAST's",
     on_a_gpu="the work-items of a warp multiply two small matrices in one instruction",
     why_not=why_not,
     apply=apply,
-    argument="",
+    argument="tile",
+    choices=_offers,
+    makes=AxisType.WARP,
+    promise=10,
+    on_target=on_target,
 )

@@ -28,7 +28,7 @@ from workbench.ir.opt.opt import OUTPUT_KINDS, Opt, OptKind, Refusal
 def why_not(kernel: UOp, opt: Opt, target: Target) -> Refusal | None:
     """Return why `opt` is not legal on `kernel`, or None."""
     refusal = refuse_amount(kernel, opt, "output")
-    return refusal or refuse_lanes(kernel, opt, target.max_lanes)
+    return refusal or refuse_lanes(kernel, opt, target)
 
 
 def apply(kernel: UOp, opt: Opt) -> UOp:

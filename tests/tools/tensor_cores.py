@@ -1,0 +1,39 @@
+"""Tensor cores of all devices, and Targets that have them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from workbench.backends.cuda import tensor_cores as cuda
+from workbench.backends.gpu.target import common_gpu
+from workbench.backends.hip import tensor_cores as hip
+from workbench.backends.metal import tensor_cores as metal
+from workbench.backends.opencl import tensor_cores as opencl
+from workbench.base.target import Target
+from workbench.base.tensor_cores.tensor_core import TensorCore
+
+ARCHES = {
+    cuda: ("sm_75", "sm_80", "sm_86", "sm_89", "sm_90"),
+    hip: ("gfx1100", "gfx90a", "gfx942"),
+    metal: ("apple7", "apple9"),
+    opencl: ("xe-hpg", "xe-hpc"),
+}
+"""Architectures with tensor cores, by the module that knows them."""
+BY_ARCH: dict[str, tuple[TensorCore, ...]] = {
+    arch: module.tensor_cores(arch)
+    for module, arches in ARCHES.items()
+    for arch in arches
+}
+CORES = tuple(dict.fromkeys(core for cores in BY_ARCH.values() for core in cores))
+
+
+def core_named(arch: str, words: str) -> TensorCore:
+    """Return the tensor core of an architecture by its text, "16x8x16 float16 -> float32"."""
+    return next(core for core in BY_ARCH[arch] if str(core) == words)
+
+
+def gpu_with(*cores: TensorCore) -> Target:
+    """Return a common GPU with tensor cores."""
+    gpu = common_gpu("a GPU with tensor cores")
+    lanes = cores[0].lanes
+    return replace(gpu, tensor_cores=cores, warp_lanes=lanes, group_items=1024)

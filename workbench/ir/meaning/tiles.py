@@ -1,0 +1,110 @@
+"""What WMMA means: what a tensor core computes from the fragments of lanes, and who has what.
+
+A value has the shape (.., work-items, elements), and each run of `core.lanes` work-items is a warp.
+The tiles are put together from the fragments, multiplied, and cut in fragments again: a layout that
+is wrong gives wrong results, as on a device.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from workbench.base.dtypes import DType
+from workbench.base.tensor_cores.tensor_core import TILE_AXES, TensorCore
+
+Array = Any  # numpy arrays of any dtype
+TF32_MASK = np.uint32(0xFFFFE000)
+"""The bits of a float32 that a tensor core takes of tf32: sign, exponent, 10 bits."""
+
+
+class LaneMap(NamedTuple):
+    """Where the elements of a tile are: `rows` and `columns` of each (lane, element), and
+    `holders`, the (lane, element) of each (row, column): the first lane where several have copies.
+    """
+
+    rows: Array
+    columns: Array
+    holders: Array
+
+
+@cache
+def lane_map(core: TensorCore, tile: str) -> LaneMap:
+    """Return which element of tile "a", "b" or "c" each lane holds as which of its elements."""
+    fragment = core.fragments[tile]
+    down, across = TILE_AXES[tile]
+    shape = core.lanes, fragment.per_lane
+    positions = [
+        [fragment.position(lane, element) for element in range(fragment.per_lane)]
+        for lane in range(core.lanes)
+    ]
+    rows, columns = (
+        np.array([[at.get(axis, 0) for at in line] for line in positions]).reshape(
+            shape
+        )
+        for axis in (down, across)
+    )
+    holders = np.zeros((fragment.size(down), fragment.size(across), 2), np.int64)
+    for lane, element in reversed([*np.ndindex(shape)]):
+        holders[rows[lane, element], columns[lane, element]] = lane, element
+    return LaneMap(rows, columns, holders)
+
+
+def multiplied(core: TensorCore, a: Array, b: Array, c: Array) -> Array:
+    """Return C + A @ B, each as fragments. Products are exact; sums are in the accumulator's dtype,
+    in numpy's order."""
+    tiles = [
+        tile_of(core, name, _values(core, fragment, dtype))
+        for name, fragment, dtype in (
+            ("a", a, core.operand), ("b", b, core.operand), ("c", c, core.accumulator),
+        )
+    ]  # fmt: skip
+    left, right, total = (tile.astype(core.accumulator.numpy) for tile in tiles)
+    return fragments_of(core, "c", total + np.matmul(left, right))
+
+
+def undefined_products(core: TensorCore, a: Array, b: Array, c: Array) -> Array:
+    """Return which elements of C depend on undefined ones: those of a row of A, of a column of B,
+    or of C itself."""
+    left, right, total = (
+        tile_of(core, name, np.asarray(mask, bool))
+        for name, mask in (("a", a), ("b", b), ("c", c))
+    )
+    spread = left.any(-1, keepdims=True) | right.any(-2, keepdims=True) | total
+    return fragments_of(core, "c", spread)
+
+
+def tile_of(core: TensorCore, tile: str, fragments: Array) -> Array:
+    """Return tiles (.., warps, rows, columns) of fragments (.., work-items, elements)."""
+    holders = lane_map(core, tile).holders
+    fragments = np.atleast_2d(fragments)
+    items, count = fragments.shape[-2:]
+    if items == 1:  # the same in all lanes
+        items = core.lanes
+        fragments = np.broadcast_to(fragments, (*fragments.shape[:-2], items, count))
+    warps = fragments.reshape(*fragments.shape[:-2], -1, core.lanes, count)
+    result: Array = warps[..., holders[..., 0], holders[..., 1]]
+    return result
+
+
+def fragments_of(core: TensorCore, tile: str, tiles: Array) -> Array:
+    """Return fragments (.., work-items, elements) of tiles (.., warps, rows, columns)."""
+    where = lane_map(core, tile)
+    parts = tiles[..., where.rows, where.columns]
+    result: Array = parts.reshape(*parts.shape[:-3], -1, parts.shape[-1])
+    return result
+
+
+def _values(core: TensorCore, fragment: Array, dtype: DType) -> Array:
+    """Return the numbers that bits of `dtype` stand for, as the tensor core takes them."""
+    array = np.asarray(fragment)
+    if array.dtype.kind == "u" and dtype.is_float:
+        array = np.ascontiguousarray(array).view(dtype.numpy)
+    if core.rounds_to == "tf32" and dtype is core.operand:
+        shortened: Array = (
+            np.ascontiguousarray(array).view(np.uint32) & TF32_MASK
+        ).view(np.float32)
+        return shortened
+    return array

@@ -1,0 +1,208 @@
+"""The tiles of a tensor core, shared out to the lanes of a warp.
+
+In a kernel, axes of the kind WARP are the tile of one instruction: rows, columns, steps.
+
+    s = REDUCE(add, float32(A[(g0*16 + w0)*64 + r0*16 + w2]) * float32(B[..]), r0, w2)
+
+Which lane holds which element is the device's, so a kernel does not say it. Lowering puts in the
+place of each axis its position by the layout, once for each operand and once for the result, and
+one work-item is one lane from here on:
+
+    s = REDUCE(add, WMMA(A[(g0*16 + lane//4 + w0_w2//2%2*8)*64 + ..], B[..]), r0)
+
+A Target that has no such tensor core leaves the axes as lanes of one work-item.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from workbench.base.target import Target
+from workbench.base.tensor_cores.layout import Fragment
+from workbench.base.tensor_cores.tensor_core import TensorCore
+from workbench.base.trace import derived_from
+from workbench.ir.node import construct
+from workbench.ir.node.axis import AxisType
+from workbench.ir.node.memo import memoised
+from workbench.ir.node.ops import Ops
+from workbench.ir.node.uop import UOp, gated, split_gate
+
+LANE = "lane"
+
+
+class Factors(NamedTuple):
+    """A sum of products: `a` and `b` are the loads that it multiplies, `masks` the conditions
+    outside of which it adds 0."""
+
+    a: UOp
+    b: UOp
+    masks: tuple[UOp, ...] = ()
+
+
+class TileAxes(NamedTuple):
+    """The axes of the tile of a tensor core: rows and columns of the result, and steps."""
+
+    m: UOp
+    n: UOp
+    k: UOp
+
+    @property
+    def sizes(self) -> tuple[int, int, int]:
+        """Return the sizes of the tile."""
+        return self.m.extent, self.n.extent, self.k.extent
+
+
+def factors(node: UOp) -> Factors | None:
+    """Return the two loads whose products a REDUCE adds, their casts and masks taken off; None for
+    another reduction. A product that is cast was rounded, or has wrapped, before."""
+    value, masks = node.src[0], []
+    if node.arg is not Ops.ADD:
+        return None
+    while value.op is Ops.WHERE and value.src[2].is_const and value.src[2].arg == 0:
+        masks.append(value.src[0])
+        value = value.src[1]
+    if value.op is not Ops.MUL:
+        return None
+    a, b = (_uncast(s) for s in value.src)
+    if a.op is not Ops.LOAD or b.op is not Ops.LOAD:
+        return None
+    return Factors(a, b, tuple(masks))
+
+
+def _uncast(node: UOp) -> UOp:
+    return node.src[0] if node.op is Ops.CAST else node
+
+
+@memoised
+def tile_axes(kernel: UOp) -> TileAxes | None:
+    """Return the axes of the tile that a kernel is cut in, None where it is not cut."""
+    axes = [n for n in kernel.toposort() if n.op is Ops.RANGE]
+    warp = sorted(
+        (r for r in axes if r.axis_kind is AxisType.WARP), key=lambda r: r.axis_name
+    )
+    reduces = [n for n in kernel.toposort() if n.op is Ops.REDUCE]
+    steps = [r for r in warp if any(r in n.src[1:] for n in reduces)]
+    outputs = [r for r in warp if r not in steps]
+    if len(steps) != 1 or len(outputs) != 2:
+        return None
+    return TileAxes(*outputs, *steps)
+
+
+def core_of(kernel: UOp, target: Target) -> TensorCore | None:
+    """Return the tensor core of `target` that computes the tile of a kernel, None where there is
+    none."""
+    axes = tile_axes(kernel)
+    if axes is None or not target.has_groups:
+        return None
+    sums = _sums(kernel, axes)
+    first = sums and factors(sums[0])
+    if not first:
+        return None
+    for core in target.tensor_cores:
+        if (core.m, core.n, core.k) == axes.sizes and fits(core, sums[0], first):
+            return core
+    return None
+
+
+def fits(core: TensorCore, node: UOp, parts: Factors) -> bool:
+    """Whether a tensor core multiplies and adds what a REDUCE does, in its dtypes."""
+    operands = {parts.a.dtype, parts.b.dtype}
+    return operands == {core.operand} and node.dtype is core.accumulator
+
+
+def lane_kernel(kernel: UOp, target: Target) -> UOp:
+    """Return the kernel of one lane, where `target` has a tensor core for its tile: else `kernel`
+    itself."""
+    core, axes = core_of(kernel, target), tile_axes(kernel)
+    if core is None or axes is None:
+        return kernel
+    lane = UOp.range(core.lanes, _unused(kernel), AxisType.LOCAL)
+    changes: dict[UOp, UOp] = {}
+    elements = _elements(axes.m, axes.n, core.c)
+    assert elements is not None  # a lane has several elements of every result
+    for node in _sums(kernel, axes):
+        parts = factors(node)
+        assert parts is not None  # the opt has made sure of it
+        with derived_from(node):
+            product = _product(parts, axes, core, lane, elements)
+            rest = [r for r in node.src[1:] if r is not axes.k]
+            changes[node] = construct.reduce(product, rest, node.combines)
+    changes |= _positions(core.c, {"m": axes.m, "n": axes.n}, lane, elements)
+    order = (*kernel.arg.order, lane.axis_name)
+    return construct.in_order(kernel.substitute(changes), order)
+
+
+def _sums(kernel: UOp, axes: TileAxes) -> Sequence[UOp]:
+    return [n for n in kernel.toposort() if n.op is Ops.REDUCE and axes.k in n.src[1:]]
+
+
+def _product(
+    parts: Factors, axes: TileAxes, core: TensorCore, lane: UOp, elements: UOp
+) -> UOp:
+    a, b = (parts.a, parts.b) if axes.m in parts.a.ranges else (parts.b, parts.a)
+    operands: list[UOp] = []
+    closes: list[UOp] = []
+    for load, fragment, rows, columns, letters in (
+        (a, core.a, axes.m, axes.k, "mk"),
+        (b, core.b, axes.k, axes.n, "kn"),
+    ):
+        inside = _elements(rows, columns, fragment)
+        if inside is not None:
+            closes.append(inside)
+        tile = dict(zip(letters, (rows, columns), strict=True))
+        positions = _positions(fragment, tile, lane, inside)
+        operands.append(zero_outside(load, parts.masks).substitute(positions))
+    return construct.wmma(operands[0], operands[1], elements, closes, core)
+
+
+def _elements(rows: UOp, columns: UOp, fragment: Fragment) -> UOp | None:
+    """Return the axis of the elements that a lane has of a tile; None where it has one."""
+    if fragment.per_lane == 1:
+        return None
+    name = f"{rows.axis_name}_{columns.axis_name}"
+    return UOp.range(fragment.per_lane, name, AxisType.WARP)
+
+
+def _positions(
+    fragment: Fragment, tile: Mapping[str, UOp], lane: UOp, elements: UOp | None
+) -> dict[UOp, UOp]:
+    """Return what stands for each axis of a tile: a sum of bits of the lane's number and of the
+    element's."""
+    positions = {}
+    for letter, axis in tile.items():
+        total = UOp.index(0)
+        for run in fragment.runs(letter):
+            number = lane if run.is_lane else elements
+            assert number is not None  # an axis without bits has no run
+            above = number // (1 << run.begin) if run.begin else number
+            if 1 << run.begin + run.bits < number.extent:
+                above = above % (1 << run.bits)
+            part = above * (1 << run.place) if run.place else above
+            total = part if total.is_const else total + part
+        positions[axis] = total
+    return positions
+
+
+def zero_outside(load: UOp, masks: Sequence[UOp]) -> UOp:
+    """Return a load that is 0 where one of `masks` does not hold: 0 times what the other operand
+    has there would be NaN for an infinity."""
+    index, gate = split_gate(load.place.flat_index)
+    if not masks:
+        return load
+    condition = masks[0]
+    for mask in masks[1:]:
+        condition = condition & mask
+    whole = condition if gate is None else gate & condition
+    if load.place.memory.op is not Ops.PARAM:
+        return whole.where(load, load.like(0))
+    places = (*load.place.src[:-1], gated(index, whole))
+    return load.rebuild((load.place.rebuild(places), *load.src[1:]))
+
+
+def _unused(kernel: UOp) -> str:
+    names = {n.axis_name for n in kernel.toposort() if n.op is Ops.RANGE}
+    name = LANE
+    while name in names:
+        name += "_"
+    return name
