@@ -335,10 +335,11 @@ def added(*steps: UOp) -> tuple[UOp, ...]:
 
 TRUE = UOp.const(dtypes.bool, True)
 CORE = core_named("apple7", "8x8x8 float32 -> float32")
-pair = bad(Ops.BROADCAST, F.vec(2), one)
+PAIR = F.vec(2)
+pair = bad(Ops.BROADCAST, PAIR, one)
 
 
-def product(*src: UOp, dtype: Any = CORE.accumulator.vec(2), core: Any = CORE) -> Ir:
+def product(*src: UOp, dtype: Any = PAIR, core: Any = CORE) -> Ir:
     """Return a program with a WMMA, whose fragments have two elements each."""
     return added(pair, bad(Ops.WMMA, dtype, *src, arg=core))
 
