@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import pytest
-from workbench.backends.opencl.dialect import OpenCLC
 
 from tests.tools.tensor_cores import ARCHES, BY_ARCH, core_named, gpu_with
 from workbench import Opt, OptOps, Tensor, explore
 from workbench.backends.cuda import tensor_cores as cuda
 from workbench.backends.cuda.dialect import CudaCpp
 from workbench.backends.gpu.dialect import Dialect
+from workbench.backends.gpu.opencl_c import OpenCLC
 from workbench.backends.gpu.render import render
 from workbench.backends.hip import tensor_cores as hip
 from workbench.backends.hip.dialect import HipCpp
