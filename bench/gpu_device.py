@@ -1,6 +1,6 @@
 """A device with work-groups on a machine that has it: right answers first, then times.
 
-    python bench/gpu_device.py DEVICE [--programs N] [--seconds S]
+    python bench/gpu_device.py [DEVICE] [--programs N] [--seconds S]
 
 DEVICE is CUDA, OPENCL, WEBGPU, or any other that is available. N random programs are compared
 with numpy, with default opts and drawn ones; then each kernel of the set is checked against the
@@ -101,14 +101,16 @@ def median(call: Callable[[], object], seconds: float) -> float:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("device")
+    parser.add_argument("device", nargs="?", help="by default each that is available")
     parser.add_argument("--programs", type=int, default=300)
     parser.add_argument("--seconds", type=float, default=1.0)
     arguments = parser.parse_args()
-    info = Device[arguments.device]
-    print(f"{info!r}\n{info.target}")
-    wrong = random_programs(info.name, arguments.programs)
-    wrong += kernels(info.name, arguments.seconds)
+    here = [d for d in Device if d.is_available and d.target.has_groups]
+    wrong = 0
+    for info in [Device[arguments.device]] if arguments.device else here:
+        print(f"{info!r}\n{info.target}")
+        wrong += random_programs(info.name, arguments.programs)
+        wrong += kernels(info.name, arguments.seconds)
     return int(wrong > 0)
 
 

@@ -93,6 +93,11 @@ class DeviceInfo(ABC):
         emulated for them. `Device["NAME:MACHINE"]` is the device on one."""
         return {}
 
+    def on(self, machine: str) -> DeviceInfo | None:
+        """Return the device on something that is none of `machines`, None where it is as any
+        device elsewhere. Errors: DeviceError for an unknown name."""
+        return None
+
     @property
     def languages(self) -> tuple[Language, ...]:
         """The languages that its kernels can be read in, best first."""

@@ -199,6 +199,9 @@ class Devices:
         self._default = self.canonical(name)
 
     def _canonical_machine(self, device: str, machine: str) -> str:
+        other = self._devices[device].on(machine)
+        if other is not None:
+            return self._with(other)
         machines = self._devices[device].machines
         names = {m.replace(" ", "").upper(): m for m in machines}
         name = names.get(machine.replace(" ", "").upper())
@@ -211,10 +214,15 @@ class Devices:
                 f"{device}:{next(iter(machines))}" if machines else device,
             )
         key = f"{device}:{name}"
-        if key not in self._elsewhere:
-            there = Elsewhere(self._devices[device], name)
-            memories[key], self._elsewhere[key] = there.memory, there
-        return key
+        if key in self._elsewhere:
+            return key
+        return self._with(Elsewhere(self._devices[device], name))
+
+    def _with(self, there: DeviceInfo) -> str:
+        """Return the name of a device on a machine; one that there is already stays."""
+        memories.setdefault(there.name, there.memory)
+        self._elsewhere.setdefault(there.name, there)
+        return there.name
 
     def _device_of(self, machine: str) -> str:
         """Return the name of a machine with its device. Errors: DeviceError for an unknown one."""
