@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 import time
 from collections.abc import Iterator
@@ -21,6 +22,10 @@ def double(number: int) -> int:
 def abort() -> None:
     print("LLVM ERROR: Cannot select: t5: i32", file=sys.stderr, flush=True)
     os.abort()
+
+
+def crash() -> None:
+    os.kill(os.getpid(), signal.SIGSEGV)
 
 
 def refuse() -> None:
@@ -58,6 +63,11 @@ def test_one_that_aborts_is_an_error_and_is_replaced(process: CompilerProcess) -
     with pytest.raises(CompileError, match="ended its process.*Cannot select"):
         process.call(30, abort)
     assert process.call(30, os.getpid) != before
+
+
+def test_one_that_crashes_without_a_word_is_an_error(process: CompilerProcess) -> None:
+    with pytest.raises(CompileError, match="it said nothing, and ended by SIGSEGV"):
+        process.call(30, crash)
 
 
 def test_one_that_hangs_is_ended(process: CompilerProcess) -> None:

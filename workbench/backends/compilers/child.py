@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import pickle
 import queue
+import signal
 import subprocess
 import sys
 import tempfile
@@ -107,7 +108,7 @@ class CompilerProcess:
             words = self._stderr.read().decode("utf-8", "replace")
             self._stderr.close()
             self._stderr = None
-        return _first_words(words)
+        return _first_words(words) or _end_of(process.returncode)
 
 
 def _listen(pipe: IO[bytes], replies: queue.SimpleQueue[bytes | None]) -> None:
@@ -147,7 +148,14 @@ def _first_words(text: str) -> str:
     """Return the line of an output that says best why a process ended."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     telling = (x for x in lines if any(mark in x.lower() for mark in _MARKS))
-    return next(telling, lines[0] if lines else "it said nothing")
+    return next(telling, lines[0] if lines else "")
+
+
+def _end_of(status: int) -> str:
+    """Return how a process ended that said nothing."""
+    if status < 0:
+        return f"it said nothing, and ended by {signal.Signals(-status).name}"
+    return f"it said nothing, and ended with status {status}"
 
 
 def _result(reply: tuple[str, Any]) -> Any:

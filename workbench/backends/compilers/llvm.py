@@ -78,8 +78,8 @@ def _module(text: str, isa: Isa) -> tuple[Any, Any]:
     return machine, module
 
 
-@lru_cache(maxsize=16)
 def _machine(isa: Isa) -> Any:
+    """Return LLVM's machine, a new one each time: that of SPIR-V keeps what it has met."""
     target = _llvm().Target.from_triple(isa.triple)
     return target.create_target_machine(
         cpu=isa.cpu, features=isa.features, opt=3, reloc="pic", codemodel="default"

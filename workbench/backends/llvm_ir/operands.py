@@ -63,7 +63,7 @@ class Operands:
                 instruction, self.text.unique(register_name(register))
             )
         if node.op is Ops.LOAD:
-            place = self.values[node.place.param].removeprefix("%")
+            place = self.values[node.place.param].lstrip("%@")
             return self.text.emit(instruction, self.text.numbered(f"{place}_v"))
         if node.dtype is dtypes.index:
             return self.text.emit(instruction, self.text.numbered("idx"))

@@ -1,0 +1,1 @@
+"""Do real compilers take what the workbench writes? A table of languages and kernels."""
