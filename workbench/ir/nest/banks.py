@@ -12,11 +12,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from operator import mul
 from typing import NamedTuple
 
 from workbench.ir.nest.loops import Statement
 from workbench.ir.nest.vectors import Vectors
-from workbench.ir.node.affine import row_major, terms
+from workbench.ir.node.affine import terms
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp, split_gate
 
@@ -57,12 +58,19 @@ def padded(
 
 
 class TileAccess(NamedTuple):
-    """A place where a tile is filled or read: the indexes of the element, the axes that number the
-    work-items, the innermost first, and the lanes of a vector."""
+    """A place where a tile is filled or read. `axes`: the extents of those that number the
+    work-items, the innermost first; `steps`: how far each of them moves along each dimension of the
+    memory; `lanes` of a vector."""
 
-    indexes: tuple[UOp, ...]
-    axes: Sequence[UOp]
+    axes: tuple[int, ...]
+    steps: tuple[tuple[int, ...], ...]
     lanes: int
+
+
+def _access(at: Sequence[UOp], axes: Sequence[UOp], lanes: int) -> TileAccess:
+    parts = [terms(split_gate(index)[0])[0] for index in at]
+    steps = [tuple([part.get(axis, 0) for part in parts]) for axis in axes]
+    return TileAccess(tuple([r.extent for r in axes]), tuple(steps), lanes)
 
 
 def _accesses(
@@ -74,17 +82,16 @@ def _accesses(
     """Yield where a tile is filled, and where it is read."""
     items = [r for r in reversed(tile.nest) if r.axis_kind.is_work_item]
     dealt = [r for r in reversed(tile.nest) if r in tile.own]
-    at = (*around, *[split_gate(s)[0] for s in tile.node.src[1:]])
+    at = (*around, *tile.node.src[1:])
     vector = vectors.axes[tile.node]
-    lanes = vector.extent if vector is not None and at[-1] is vector else 1
-    yield TileAccess(at, items or dealt, lanes)
+    is_vector = vector is not None and at[-1] is vector
+    yield _access(at, items or dealt, at[-1].extent if is_vector else 1)
     for reader in readers:
         items = [r for r in reversed(reader.nest) if r.axis_kind.is_work_item]
         for node in _sources(reader):
             if node.op is Ops.INDEX and node.src[0] is tile.node:
-                at = (*around, *[split_gate(s)[0] for s in node.src[1:]])
-                lanes = at[-1].extent if _is_lane(at[-1]) else 1
-                yield TileAccess(at, items, lanes)
+                at = (*around, *node.src[1:])
+                yield _access(at, items, at[-1].extent if _is_lane(at[-1]) else 1)
 
 
 def _is_lane(index: UOp) -> bool:
@@ -100,14 +107,15 @@ def _sources(reader: Statement) -> Sequence[UOp]:
 def _passes(access: TileAccess, shape: Shape, nbytes: int) -> int:
     """Return how often the banks are read for the first work-items: as many as read one word of
     each bank where they are all different. The lanes of a vector are one access."""
-    strides, _ = terms(row_major(access.indexes, shape))
+    dimensions = [math.prod(shape[n + 1 :]) for n in range(len(shape))]
+    strides = [sum(map(mul, step, dimensions)) for step in access.steps]
     width = max(nbytes * access.lanes, BANK_BYTES)
     in_bank: dict[int, set[int]] = {}
     for number in range(max(1, BANKS * BANK_BYTES // width)):
         rest, at = number, 0
-        for axis in access.axes:
-            at += strides.get(axis, 0) * (rest % axis.extent)
-            rest //= axis.extent
+        for extent, stride in zip(access.axes, strides, strict=True):
+            at += stride * (rest % extent)
+            rest //= extent
         word = at * nbytes // BANK_BYTES
         if not rest:
             in_bank.setdefault(word % BANKS, set()).add(word)

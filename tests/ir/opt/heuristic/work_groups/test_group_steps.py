@@ -31,6 +31,7 @@ from workbench.ir.opt.opt import Opt, OptOps, ranges
 Array = np.ndarray[Any, Any]
 GPU = common_gpu("GPU")
 MANY_UNITS = replace(GPU, cores=132, group_items=1024, shared_bytes=48 << 10)
+WIDE_WARPS = replace(MANY_UNITS, warp_lanes=64, cores=304)
 SEEDS = 740_000
 
 
@@ -82,6 +83,7 @@ def test_every_limit_is_kept(name: str) -> None:
         for target in (
             GPU,
             MANY_UNITS,
+            WIDE_WARPS,
             replace(GPU, group_items=64, shared_bytes=2048),
         ):
             graph, opts, steps = heuristic(kernel, target)
@@ -129,6 +131,14 @@ def test_tiles_are_smaller_where_units_would_be_idle() -> None:
         few["groups"] < many["groups"]
         and few["outputs_of_an_item"] > many["outputs_of_an_item"]
     )
+
+
+def test_columns_are_fewer_where_units_would_be_idle() -> None:
+    columns = [
+        chosen("columns", target)["group-columns"]["items"]
+        for target in (GPU, MANY_UNITS)
+    ]
+    assert columns == [32, 8], "a warp, and no less than a sector"
 
 
 def test_a_vector_needs_aligned_rows() -> None:

@@ -36,6 +36,8 @@ FEW_WARPS = 4
 """Warps of a row whose length has no divisor near that of a warp."""
 PARTS = 32
 """Most parts of a reduction whose results are neighbours."""
+SECTOR = 8
+"""Neighbours that memory moves at once, of 4 bytes each."""
 RESULTS_OF_A_CORE = 2048
 """Results, each a work-item, that keep a compute unit busy without parts."""
 
@@ -144,7 +146,7 @@ def group_columns(kernel: UOp, target: Target) -> HeuristicStep | None:
     if room < 2 or not any(unit in n.ranges for n in loads(sums[0].src[0])):
         return None
     plan = OptPlan(kernel, target)
-    items = item_count(unit.extent, target.warp_lanes, target.warp_lanes)
+    items = item_count(unit.extent, _columns(results, target), 1)
     most = min(
         PARTS, room, target.group_items // items, axis.extent // STEPS_OF_AN_ITEM
     )
@@ -157,3 +159,12 @@ def group_columns(kernel: UOp, target: Target) -> HeuristicStep | None:
     why = f"{results:,} results are few work-items, and {axis.axis_name} is long"
     counts = {"results": results, "items": items, "parts": parts}
     return HeuristicStep("group-columns", tuple(plan.opts), why, counts)
+
+
+def _columns(results: int, target: Target) -> int:
+    """Return how many neighbouring results a work-group has: a warp, or fewer where units would
+    have no work-group, but those of a sector at least."""
+    columns = target.warp_lanes
+    while columns > SECTOR and results // columns < target.cores:
+        columns //= 2
+    return columns
