@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from workbench.backends.hip.tensor_cores import tensor_cores
 from workbench.base.target import Hardware, Target
 
 MI300X = Hardware(
@@ -60,6 +61,7 @@ MACHINES: Mapping[str, Target] = {
         stack_bytes=1 << 30,
         scratch_bytes=16 << 10,
         hardware=MI300X,
+        tensor_cores=tensor_cores(MI300X.arch),
     )
 }
 """By name."""

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from workbench.backends.metal.tensor_cores import tensor_cores
 from workbench.base.target import Hardware, Target
 
 M3 = Hardware(
@@ -47,6 +48,7 @@ MACHINES: Mapping[str, Target] = {
         stack_bytes=1 << 30,
         scratch_bytes=16 << 10,
         hardware=M3,
+        tensor_cores=tensor_cores(M3.arch),
     )
 }
 """By name."""

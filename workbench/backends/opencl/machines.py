@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from workbench.backends.opencl.tensor_cores import tensor_cores
 from workbench.base.target import Hardware, Target
 
 IRIS_XE = Hardware(
@@ -52,6 +53,7 @@ MACHINES: Mapping[str, Target] = {
         stack_bytes=1 << 30,
         scratch_bytes=16 << 10,
         hardware=IRIS_XE,
+        tensor_cores=tensor_cores(IRIS_XE.arch),
     )
 }
 """By name."""

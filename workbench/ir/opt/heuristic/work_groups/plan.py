@@ -120,5 +120,6 @@ def output_loops(kernel: UOp) -> list[UOp]:
 
 
 def has_items(kernel: UOp) -> bool:
-    """Whether a step before has made work-items."""
-    return any(r.axis_kind.is_work_item for r in ranges(kernel).values())
+    """Whether a step before has made work-items, or the tile of a warp."""
+    kinds = {r.axis_kind for r in ranges(kernel).values()}
+    return AxisType.WARP in kinds or any(kind.is_work_item for kind in kinds)

@@ -1,6 +1,7 @@
 """The default opts for a device with work-groups, an ordered table of steps.
 
 transposed-tile  a square of a transposed operand in shared memory
+tensor-tile      a product by tensor cores: tiles for each warp, warps for each work-group
 product-tile     outputs of a product for each work-group, its operands' tiles in shared memory
 group-rows       reductions along rows of neighbours, each row by a work-group
 group-columns    a long reduction with few results, in parts
@@ -19,11 +20,13 @@ from workbench.ir.opt.heuristic.reductions import short_sums
 from workbench.ir.opt.heuristic.step import HeuristicStep
 from workbench.ir.opt.heuristic.work_groups.group_sums import group_columns, group_rows
 from workbench.ir.opt.heuristic.work_groups.product_tile import product_tile
+from workbench.ir.opt.heuristic.work_groups.tensor_tile import tensor_tile
 from workbench.ir.opt.heuristic.work_groups.transposed_tile import transposed_tile
 from workbench.ir.opt.heuristic.work_groups.work_items import vectors, work_items
 
 GROUP_STEPS: tuple[Callable[[UOp, Target], HeuristicStep | None], ...] = (
     transposed_tile,
+    tensor_tile,
     product_tile,
     group_rows,
     group_columns,

@@ -1,0 +1,73 @@
+"""The default opts use tensor cores where the dtypes fit, and what they make is right."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.tools.kernels import LLVM
+from workbench import Tensor, dtypes, explore
+from workbench.backends.device import Device
+from workbench.emulator.emulate import emulated
+from workbench.ir.node.uop import UOp
+from workbench.ir.opt.heuristic.default_opts import heuristic
+from workbench.ir.opt.opt import OptOps
+from workbench.pipeline import stages
+
+MACHINES = ("CUDA:H100", "HIP:MI300X", "METAL:M3")
+F16 = dtypes.float16
+
+
+def matmul(m: int, n: int, k: int, dtype: Any = F16) -> UOp:
+    a, b = Tensor.empty(m, k, dtype=dtype), Tensor.empty(k, n, dtype=dtype)
+    return explore(a @ b).kernels[-1].ast
+
+
+def names(graph: UOp, device: str) -> list[str]:
+    return [step.name for step in heuristic(graph, Device[device].target)[2]]
+
+
+@pytest.mark.parametrize("device", MACHINES)
+@pytest.mark.parametrize("shape", [(128, 128, 64), (100, 70, 50), (64, 256, 96)])
+def test_products_are_numpys(device: str, shape: tuple[int, int, int]) -> None:
+    m, n, k = shape
+    target = Device[device].target
+    graph, _, steps = heuristic(matmul(m, n, k), target)
+    assert [step.name for step in steps][:1] == ["tensor-tile"]
+    dice = np.random.default_rng(3)
+    a, b = (
+        dice.uniform(-1.5, 1.5, size).astype(np.float16) for size in ((m, k), (k, n))
+    )
+    linear = stages(graph, target, "linear").linear
+    arrays = [np.zeros(m * n, np.float16), a.reshape(-1), b.reshape(-1)]
+    trace = emulated(linear, arrays, target)
+    assert trace.findings == ()
+    right = a.astype(np.float64) @ b.astype(np.float64)
+    result = trace.outputs[0].view(np.float16).reshape(m, n)
+    np.testing.assert_allclose(result.astype(np.float64), right, 0.01, 0.25)
+
+
+def test_a_large_product_is_staged_for_warps_with_several_tiles() -> None:
+    *_, steps = heuristic(matmul(4096, 4096, 4096), Device["CUDA:H100"].target)
+    first = steps[0]
+    assert first.counts["staged_inputs"] == 2
+    assert first.counts["warps_of_a_group"] == 4
+    assert first.counts["tiles_of_a_warp"] == 16
+    assert {opt.op for opt in first.opts} >= {OptOps.TC, OptOps.UPCAST, OptOps.LOCAL}
+
+
+def test_where_they_do_not_fit() -> None:
+    """float32 would be rounded to tf32; small axes would be padded too far; a core has none."""
+    assert "tensor-tile" not in names(matmul(64, 64, 64, dtypes.float32), "CUDA:H100")
+    assert "tensor-tile" in names(matmul(64, 64, 64, dtypes.float32), "METAL:M3")
+    for shape in ((17, 9, 17), (4, 64, 64), (64, 3, 64)):
+        assert "tensor-tile" not in names(matmul(*shape), "CUDA:H100")
+    assert "tensor-tile" not in [s.name for s in heuristic(matmul(64, 64, 64), LLVM)[2]]
+
+
+def test_axes_of_a_batch_stay_work_groups() -> None:
+    a, b = Tensor.empty(8, 64, 64, dtype=F16), Tensor.empty(8, 64, 64, dtype=F16)
+    graph = explore(a @ b).kernels[-1].ast
+    assert names(graph, "CUDA:H100")[:1] == ["tensor-tile"]
