@@ -75,8 +75,10 @@ def code(
             session.recorder.code.add_readable(variant, *renderer)
         else:
             session.recorder.add_compiled(variant)
-    error = session.row(variant).error
     if not _has_code(session, variant, language):
+        rows = session.row(variant).code
+        refusals = (row.error for row in rows if row.language == language)
+        error = next(refusals, None) or session.row(variant).error
         if error is not None:
             raise WorkbenchError(error.what, error.because, error.hint)
         raise _no_code(language, session.device)
