@@ -6,6 +6,7 @@ import os
 import signal
 import sys
 import time
+import warnings
 from collections.abc import Iterator
 
 import pytest
@@ -77,6 +78,26 @@ def test_one_that_hangs_is_ended(process: CompilerProcess) -> None:
     assert process.call(30, os.getpid) != before
     with pytest.raises(ProcessLookupError):
         os.kill(before, 0)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
+def test_a_fork_has_a_process_of_its_own(process: CompilerProcess) -> None:
+    mine = process.call(30, os.getpid)
+    reading, writing = os.pipe()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # a fork beside threads
+        fork = os.fork()
+    if not fork:
+        answer = 0
+        try:
+            answer = process.call(30, os.getpid)
+        finally:
+            os.write(writing, str(answer).encode())
+            process.end()
+            os._exit(0)
+    os.waitpid(fork, 0)
+    theirs = int(os.read(reading, 100))
+    assert theirs not in (0, mine) and process.call(30, os.getpid) == mine
 
 
 def test_errors_come_back_as_they_are(process: CompilerProcess) -> None:

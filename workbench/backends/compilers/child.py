@@ -8,6 +8,7 @@ its name, and its arguments; compilers of other machines are loaded there alone.
 from __future__ import annotations
 
 import contextlib
+import os
 import pickle
 import queue
 import signal
@@ -34,6 +35,7 @@ class CompilerProcess:
 
     def __init__(self) -> None:
         self._process: subprocess.Popen[bytes] | None = None
+        self._parent = 0
         self._replies: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
         self._stderr: IO[bytes] | None = None
         self._lock = free_lock()
@@ -74,6 +76,8 @@ class CompilerProcess:
             self._ended()
 
     def _running(self) -> subprocess.Popen[bytes]:
+        if self._parent != os.getpid():  # a fork: the process is that of another one
+            self._process, self._parent = None, os.getpid()
         if self._process is not None and self._process.poll() is None:
             return self._process
         self._stderr = tempfile.TemporaryFile()
@@ -93,7 +97,7 @@ class CompilerProcess:
     def _ended(self) -> str:
         """End the process, and return its last words."""
         process, self._process = self._process, None
-        if process is None:
+        if process is None or self._parent != os.getpid():
             return ""
         process.kill()
         process.wait()
