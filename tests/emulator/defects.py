@@ -123,6 +123,11 @@ DEFECTS = [
       groups=(1, 0)),
     D("a barrier between groups", "branches", "race", "STORE p0", "LOAD p0", reader="group",
       groups=(1, 0)),
+    D("the last group reads what the first writes", "many_groups", "race", "STORE p0", "LOAD p0",
+      reads_first=True, element=0, groups=(0, 1999)),
+    D("vectors that overlap", "vectors", "race", "STORE p0", "STORE p0", step=3, element=3,
+      items=(0, 1)),
+    D("vectors too far apart", "vectors", "out of bounds", "STORE p0", step=5),
     # what is right, and slow
     D("a tile without a pad", "transpose", "bank conflict", "LOAD tile", pad=0, items=(0, 1)),
     D("a pad that does not help", "transpose", "bank conflict", "LOAD tile", pad=2),
@@ -152,7 +157,8 @@ RIGHT = [
     ("histogram", {}),
     ("scaled_copy", {}),
     ("branches", {}),
-    ("branches", {"inside": "groups"}),
+    ("branches", {"inside": "groups"}), ("vectors", {}), ("many_groups", {}),
+    ("numbered", {"shape": "3d"}), ("numbered", {"shape": "40"}),
     ("interleaved_sum", {"by": "strides"}),
     ("interleaved_sum", {"by": "branches"}),
 ]  # fmt: skip

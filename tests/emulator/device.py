@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 from workbench.backends.buffer import Buffer
 from workbench.backends.contract import DeviceInfo
+from workbench.backends.device import Device
 from workbench.backends.gpu.target import common_gpu
 from workbench.backends.native.host_memory import host_memory
 from workbench.backends.program.analysis import analyse
@@ -80,3 +82,12 @@ class EmulatedLaunch:
 
     def move(self, slot: int, buffer: Buffer) -> None:
         self.buffers[slot] = buffer
+
+
+@contextmanager
+def registered() -> Iterator[Emulated]:
+    """The device, which is there meanwhile."""
+    emulator = Device.register(Emulated())
+    assert isinstance(emulator, Emulated)
+    yield emulator
+    Device.unregister(NAME)

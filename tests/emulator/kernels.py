@@ -327,3 +327,39 @@ def branches(
             p.store(y, lane, p.load(y, lane + 64))
     values = numbers(128)
     return Handwritten(p, values + 1, (values,))
+
+
+def vectors(step: int = 4) -> Handwritten:
+    """A copy by vectors of four, which work-items write `step` apart."""
+    p = Assembly(grid=(4,), group=(64,))
+    (g,), (lane,) = p.groups, p.items
+    x, y, i = p.param(1, 1024), p.param(0, 1024), g * 64 + lane
+    p.store(y, i * step, p.load(x, i * 4, lanes=4))
+    values = numbers(1024)
+    return Handwritten(p, values.copy(), (values,))
+
+
+def many_groups(reads_first: bool = False) -> Handwritten:
+    """A copy by 2,000 groups, of which the last may read what the first one writes."""
+    n = 2000 * 64
+    p = Assembly(grid=(2000,), group=(64,))
+    (g,), (lane,) = p.groups, p.items
+    x, y, i = p.param(1, n), p.param(0, n), g * 64 + lane
+    p.store(y, i, p.load(x, i))
+    with p.when(UOp.index(1998) < g, stands=reads_first):
+        if reads_first:
+            p.store(y, i, p.load(y, 0))
+    values = numbers(n)
+    return Handwritten(p, values.copy(), (values,))
+
+
+def numbered(shape: str) -> Handwritten:
+    """The number of the group, in groups of three dimensions, or of 40 work-items."""
+    grid, group = ((2, 3, 2), (4, 2, 3)) if shape == "3d" else ((3, 1, 1), (40, 1, 1))
+    p = Assembly(grid, group)
+    (gx, gy, gz), (lx, ly, lz) = p.groups, p.items
+    items, groups = int(np.prod(group)), int(np.prod(grid))
+    number = (gz * grid[1] + gy) * grid[0] + gx
+    place = number * items + (lz * group[1] + ly) * group[0] + lx
+    p.store(p.param(0, groups * items), place, number.cast(dtypes.float32))
+    return Handwritten(p, np.repeat(np.arange(groups), items).astype(np.float32), ())

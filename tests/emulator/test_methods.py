@@ -3,25 +3,14 @@ no finding."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
 from tests.emulator.device import NAME, Emulated
 from tests.support import LONG
 from tests.tensor.cases.case import Case, compare_values
 from tests.tensor.cases.table import cases
-from workbench.backends.device import Device
 
 ROWS = [*cases()][:: 1 if LONG else 20]
-
-
-@pytest.fixture(scope="module")
-def device() -> Iterator[Emulated]:
-    emulator = Device.register(Emulated())
-    assert isinstance(emulator, Emulated)
-    yield emulator
-    Device.unregister(NAME)
 
 
 @pytest.mark.parametrize("case", [c for _, c in ROWS], ids=[key for key, _ in ROWS])

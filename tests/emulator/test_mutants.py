@@ -3,32 +3,24 @@ named."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import numpy as np
 import pytest
 
 from tests.emulator.assembly import GPU
-from tests.emulator.device import NAME, Emulated
+from tests.emulator.device import NAME
 from tests.emulator.test_machine import product
 from workbench import Kernel, Opt, OptOps, Tensor, emulate, explore
-from workbench.backends.device import Device
 from workbench.base.dtypes import dtypes
 from workbench.emulator.trace import Trace
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 
 Program = tuple[UOp, ...]
+pytestmark = pytest.mark.usefixtures("device")
 _BEGINS = (Ops.IF, Ops.LOOP)
 _ENDS = (Ops.ENDIF, Ops.ENDLOOP)
-
-
-@pytest.fixture(scope="module", autouse=True)
-def device() -> Iterator[Emulated]:
-    emulator = Device.register(Emulated())
-    assert isinstance(emulator, Emulated)
-    yield emulator
-    Device.unregister(NAME)
 
 
 def values(*shape: int) -> Tensor:
