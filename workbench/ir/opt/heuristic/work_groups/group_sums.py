@@ -64,7 +64,7 @@ def group_rows(kernel: UOp, target: Target) -> HeuristicStep | None:
         return None
     _spread_rows(plan, most)
     names = " ".join(r.axis_name for r in axes)
-    why = f"along {names} the elements are neighbours, and {rows:,} rows are few work-items"
+    why = f"along {names} the elements are neighbours, which work-items read together"
     return HeuristicStep("group-rows", tuple(plan.opts), why, counts)
 
 

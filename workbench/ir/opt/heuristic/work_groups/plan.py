@@ -11,7 +11,7 @@ from workbench.ir.node.uop import UOp, split_gate
 from workbench.ir.opt.apply import apply_if_legal
 from workbench.ir.opt.heuristic.step import PADDING
 from workbench.ir.opt.heuristic.strides import loads
-from workbench.ir.opt.opt import OUTPUT_KINDS, Opt, OptKind, OptOps, ranges
+from workbench.ir.opt.opt import Opt, OptKind, OptOps, ranges
 
 EQUAL = 0.02
 """Shares of work-items without work that differ by less are as good as equal."""
@@ -111,12 +111,6 @@ def grid_loops(kernel: UOp) -> list[str]:
     """Return the loops that are numbers of work-groups, outermost first."""
     axes = ranges(kernel)
     return [n for n in kernel.arg.order if axes[n].axis_kind is AxisType.GLOBAL]
-
-
-def output_loops(kernel: UOp) -> list[UOp]:
-    """Return the loops over outputs, outermost first."""
-    axes = ranges(kernel)
-    return [axes[n] for n in kernel.arg.order if axes[n].axis_kind in OUTPUT_KINDS]
 
 
 def has_items(kernel: UOp) -> bool:
