@@ -170,6 +170,10 @@ class _WorkItemWalker(LLVMWalker):
             self.text.put(instruction)
 
     def function(self, node: UOp) -> str | None:
+        if node.op is Ops.WMMA:
+            values = [self.operands.operand(s) for s in node.src]
+            kinds = [s.dtype for s in node.src]
+            return self.gpu.product(node.arg, kinds, values, self.text.step)
         name = self.gpu.functions.get(node.op)
         if name is None:
             return None

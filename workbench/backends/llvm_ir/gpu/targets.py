@@ -5,13 +5,17 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import ClassVar
 
 from workbench.backends.gpu.dialect import group_size
+from workbench.backends.llvm_ir.gpu.products import amd_product, ptx_product
 from workbench.backends.program.language import Language
 from workbench.backends.program.launch import LaunchShape
+from workbench.base.dtypes import DType
+from workbench.base.errors import CompileError
 from workbench.base.target import Target
+from workbench.base.tensor_cores.tensor_core import TensorCore
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.views import LoopRole
 
@@ -62,6 +66,18 @@ class GpuTarget(ABC):
     def barrier(self) -> Sequence[str]:
         """Return the instructions that a work-group waits at."""
 
+    def product(
+        self,
+        core: TensorCore,
+        kinds: Sequence[DType],
+        values: Sequence[str],
+        step: Callable[[str], str],
+    ) -> str:
+        """Return the last instruction of C + A @ B of the tiles of a warp; `step` writes one before
+        it. Errors: CompileError for an instruction of another family of GPUs."""
+        because = f"{self.name} has no instruction for {core}"
+        raise CompileError("render", because, hint="the list of opts without TC")
+
     @abstractmethod
     def attributes(self, launch: LaunchShape) -> str:
         """Return the attributes of a kernel."""
@@ -82,6 +98,17 @@ class Nvptx(GpuTarget):
     convention = "ptx_kernel"
     common = "sm_80"
     spaces: Mapping[str, int] = {"global": 1, "shared": 3, "private": 0}
+
+    def product(
+        self,
+        core: TensorCore,
+        kinds: Sequence[DType],
+        values: Sequence[str],
+        step: Callable[[str], str],
+    ) -> str:
+        if not core.instruction.startswith("mma.sync"):
+            return super().product(core, kinds, values, step)
+        return ptx_product(core, kinds, values, step)
 
     def number(self, role: LoopRole, dimension: int) -> str:
         register = ("ctaid" if role == "grid" else "tid") + "." + _LETTERS[dimension]
@@ -106,6 +133,17 @@ class Amdgcn(GpuTarget):
     convention = "amdgpu_kernel"
     common = "gfx1100"
     spaces: Mapping[str, int] = {"global": 1, "shared": 3, "private": 5}
+
+    def product(
+        self,
+        core: TensorCore,
+        kinds: Sequence[DType],
+        values: Sequence[str],
+        step: Callable[[str], str],
+    ) -> str:
+        if not core.instruction.startswith("__builtin_amdgcn_"):
+            return super().product(core, kinds, values, step)
+        return amd_product(core, kinds, values, step)
 
     def number(self, role: LoopRole, dimension: int) -> str:
         what = "workgroup" if role == "grid" else "workitem"
