@@ -6,13 +6,11 @@ with most of the time the part that its steps wait for.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from workbench.base.display import Printed
 from workbench.base.target import Target
 from workbench.base.words import plural
 from workbench.cost.core_time import LoopWork
 from workbench.cost.kernel_cost import Cost
+from workbench.cost.run_cost import Bottleneck as Bottleneck
 from workbench.measure.kernel_time import seconds_text
 from workbench.measure.speeds import Speeds
 from workbench.measure.units import bytes_text
@@ -24,17 +22,6 @@ NAMES = {
     "stores": "store ports",
     "issue": "instructions",
 }
-
-
-@dataclass(frozen=True, slots=True, repr=False)
-class Bottleneck(Printed):
-    """`what` a kernel waits for, in a word or two, and `why`, in numbers."""
-
-    what: str
-    why: str
-
-    def __str__(self) -> str:
-        return f"{self.what}: {self.why}"
 
 
 def bottleneck(

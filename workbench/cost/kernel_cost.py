@@ -9,41 +9,28 @@ the roofline of Williams, Waterman and Patterson, with a roof for each level.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 
 from workbench.backends.program.launch import launch_shape
 from workbench.backends.program.non_temporal import non_temporal_stores
-from workbench.base.display import Printed
-from workbench.base.errors import WorkbenchError
-from workbench.base.forking import free_lock
 from workbench.base.target import Target
 from workbench.base.trace import unobserved
 from workbench.base.words import plural
 from workbench.cost.cache_traffic import Traffic
 from workbench.cost.core_time import LoopWork, work
+from workbench.cost.run_cost import RunCost
 from workbench.ir.lower.launch.barriers import barriers
-from workbench.ir.nest.estimates import Counts, Estimates, count, estimate
+from workbench.ir.nest.estimates import count, estimate
 from workbench.ir.node.uop import UOp
-from workbench.ir.rewriting.rewrite import RulesInForce, rules_in_force
 from workbench.measure.kernel_time import seconds_text
 from workbench.measure.speeds import Speeds
 from workbench.measure.units import bytes_text
 from workbench.pipeline import stages
 
-REST = 0.15
-"""Share of the time of the other parts that is added to the slowest one: parts overlap, but not
-completely."""
-
-
-KEPT_COSTS = 512
-"""Costs that are memoised, the last ones: a page asks for those of the same kernels again."""
-_lock = free_lock()
-
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Cost(Printed):
+class Cost(RunCost):
     """The cost of one warm run of a kernel: the run before left in each cache the data that fit.
 
     `bytes_from` has, for each level, the bytes that move from there towards the core and back: "L1"
@@ -51,21 +38,9 @@ class Cost(Printed):
     "core" and the levels below L1. `predicted_s` is the time of a run.
     """
 
-    estimates: Estimates
-    counts: Counts
-    bytes_from: Mapping[str, int]
-    seconds: Mapping[str, float]
     work: LoopWork
     threads: int
-    kind: str
     speeds: Speeds
-
-    @property
-    def predicted_s(self) -> float:
-        """The predicted time of one run."""
-        slowest = max(self.seconds.values())
-        others = sum(self.seconds.values()) - slowest
-        return slowest + REST * others + self.launch_s
 
     @property
     def launch_s(self) -> float:
@@ -73,14 +48,11 @@ class Cost(Printed):
         return self.speeds.launch(self.threads)
 
     @property
-    def intensity(self) -> float:
-        """Operations for each byte that the algorithm needs."""
-        return self.estimates.intensity
+    def parallel(self) -> tuple[int, str]:
+        return self.threads, "thread"
 
-    @property
-    def limit(self) -> str:
-        """The slowest part: "core", or a level of memory."""
-        return max(self.seconds, key=lambda part: self.seconds[part])
+    def notes(self) -> list[str]:
+        return []
 
     def roofs(self, threads: int | None = None) -> dict[str, float]:
         """Return the roofs in operations per second: "peak" of the arithmetic, and for each level
@@ -119,43 +91,18 @@ class Cost(Printed):
         return "\n".join(lines)
 
 
-_costs: dict[tuple[UOp, Target, UOp | None, RulesInForce], Cost] = {}
-
-
 def cost(
     kernel: UOp,
     target: Target,
     speeds: Speeds,
     original: UOp | None = None,
 ) -> Cost:
-    """Return the cost of a kernel (a SINK) for a target, whose caches have these speeds: of equal
-    kernels it is computed once.
+    """Return the cost of a kernel (a SINK) for a target, whose caches have these speeds.
 
     `original` is the kernel without opts: its operations and bytes are those of the algorithm.
-    Errors: CompileError where it cannot be lowered; WorkbenchError for source text, whose loops are
-    unknown.
+    Errors: CompileError where it cannot be lowered.
     """
-    if kernel.code is not None:
-        what = f"the kernel {kernel.arg.name} has no predicted cost"
-        because = (
-            f"it is written in {kernel.code.language}, and its loops are not known"
-        )
-        raise WorkbenchError(what, because, ".time() measures it")
-    key = kernel, target, original, rules_in_force()
-    memoised = _costs.get(key)
-    if memoised is not None and memoised.speeds == speeds:
-        return memoised
-    result = _cost(kernel, target, speeds, kernel if original is None else original)
-    if key[-1] == rules_in_force():  # else a rule was added, and may have been used
-        with _lock:
-            _costs.pop(key, None)
-            _costs[key] = result
-            while len(_costs) > KEPT_COSTS:
-                del _costs[next(iter(_costs))]
-    return result
-
-
-def _cost(kernel: UOp, target: Target, speeds: Speeds, original: UOp) -> Cost:
+    plain = kernel if original is None else original
     with unobserved():
         lowered = stages(kernel, target, upto="linear")
     block, linear = lowered.lowered, lowered.linear
@@ -177,9 +124,8 @@ def _cost(kernel: UOp, target: Target, speeds: Speeds, original: UOp) -> Cost:
     for level in names[1:]:
         seconds[level] = bytes_from[level] / speeds.read[level].of(together)
     return Cost(
-        estimate(original), counts, bytes_from, seconds, core,
-        together, kind, speeds,
-    )  # fmt: skip
+        estimate(plain), counts, bytes_from, seconds, kind, core, together, speeds
+    )
 
 
 def float_kind(kernel: UOp) -> str | None:

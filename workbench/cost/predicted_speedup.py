@@ -10,7 +10,11 @@ from workbench.base.target import Target
 from workbench.base.trace import unobserved
 from workbench.cost.bottleneck import sums_needed
 from workbench.cost.core_time import LoopWork
-from workbench.cost.kernel_cost import Cost, cost
+from workbench.cost.gpu.gpu_bottleneck import gpu_change
+from workbench.cost.gpu.gpu_cost import GpuCost
+from workbench.cost.kernel_cost import Cost
+from workbench.cost.predicted_cost import predicted_cost
+from workbench.cost.run_cost import RunCost
 from workbench.ir.node.uop import UOp
 from workbench.ir.opt.apply import apply_opt
 from workbench.ir.opt.opt import Opt
@@ -31,25 +35,32 @@ class PredictedSpeedup(NamedTuple):
 
 
 def predicted_speedups(
-    kernel: UOp, opts: Iterable[Opt], target: Target, speeds: Speeds
+    kernel: UOp, opts: Iterable[Opt], target: Target, speeds: Speeds | None
 ) -> Iterator[PredictedSpeedup]:
-    """Yield the prediction for each opt on a machine of these speeds, in the order of `opts`. Each
-    takes some milliseconds, so a caller may stop early.
+    """Yield the prediction for each opt on a machine of these speeds (None: of its published
+    figures), in the order of `opts`. Each takes some milliseconds, so a caller may stop early.
 
     Errors: CompileError where the kernel itself cannot be lowered.
     """
-    now = cost(kernel, target, speeds)
+    now = predicted_cost(kernel, target, speeds)
     for opt in opts:
         try:
             with unobserved():
                 after, _ = apply_opt(kernel, opt, target)
-            then = cost(after, target, speeds)
+            then = predicted_cost(after, target, speeds)
         except WorkbenchError:
             yield PredictedSpeedup(opt, None, "")
             continue
         yield PredictedSpeedup(
-            opt, now.predicted_s / then.predicted_s, change(now, then, target)
+            opt, now.predicted_s / then.predicted_s, _change(now, then, target)
         )
+
+
+def _change(now: RunCost, then: RunCost, target: Target) -> str:
+    if isinstance(now, GpuCost) and isinstance(then, GpuCost):
+        return gpu_change(now, then)
+    assert isinstance(now, Cost) and isinstance(then, Cost)
+    return change(now, then, target)
 
 
 def change(now: Cost, then: Cost, target: Target) -> str:

@@ -16,8 +16,8 @@ from workbench.base.target import Target
 from workbench.check.bisect import FirstWrongRewrite
 from workbench.check.node_values import NodeValues, values_in_kernel
 from workbench.check.oracle import bisected
-from workbench.cost.bottleneck import Bottleneck, bottleneck
-from workbench.cost.kernel_cost import Cost
+from workbench.cost.predicted_cost import bottleneck_of
+from workbench.cost.run_cost import Bottleneck, RunCost
 from workbench.ir.node.uop import UOp
 from workbench.ir.text.printer import to_text
 from workbench.ir.text.readable import to_expr
@@ -70,23 +70,25 @@ class Kernel(RunnableKernel, Displayed):
     # properties
 
     @property
-    def cost(self) -> Cost:
+    def cost(self) -> RunCost:
         """The cost of a run by the kernel's loop nest: work, bytes from each level of memory, and
-        the predicted time on this machine (whose speeds are measured once, in a second).
+        the predicted time on this machine (whose speeds are measured once, in a second); for a
+        machine that is not here, on that, by its published figures.
 
         Errors: DeviceError where llvmlite is missing.
         """
-        return performance.cost_of(self, self.device, speeds())
+        is_here = not Device[self.device].is_elsewhere
+        return performance.cost_of(self, self.device, speeds() if is_here else None)
 
     @property
     def target(self) -> Target:
-        """The target of costs: the kernel's device, if it is this machine's processor, else the
-        processor."""
-        return performance.processor(self.device)
+        """The target of costs: the kernel's device, if it is this machine's processor or a machine
+        that is not here, else the processor."""
+        return performance.costs_target(self.device)
 
     def bound(self) -> Bottleneck:
         """Return what the kernel waits for, in a sentence with numbers. Errors: as `cost`."""
-        return bottleneck(self.cost, self.target)
+        return bottleneck_of(self.cost, self.target)
 
     def to_text(self) -> str:
         """Return the graph as IR text, which `Kernel.from_text` reads."""

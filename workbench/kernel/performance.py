@@ -10,8 +10,9 @@ from workbench.backends.device import Device
 from workbench.base.errors import WorkbenchError
 from workbench.base.target import Target
 from workbench.base.trace import unobserved
-from workbench.cost.bottleneck import bottleneck
-from workbench.cost.kernel_cost import Cost, cost, float_kind
+from workbench.cost.kernel_cost import float_kind
+from workbench.cost.predicted_cost import bottleneck_of, predicted_cost
+from workbench.cost.run_cost import RunCost
 from workbench.ir.rewriting.rewrite import without
 from workbench.kernel.runnable import RunnableKernel
 from workbench.measure.kernel_time import Timing, measure_kernel
@@ -21,18 +22,21 @@ from workbench.measure.speeds import Speeds, beaten, speeds
 Run = Callable[[], object]
 
 
-def processor(device: str) -> Target:
-    """Return the target of costs: for another device's kernels it is this machine's processor,
-    whose speeds are measured."""
+def costs_target(device: str) -> Target:
+    """Return the target of costs: the device's own if it is this machine's processor, or a machine
+    that is not here; for another device's kernels that of this machine's processor, whose speeds
+    are measured."""
     info = Device[device]
-    return (info if info.is_processor else Device.processor).target
+    is_own = info.is_processor or info.is_elsewhere
+    return (info if is_own else Device.processor).target
 
 
-def cost_of(kernel: RunnableKernel, device: str, machine: Speeds) -> Cost:
-    """Return the cost of a run on a device by the kernel's loop nest, on a machine of these
-    speeds."""
+def cost_of(kernel: RunnableKernel, device: str, machine: Speeds | None) -> RunCost:
+    """Return the cost of a run on a device, on a machine of these speeds, or for one that is not
+    here by its published figures."""
     with without(kernel.rules_off):
-        return cost(kernel.ast, processor(device), machine, kernel.original)
+        own = None if Device[device].is_elsewhere else machine
+        return predicted_cost(kernel.ast, costs_target(device), own, kernel.original)
 
 
 def timed(kernel: RunnableKernel, device: str, budget_s: float, cold: bool) -> Timing:
@@ -51,8 +55,8 @@ def timed(kernel: RunnableKernel, device: str, budget_s: float, cold: bool) -> T
         speed = timing.gflops * 1e9
         try:
             machine = beaten(speeds(), kind, threads, speed)
-            waits = bottleneck(
-                cost_of(kernel, device, machine), processor(device), timing.median_s
+            waits = bottleneck_of(
+                cost_of(kernel, device, machine), costs_target(device), timing.median_s
             )
         except WorkbenchError:  # the time is useful without it
             return timing

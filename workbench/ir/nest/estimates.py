@@ -90,7 +90,9 @@ def count(linear: tuple[UOp, ...], barriers: int) -> Counts:
     totals = dict.fromkeys(
         ("loads", "stores", "fmas", "other", "bytes_loaded", "bytes_stored"), 0
     )
-    for node, trips in executed(linear):
+    items = math.prod(n.axis.extent for n in linear if n.op is Ops.SPECIAL)
+    for node, own_trips in executed(linear):
+        trips = own_trips * items
         if node.op is Ops.LOAD:
             totals["loads"] += trips
             totals["bytes_loaded"] += trips * node.dtype.itemsize
@@ -106,7 +108,7 @@ def count(linear: tuple[UOp, ...], barriers: int) -> Counts:
 
 def executed(linear: tuple[UOp, ...]) -> Iterator[tuple[UOp, int]]:
     """Yield the nodes of a linear program that are not loops, and how often one run executes
-    each."""
+    each, or one work-item of it."""
     trips = [1]
     for node in linear:
         if node.op is Ops.LOOP:

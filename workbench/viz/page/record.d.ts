@@ -311,8 +311,9 @@ export interface RefusedRow {
 }
 
 /**
- * What a run costs by the form of the kernel. Units: bytes from each level, seconds that
- * each part takes alone, roofs in operations a second.
+ * What a run costs by the form of the kernel, on `threads` threads, or what else runs at
+ * once (`of`: "thread", "unit"); `notes` are lines about it. Units: bytes from each level,
+ * seconds that each part takes alone, roofs in operations a second.
  */
 export interface CostRow {
   kind: string | null;
@@ -324,6 +325,8 @@ export interface CostRow {
   limit: string;
   predicted_s: number;
   launch_s: number;
+  of: string;
+  notes: Array<string>;
 }
 
 /**
@@ -843,8 +846,9 @@ export interface OneThread {
 }
 
 /**
- * This machine. Units: bytes of each cache, peak in operations a second, bandwidth and copy
- * in bytes a second; null where no speed is known.
+ * This machine, or one that is not here, by its published figures: its `cores` are then of a
+ * `kind`. Units: bytes of each cache, peak in operations a second, bandwidth and copy in
+ * bytes a second; null where no speed is known.
  */
 export interface MachineRow {
   cpu: string;
@@ -854,6 +858,8 @@ export interface MachineRow {
   bandwidth: Array<LevelSpeed> | null;
   copy: Array<LevelSpeed> | null;
   one_thread: OneThread | null;
+  kind?: string;
+  sources?: Array<string>;
 }
 
 /**

@@ -13,6 +13,9 @@ from workbench.backends.device import Device
 from workbench.backends.native import machine as system
 from workbench.backends.program.language import Language
 from workbench.base.errors import WorkbenchError
+from workbench.base.target import Target
+from workbench.cost.gpu.gpu_cost import level_speeds, peaks
+from workbench.cost.predicted_cost import published_speeds
 from workbench.ir.node import construct
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
@@ -87,11 +90,29 @@ def device_rows() -> list[DeviceRow]:
     return here + machines
 
 
-def machine(speeds: Speeds | None = None) -> MachineRow:
-    """Return the machine. Speeds are those of all cores together, and None where
-    they are not known."""
+def machine(speeds: Speeds | None = None, device: str = "") -> MachineRow:
+    """Return the machine: this one, or that of a `device` that is not here, by its published
+    figures. Speeds are those of all cores together, and None where they are not known."""
+    if device and Device[device].is_elsewhere:
+        return _machine_elsewhere(Device[device].target)
     levels = [CacheSize(*level) for level in system.caches()]
     return MachineRow(system.cpu(), os.cpu_count() or 1, levels, *speed_rows(speeds))
+
+
+def _machine_elsewhere(target: Target) -> MachineRow:
+    caches = [CacheSize(*level) for level in target.caches]
+    hardware = target.hardware
+    if hardware is None:
+        return MachineRow(target.device, target.cores, caches, *speed_rows(None))
+    levels, kind = level_speeds(hardware), "unit" if target.has_groups else "core"
+    if not target.has_groups:
+        read = published_speeds(hardware, target).read
+        levels = {level: rate.together for level, rate in read.items()}
+    bandwidth = [LevelSpeed(*row) for row in levels.items()]
+    return MachineRow(
+        hardware.about, hardware.units, caches, peaks(hardware), bandwidth, None, None,
+        kind, list(hardware.sources),
+    )  # fmt: skip
 
 
 class SpeedRows(NamedTuple):
@@ -150,10 +171,20 @@ class MachineSpeeds:
 
     def add(self) -> None:
         """Add them to the record; where they are unknown, measuring them takes a second, once."""
-        if self.speeds is None:
+        if self.speeds is None and not self._is_elsewhere:
             with suppress(WorkbenchError):  # it needs a compiler
                 self._put(speeds())
                 self.mend()
+
+    @property
+    def _is_elsewhere(self) -> bool:
+        return Device[self._record.device].is_elsewhere
+
+    def show_device(self) -> None:
+        """Show the machine of the record's device: this one, or one that is not here."""
+        row = machine(self.speeds, self._record.device)
+        if row != self._record.machine:
+            self._changes.put(("machine",), row)
 
     def mend(self, variant: int | None = None) -> None:
         """Raise the peaks that a timing of a variant (None: of any) exceeds, and shorten the launch
@@ -180,6 +211,8 @@ class MachineSpeeds:
 
     def _put(self, machine_speeds: Speeds) -> None:
         self.speeds = machine_speeds
+        if self._is_elsewhere:
+            return
         for name, value in speed_rows(machine_speeds)._asdict().items():
             if getattr(self._record.machine, name) != value:
                 self._changes.put(("machine", name), value)

@@ -56,7 +56,8 @@ def _predicted(
     kernel: Kernel, legal: Sequence[Opt], speeds: Speeds | None
 ) -> dict[Opt, PredictedSpeedup]:
     """Return the predictions for opts: for the largest amounts of every kind and axis."""
-    if speeds is None:
+    is_elsewhere = Device[kernel.device].is_elsewhere
+    if speeds is None and not is_elsewhere:
         return {}
     affordable = PREDICTED_NODES // len(kernel.ast.toposort())
     most = max(FEWEST_PREDICTED, min(MOST_PREDICTED, affordable))
@@ -65,7 +66,10 @@ def _predicted(
         return {
             o.opt: o
             for o in predicted_speedups(
-                kernel.ast, opts_to_predict, kernel.target, speeds
+                kernel.ast,
+                opts_to_predict,
+                kernel.target,
+                None if is_elsewhere else speeds,
             )
         }
     except WorkbenchError:  # offers need no prediction

@@ -145,7 +145,7 @@ class Recorder:
             nothing=bounded(ex.nothing_to_do),
             without=WithoutRow(list(ex.rules_off), ""),
             recipes=page_recipes(ex),
-            machine=machine(machine_speeds),
+            machine=machine(machine_speeds, ex.device),
             kinds=kind_rows(),
             opt_kinds=opt_kind_rows(),
             glossary=list(glossary_rows()),

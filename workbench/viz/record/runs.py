@@ -30,7 +30,8 @@ class KernelRuns:
     def predict(self, speeds: Speeds | None, most: int | None = None) -> Iterator[int]:
         """Add the predicted time of kernels, of the first `most` that differ; yield the place of
         each."""
-        if Device[self._record.device].is_emulator:
+        info = Device[self._record.device]
+        if info.is_emulator and not info.is_elsewhere:
             return  # its time is not a processor's
         runs = self._record.plan.runs
         firsts = [place for place, run in enumerate(runs) if run.like == place]

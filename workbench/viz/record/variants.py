@@ -12,7 +12,7 @@ from workbench.backends.device import Device, DeviceInfo
 from workbench.backends.native.assembly import AsmLine
 from workbench.backends.program.language import Language
 from workbench.base.errors import WorkbenchError
-from workbench.cost.bottleneck import bottleneck
+from workbench.cost.predicted_cost import bottleneck_of
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 from workbench.ir.opt.families import families
@@ -295,13 +295,14 @@ def cost_rows(
     """Return the bottleneck of a kernel, and its cost by its loop nest, on a machine of these
     speeds; None where they are unknown. `measured_s` is the measured time of a run, if known.
 
+    On a machine that is not here both follow from its published figures.
+
     Units: bytes from each level in one run; seconds of each part alone, "core" with the loads and
     stores of L1; roofs in operations per second.
     """
     device = Device[kernel.device]
-    if device.is_elsewhere:
-        return None
-    if speeds is None or not (device.is_processor or device.is_emulator):
+    is_here = device.is_processor or device.is_emulator
+    if not device.is_elsewhere and (speeds is None or not is_here):
         return None
     try:
         cost = cost_of(kernel, kernel.device, speeds)
@@ -309,7 +310,9 @@ def cost_rows(
         return None
     row = CostRow(
         kind=cost.kind,
-        threads=cost.threads,
+        threads=cost.parallel[0],
+        of=cost.parallel[1],
+        notes=cost.notes(),
         flops=cost.estimates.flops,
         bytes=dict(cost.bytes_from),
         seconds=dict(cost.seconds),
@@ -318,7 +321,7 @@ def cost_rows(
         predicted_s=cost.predicted_s,
         launch_s=cost.launch_s,
     )
-    return str(bottleneck(cost, kernel.target, measured_s)), row
+    return str(bottleneck_of(cost, kernel.target, measured_s)), row
 
 
 def counts_row(compiled: Compiled) -> dict[str, int]:

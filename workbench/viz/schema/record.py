@@ -78,8 +78,9 @@ class OneThread(Struct, forbid_unknown_fields=True):
 
 
 class MachineRow(Struct, forbid_unknown_fields=True):
-    """This machine. Units: bytes of each cache, peak in operations a second, bandwidth and copy
-    in bytes a second; null where no speed is known."""
+    """This machine, or one that is not here, by its published figures: its `cores` are then of a
+    `kind`. Units: bytes of each cache, peak in operations a second, bandwidth and copy in bytes a
+    second; null where no speed is known."""
 
     cpu: str
     cores: int
@@ -88,6 +89,8 @@ class MachineRow(Struct, forbid_unknown_fields=True):
     bandwidth: list[LevelSpeed] | None
     copy: list[LevelSpeed] | None
     one_thread: OneThread | None
+    kind: str = "core"
+    sources: list[str] = []
 
 
 class KindRow(Struct, forbid_unknown_fields=True):

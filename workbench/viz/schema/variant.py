@@ -195,8 +195,9 @@ class RefusedRow(Struct, forbid_unknown_fields=True):
 
 
 class CostRow(Struct, forbid_unknown_fields=True):
-    """What a run costs by the form of the kernel. Units: bytes from each level, seconds that each
-    part takes alone, roofs in operations a second."""
+    """What a run costs by the form of the kernel, on `threads` threads, or what else runs at once
+    (`of`: "thread", "unit"); `notes` are lines about it. Units: bytes from each level, seconds that
+    each part takes alone, roofs in operations a second."""
 
     kind: str | None
     threads: int
@@ -207,6 +208,8 @@ class CostRow(Struct, forbid_unknown_fields=True):
     limit: str
     predicted_s: float
     launch_s: float
+    of: str
+    notes: list[str]
 
 
 class ShareRow(Struct, forbid_unknown_fields=True):

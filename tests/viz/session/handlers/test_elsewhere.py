@@ -47,6 +47,18 @@ def test_its_record_is_of_that_machine(there: Session) -> None:
     assert any(d.elsewhere and d.name == MACHINE for d in record.devices)
 
 
+def test_its_times_are_predicted_by_its_figures(there: Session) -> None:
+    record = there.record
+    assert record.machine.sources and record.machine.peak and record.machine.bandwidth
+    levels = {row.level for row in record.machine.bandwidth}
+    for row in record.variants:
+        assert row.cost is not None and row.cost.predicted_s > 0 and row.bound
+        assert set(row.cost.roofs) - {"peak"} <= levels
+    assert all(run.predicted_s for run in record.plan.runs)
+    predicted = [o.predicted for o in record.variants[0].offers if o.predicted]
+    assert predicted and predicted == sorted(predicted, reverse=True)
+
+
 def test_its_answer_is_checked_by_the_emulator(there: Session) -> None:
     for variant in range(len(there.record.variants)):
         done(there, "check", variant=variant)
@@ -80,7 +92,7 @@ def test_opts_are_tried_there(there: Session) -> None:
 
 def test_a_page_changes_to_it_and_back(session: Session) -> None:
     done(session, "device", name=MACHINE)
-    assert session.record.elsewhere
+    assert session.record.elsewhere and session.record.machine.sources
     language = Device[MACHINE].language
     assert language is not None
     done(session, "code", variant=0, language=language.name)
@@ -88,6 +100,7 @@ def test_a_page_changes_to_it_and_back(session: Session) -> None:
     here = next(d.name for d in Device if d.is_available)
     done(session, "device", name=here)
     assert not session.record.elsewhere and session.record.device == here
+    assert not session.record.machine.sources
     done(session, "check", variant=0)
 
 

@@ -175,10 +175,10 @@ function deviceSelect(app, device, devices, machine, off) {
 
 /** AMD EPYC, 2 cores, L1 32 KiB, L2 1 MiB
  * @param {MachineRow} machine */
-function machineText({ cpu, cores, caches }) {
+function machineText({ cpu, cores, kind = "core", caches }) {
   return [
     cpu,
-    plural(cores, "core"),
+    plural(cores, kind),
     ...caches.map(([name, bytes]) => `${name} ${bytesText(bytes)}`),
   ].join(", ");
 }

@@ -143,6 +143,7 @@ def device(session: LiveRecord, name: str) -> NoResult:
     for variant, kernel in enumerate(session.kernels):
         session.kernels[variant] = on_device(kernel, info.name)
         _show_device(session, variant)
+    session.recorder.machine.show_device()
     session.recorder.runs.show_device()
     steps = session.in_this_plan(_predicted(session))
     session.jobs.submit(session.recorder, steps, PREFETCH)  # a stop does not drop it

@@ -16,6 +16,7 @@ export function estimateParts(app, { cost, timing }) {
   if (!cost) return [];
   const limit = cost.limit === "core" ? "the core" : cost.limit;
   const kernel = app.kernel();
+  const unmeasured = app.record.elsewhere ? "; predicted, not run here" : "; not measured";
   return [
     h(
       "p",
@@ -26,8 +27,9 @@ export function estimateParts(app, { cost, timing }) {
         ? `; measured ${secondsText(timing.median_s)} ${spreadText(timing)}, ${
           three(timing.median_s / cost.predicted_s)
         } times the prediction`
-        : "; not measured",
+        : unmeasured,
     ),
+    ...cost.notes.map((note) => h("p", { class: "wb-small" }, note)),
     kernel && fold("estimate", "estimate as numbers", () => estimateTable(kernel, cost)),
   ];
 }
@@ -35,14 +37,13 @@ export function estimateParts(app, { cost, timing }) {
 /** What goes through each level of memory, and how long that would take if it were all.
  * @param {KernelRow} kernel
  * @param {CostRow} cost */
-function estimateTable({ bytes: needed }, { flops, bytes, seconds, threads }) {
-  const [[first, moved], ...below] = Object.entries(bytes);
-  const took = (/** @type {string} */ part) => secondsText(seconds[part]);
-  const rows = [
-    ["core", "", took("core")],
-    [first, bytesText(moved), "in core"],
-    ...below.map(([level, n]) => [level, bytesText(n), n ? took(level) : ""]),
-  ];
+function estimateTable({ bytes: needed }, { flops, bytes, seconds, threads, of }) {
+  const parts = [...new Set([...Object.keys(seconds), ...Object.keys(bytes)])];
+  const rows = parts.map((part) => [
+    part,
+    part in bytes ? bytesText(bytes[part]) : "",
+    part in seconds ? secondsText(seconds[part]) : "in core",
+  ]);
   const about = `${countText(flops)} operations on ${bytesText(needed)}: ${
     three(flops / needed)
   } per byte`;
@@ -50,7 +51,7 @@ function estimateTable({ bytes: needed }, { flops, bytes, seconds, threads }) {
     "div",
     {},
     h("p", { class: "wb-quiet" }, about),
-    figureTable(`each part alone, on ${plural(threads, "thread")}`, ["", "bytes", "time"], rows),
+    figureTable(`each part alone, on ${plural(threads, of)}`, ["", "bytes", "time"], rows),
     h(
       "p",
       { class: "wb-quiet" },
@@ -61,7 +62,8 @@ function estimateTable({ bytes: needed }, { flops, bytes, seconds, threads }) {
 
 /** What this machine moves at best, as it was measured once.
  * @param {MachineRow} machine */
-export function speedTable({ bandwidth, copy, one_thread }) {
+export function speedTable({ bandwidth, copy, one_thread, sources = [] }) {
+  if (sources.length) return sourceList(sources);
   if (!bandwidth || !copy || !one_thread) return null;
   const columns = [bandwidth, copy, one_thread.bandwidth, one_thread.copy].map((rates) =>
     new Map(rates)
@@ -77,6 +79,16 @@ export function speedTable({ bandwidth, copy, one_thread }) {
     rows,
   );
 }
+
+/** The documents that the figures of a machine that is not here are from.
+ * @param {string[]} sources */
+const sourceList = (sources) =>
+  h(
+    "p",
+    { class: "wb-quiet wb-small" },
+    "Figures of the machine: ",
+    ...sources.map((source, i) => [i > 0 && "; ", words(source, "", 200)]).flat(),
+  );
 
 /** A table of figures; the first of each row is its name.
  * @param {string} title

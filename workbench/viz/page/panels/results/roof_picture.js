@@ -12,10 +12,10 @@ import { namePlaces } from "./roof_names.js";
 /** @import { Axes } from "./roof_axes.js" */
 /** @import { App } from "../../app/store.js" */
 
-/** A measured variant and its place: operations for each byte, and a second. `device` is another one
- * than the record's.
+/** A measured variant and its place, or a predicted one: operations for each byte, and a second.
+ * `device` is another one than the record's.
  * @typedef {{
- *   i: number, variant: VariantRow, timing: TimingRow, x: number, y: number, device: string
+ *   i: number, variant: VariantRow, timing: TimingRow | null, x: number, y: number, device: string
  * }} Dot */
 
 const ROOF_DASHES = ["", "7 3", "3 3", "1 3"]; // of the slopes, the fastest level first
@@ -60,7 +60,9 @@ export function roofPicture(app, kind, peak, bandwidth, dots) {
 /** What a dot says: its speed with its spread, and on which device.
  * @param {Dot} dot */
 const dotText = ({ variant, timing, x, y, device }) =>
-  `${variant.name}${device && ` on ${device}`}: ${rateText(y)} ${spreadText(timing)}, ` +
+  `${variant.name}${device && ` on ${device}`}: ${rateText(y)} ${
+    timing ? spreadText(timing) : "predicted"
+  }, ` +
   `${three(x)} operations for each byte loaded or stored`;
 
 /** The dots with their names; the chosen one and the pinned one have the first choice, and are

@@ -20,7 +20,8 @@ export function roofline(app) {
   const { machine } = app.record;
   const dots = roofDots(app);
   if (!machine.peak || !machine.bandwidth || !dots.length) return null;
-  const kind = dots.find(({ timing }) => timing.kind)?.timing.kind ||
+  const kind = dots.find(({ timing }) => timing?.kind)?.timing?.kind ||
+    dots.find(({ variant }) => variant.cost?.kind)?.variant.cost?.kind ||
     Object.keys(machine.peak)[0];
   const peak = machine.peak[kind];
   return h(
@@ -38,6 +39,7 @@ export function roofline(app) {
 function roofDots(app) {
   const { flops } = app.kernel() || {};
   if (!flops) return [];
+  if (app.record.elsewhere) return predictedDots(app, flops);
   return app.variantsOf(app.view.kernel).flatMap((i) => {
     const variant = app.record.variants[i];
     const { timing: own, elsewhere, counts } = variant;
@@ -54,6 +56,19 @@ function roofDots(app) {
   });
 }
 
+/** The variants of this kernel on a machine that is not here.
+ * @param {App} app
+ * @param {number} flops
+ * @returns {Dot[]} */
+const predictedDots = (app, flops) =>
+  app.variantsOf(app.view.kernel).flatMap((i) => {
+    const variant = app.record.variants[i];
+    const { cost } = variant;
+    if (!cost?.bytes.L1) return [];
+    const [x, y] = [flops / cost.bytes.L1, flops / cost.predicted_s];
+    return [{ i, variant, timing: null, device: "", x, y }];
+  });
+
 /** The same in figures: what each level lets the variant that is shown do, then all variants,
  * and what the machine moves.
  * @param {App} app
@@ -67,17 +82,17 @@ function roofFigures(app, dots) {
     here && cost && Object.keys(cost.roofs).length > 0 &&
       figureTable(
         `roofs for ${here.variant.name.slice(0, 20)} on ${
-          plural(cost.threads, "thread")
+          plural(cost.threads, cost.of)
         }, and the share reached`,
         [],
         Object.entries(cost.roofs).map((row) => roofRow(here, row)),
       ),
     figureTable(
-      "measured, and operations per byte",
+      `${app.record.elsewhere ? "predicted" : "measured"}, and operations per byte`,
       [],
       dots.map(({ variant, timing, device, x, y }) => [
         device ? `${variant.name} on ${device}` : variant.name,
-        `${rateText(y)} ${app.view.cold ? coldSpread(timing) : spreadText(timing)}`,
+        `${rateText(y)} ${timing ? app.view.cold ? coldSpread(timing) : spreadText(timing) : ""}`,
         three(x),
       ]),
     ),
@@ -89,7 +104,12 @@ function roofFigures(app, dots) {
  * bytes that are predicted to come from there: where a kernel is above it, fewer came.
  * @param {Dot} dot
  * @param {[string, number]} roof */
-function roofRow({ variant: { timing }, y }, [level, predicted]) {
+function roofRow({ variant, timing: measured, y }, [level, predicted]) {
+  const { timing } = variant;
+  if (!measured) {
+    const name = level === "peak" ? "arithmetic" : level;
+    return [name, rateText(predicted), percent(y / predicted)];
+  }
   if (level !== "peak") {
     return [
       level,

@@ -1,0 +1,245 @@
+"""The cost of a run on a GPU that need not be here, by the linear program of a kernel and published
+figures.
+
+A run takes as long as the slowest part: arithmetic, the instructions of warps, shared memory, each
+level of memory, or the time that a group takes where nothing is in its way, for all the turns in
+which groups run. Units that wait for the last groups are counted. Source of the idea: S. Hong and
+H. Kim, An Analytical Model for a GPU Architecture with Memory-level and Thread-level Parallelism
+Awareness, 2009; and the roofline.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from workbench.backends.program.launch import launch_shape
+from workbench.base.target import Hardware, Target
+from workbench.base.trace import unobserved
+from workbench.base.words import plural
+from workbench.cost.gpu.item_work import SPECIAL_FUNCTION, ItemWork, item_work
+from workbench.cost.gpu.memory_traffic import Residency, bytes_from
+from workbench.cost.gpu.occupancy import GroupUse, Occupancy, occupancy
+from workbench.cost.gpu.registers import estimated_registers
+from workbench.cost.gpu.warp_accesses import BANK_BYTES, BANKS, warp_accesses
+from workbench.cost.run_cost import RunCost
+from workbench.ir.lower.launch.barriers import barriers
+from workbench.ir.nest.accesses import size_of
+from workbench.ir.nest.estimates import count, estimate
+from workbench.ir.node.ops import Ops
+from workbench.ir.node.uop import UOp
+from workbench.measure.kernel_time import seconds_text
+from workbench.measure.units import bytes_text
+from workbench.pipeline import stages
+
+SPECIAL_LANES = 16
+"""Special functions that a unit begins per cycle."""
+L2_OF_DRAM = 3.0
+"""How much faster than memory a second cache is where its speed is not published (of NVIDIA's V100
+and A100 it is 3.1 and 4.6 times)."""
+NO_FLOAT64 = 1 / 64
+"""Rate of a dtype without hardware, as a share of float32's."""
+
+
+@dataclass(frozen=True, slots=True)
+class Accesses:
+    """What a run's accesses cost in all: transactions with global memory, passes over the banks of
+    shared memory, and those of each that would do."""
+
+    transactions: int
+    least_transactions: int
+    passes: int
+    least_passes: int
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class GpuCost(RunCost):
+    """The predicted cost of a run on a GPU.
+
+    `groups` work-groups run in `turns`; `busy` is the share of units that work while any does;
+    registers of a work-item are `estimated` by the program, unless a compiler said them, and
+    `spilled` are those for which there is no room.
+    """
+
+    target: Target
+    occupancy: Occupancy
+    accesses: Accesses
+    groups: int
+    turns: int
+    busy: float
+    estimated: bool
+    spilled: int
+
+    @property
+    def hardware(self) -> Hardware:
+        """The figures of the machine."""
+        assert self.target.hardware is not None
+        return self.target.hardware
+
+    @property
+    def warps(self) -> int:
+        """The warps of a group."""
+        return -(-self.occupancy.use.items // self.target.warp_lanes)
+
+    @property
+    def launch_s(self) -> float:
+        return self.hardware.launch_s
+
+    @property
+    def parallel(self) -> tuple[int, str]:
+        return min(self.groups, self.hardware.units), "unit"
+
+    def roofs(self) -> dict[str, float]:
+        flops = self.estimates.flops
+        limits = {"peak": peaks(self.hardware)[self.kind]}
+        speeds = level_speeds(self.hardware)
+        for level, moved in self.bytes_from.items():
+            if moved and flops:
+                limits[level] = flops / moved * speeds[level]
+        return limits
+
+    def notes(self) -> list[str]:
+        lines = [
+            f"occupancy {self.occupancy}{' (registers estimated)' if self.estimated else ''}"
+        ]
+        if self.spilled:
+            lines.append(
+                f"{plural(self.spilled, 'register')} of each work-item go to memory"
+            )
+        rows = self.accesses
+        if rows.transactions > rows.least_transactions:
+            lines.append(
+                f"global memory: {rows.transactions:,} transactions,"
+                f" {rows.least_transactions:,} would do"
+            )
+        if rows.passes > rows.least_passes:
+            lines.append(
+                f"shared memory: {rows.passes:,} passes, {rows.least_passes:,} without conflicts"
+            )
+        if self.busy < 0.95:
+            lines.append(
+                f"{self.busy:.0%} of the units work on the average: {plural(self.groups, 'group')}"
+                f" for {self.hardware.units} units"
+            )
+        return lines
+
+    def __str__(self) -> str:
+        lines = [
+            f"{self.estimates.flops:,} operations, {bytes_text(self.estimates.bytes)}:"
+            f" {self.intensity:.3g} operations per byte",
+            f"predicted {seconds_text(self.predicted_s)} on {self.target.device}, not run here,"
+            f" limited by {self.limit}",
+        ]
+        for part, seconds in self.seconds.items():
+            moved = self.bytes_from.get(part)
+            more = "" if moved is None else f"  {bytes_text(moved)}"
+            lines.append(f"  {part:14}  {seconds_text(seconds):>8}{more}")
+        return "\n".join([*lines, *self.notes()])
+
+
+def gpu_cost(
+    kernel: UOp, target: Target, original: UOp, registers: int | None = None
+) -> GpuCost:
+    """Return the cost of a kernel (a SINK) on a machine with work-groups and published figures.
+
+    `registers` of a work-item are those that a compiler said, if it did. Errors: CompileError where
+    it cannot be lowered, DeviceError for a group that is too large for a unit.
+    """
+    assert target.hardware is not None
+    with unobserved():
+        linear = stages(kernel, target, upto="linear").linear
+    hardware, launch = target.hardware, launch_shape(linear)
+    items, groups = math.prod(launch.group), math.prod(launch.grid)
+    shared = [n for n in linear if n.op is Ops.DEFINE and n.space == "shared"]
+    needed = estimated_registers(linear) if registers is None else registers
+    most = _most_registers(hardware, items, target.warp_lanes)
+    registers_used = min(needed, most) if most else needed
+    use = GroupUse(
+        items, registers_used, sum(size_of(n) * n.dtype.itemsize for n in shared)
+    )
+    units = occupancy(target, use)
+    at_once = min(groups, units.groups * hardware.units)
+    residency = Residency(groups, units.groups, at_once)
+    accesses = warp_accesses(linear, target.warp_lanes)
+    moved = bytes_from(linear, accesses, target, residency)
+    of_global = [a for a in accesses if a.place == "global"]
+    of_shared = [a for a in accesses if a.place == "shared"]
+    totals = Accesses(
+        groups * sum(a.transactions for a in of_global),
+        groups * sum(a.least for a in of_global),
+        groups * sum(a.transactions for a in of_shared),
+        groups * sum(a.least for a in of_shared),
+    )
+    busy = groups / (-(-groups // hardware.units) * hardware.units)
+    turns = -(-groups // (units.groups * hardware.units))
+    warps = groups * -(-items // target.warp_lanes)
+    work = item_work(linear)
+    seconds = _core_seconds(hardware, work, warps, target.warp_lanes)
+    if totals.passes:
+        seconds["shared memory"] = _passes_s(hardware, totals.passes)
+    seconds = {part: s / busy for part, s in seconds.items()}
+    speeds = level_speeds(hardware)
+    seconds |= {level: size / speeds[level] for level, size in moved.items()}
+    seconds["latency"] = turns * work.cycles / hardware.clock_hz
+    return GpuCost(
+        estimate(original), count(linear, barriers(kernel)), moved, seconds, _kind(original),
+        target, units, totals, groups, turns, busy, registers is None,
+        needed - registers_used,
+    )  # fmt: skip
+
+
+def peaks(hardware: Hardware) -> dict[str, float]:
+    """Return the peaks of a machine by kind of float, in operations per second."""
+    single = hardware.peak("float32")
+    double = hardware.peak("float64") or single * NO_FLOAT64
+    return {"f32": single, "f64": double}
+
+
+def level_speeds(hardware: Hardware) -> dict[str, float]:
+    """Return the bytes per second from each level of memory, the fastest first."""
+    dram = hardware.bandwidth("DRAM")
+    second = hardware.bandwidth("L2") or L2_OF_DRAM * dram
+    first = hardware.bandwidth("L1") or hardware.bandwidth("shared") or 2 * second
+    return {"L1": first, "L2": second, "memory": dram}
+
+
+def _core_seconds(
+    hardware: Hardware, work: ItemWork, warps: int, lanes: int
+) -> dict[str, float]:
+    single = hardware.peak("float32")
+    rates: Mapping[str, float] = dict(hardware.peaks)
+    total = 0.0
+    for kind, operations in work.operations.items():
+        if kind == SPECIAL_FUNCTION:
+            rate = hardware.units * SPECIAL_LANES * hardware.clock_hz
+        else:  # an operation begins where a multiply-add would, which counts as two
+            missing = single * (NO_FLOAT64 if kind == "float64" else 1)
+            rate = rates.get(kind, missing) / 2
+        total += operations * warps * lanes / rate
+    slots = hardware.units * hardware.partitions * hardware.clock_hz
+    return {"arithmetic": total, "instructions": work.instructions * warps / slots}
+
+
+def _passes_s(hardware: Hardware, passes: int) -> float:
+    width = BANKS * BANK_BYTES
+    speed = hardware.bandwidth("shared") or hardware.units * width * hardware.clock_hz
+    return passes * width / speed
+
+
+def _most_registers(hardware: Hardware, items: int, lanes: int) -> int:
+    """Return the most registers with which a group of `items` work-items still runs: compilers that
+    know its size keep to that, and the rest goes to memory."""
+    if not hardware.unit_registers:
+        return 0
+    parts = hardware.partitions
+    warps = -(-items // lanes)
+    in_part = -(-warps // parts)
+    of_warp = hardware.unit_registers // parts // in_part
+    whole = of_warp // hardware.register_block * hardware.register_block
+    return min(whole // lanes, hardware.item_registers)
+
+
+def _kind(kernel: UOp) -> str:
+    doubles = any(n.dtype.is_float and n.dtype.bits == 64 for n in kernel.toposort())
+    return "f64" if doubles else "f32"

@@ -1,0 +1,116 @@
+"""What a work-item does, apart from moving memory: operations by kind, and how long it takes where
+it never waits for its turn.
+
+Source of the rates: NVIDIA, CUDA C++ Programming Guide, table of the throughput of native
+arithmetic instructions; of the latencies: W. Luo and others, Benchmarking and Dissecting the Nvidia
+Hopper GPU Architecture via Microbenchmarking, 2024. GPUs of other makers are taken to be alike.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from workbench.ir.nest.estimates import executed
+from workbench.ir.node.ops import CASTS, ELEMENTWISE, OPS, Ops
+from workbench.ir.node.uop import UOp
+
+GLOBAL_CYCLES = 500
+"""Cycles from a load from memory to its value."""
+SHARED_CYCLES = 30
+"""Cycles from a load from shared memory to its value, and of a barrier."""
+VALUE_CYCLES = 4
+"""Cycles from an operation to its value."""
+IN_FLIGHT = 4
+"""Steps of a loop whose loads are in flight together: compilers unroll loops."""
+LOOP_INSTRUCTIONS = 3
+SPECIAL_FUNCTION = "special function"
+SPECIAL_OPS = frozenset({Ops.EXP2, Ops.LOG2, Ops.SIN, Ops.COS, Ops.SQRT, Ops.FDIV})
+
+
+@dataclass(frozen=True, slots=True)
+class ItemWork:
+    """The work of one work-item in one run: `operations` on values by the name of their dtype, or
+    SPECIAL_FUNCTION, and the `instructions` of its warp. Units: `cycles` that it takes where no
+    other one is in its way."""
+
+    operations: Mapping[str, int]
+    instructions: int
+    cycles: int
+
+
+def item_work(linear: Sequence[UOp]) -> ItemWork:
+    """Return the work of a work-item of a linear program."""
+    operations: Counter[str] = Counter()
+    instructions = 0
+    for node, times in executed(tuple(linear)):
+        if node.op in (Ops.LOAD, Ops.STORE, Ops.BARRIER):
+            instructions += times
+        elif _computes(node):
+            slots = times * max(1, OPS[node.op].slots) * node.dtype.count
+            operations[_kind(node)] += slots
+            instructions += slots
+    steps = _loop_steps(linear)
+    return ItemWork(
+        operations, instructions + LOOP_INSTRUCTIONS * steps, _cycles(linear)
+    )
+
+
+def _computes(node: UOp) -> bool:
+    if node.dtype.kind == "index":  # addresses have room for a constant
+        return node.op in ELEMENTWISE and node.src[-1].op is not Ops.CONST
+    return node.op in ELEMENTWISE and node.op not in CASTS or node.op is Ops.HREDUCE
+
+
+def _kind(node: UOp) -> str:
+    if node.op in SPECIAL_OPS:
+        return SPECIAL_FUNCTION
+    dtype = (node.src[0] if node.dtype.is_bool else node).dtype
+    return dtype.scalar.name if dtype.is_float else "int32"
+
+
+def _loop_steps(linear: Sequence[UOp]) -> int:
+    times, total = [1], 0
+    for node in linear:
+        if node.op is Ops.LOOP:
+            times.append(times[-1] * node.axis.extent)
+            total += times[-1]
+        elif node.op is Ops.ENDLOOP:
+            times.pop()
+    return total
+
+
+def _cycles(linear: Sequence[UOp]) -> int:
+    """Return the cycles of a program: in each loop those of a step, times its steps."""
+    scopes: list[tuple[list[UOp], int]] = [([], 1)]
+    inner = [0]
+    for node in linear:
+        if node.op is Ops.LOOP:
+            scopes.append(([], node.axis.extent))
+            inner.append(0)
+        elif node.op is Ops.ENDLOOP:
+            own, steps = scopes.pop()
+            total = steps * (_step_cycles(own, min(steps, IN_FLIGHT)) + inner.pop())
+            inner[-1] += round(total)
+        else:
+            scopes[-1][0].append(node)
+    return round(_step_cycles(scopes[0][0], 1) + inner[0])
+
+
+def _step_cycles(own: Sequence[UOp], in_flight: int) -> float:
+    """Return the cycles of a step: the loads, of which those of several steps are in flight
+    together, then a chain of operations, as long as the values that wait for each other."""
+    spaces = {_space(n) for n in own if n.op is Ops.LOAD}
+    waits = GLOBAL_CYCLES * ("global" in spaces) + SHARED_CYCLES * ("shared" in spaces)
+    barriers = sum(n.op is Ops.BARRIER for n in own)
+    chains = max(1, len({n.src[0] for n in own if n.op is Ops.SET}))
+    values = sum(n.op in ELEMENTWISE and n.dtype.kind != "index" for n in own)
+    return waits / in_flight + SHARED_CYCLES * barriers + VALUE_CYCLES * values / chains
+
+
+def _space(load: UOp) -> str:
+    memory = load.place.param
+    if memory.op is Ops.PARAM:
+        return "global"
+    return "shared" if memory.space == "shared" else "private"

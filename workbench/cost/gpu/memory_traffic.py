@@ -1,0 +1,166 @@
+"""The bytes that a run of work-groups moves from each level of a GPU's memory.
+
+There is one rule, that of `cost/cache_traffic.py`: if the data that a single step of a loop touches
+fit in a cache, the whole loop loads each sector once; if not, each step loads those of its body.
+Work-items take a step together: for the first cache those of all groups in a unit, for the second
+one those of all groups that run at a time.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from workbench.base.target import Target
+from workbench.cost.gpu.warp_accesses import SECTOR_BYTES, WarpAccess
+from workbench.ir.nest.accesses import size_of
+from workbench.ir.nest.footprint import runs
+from workbench.ir.node.ops import Ops
+from workbench.ir.node.uop import UOp
+
+Bytes = Counter[UOp]
+"""Bytes by memory."""
+Footprint = Callable[[UOp, Sequence[WarpAccess], Collection[UOp]], int]
+"""The bytes of a memory that accesses touch while some ranges run."""
+
+
+class Residency(NamedTuple):
+    """The groups of a launch: how many in all, in a unit, and in all units at a time."""
+
+    groups: int
+    in_unit: int
+    at_once: int
+
+
+@dataclass(slots=True)
+class LoopAccesses:
+    """A loop, or the whole program: its accesses, and the loops in it."""
+
+    axis: UOp | None = None
+    accesses: list[WarpAccess] = field(default_factory=list)
+    loops: list[LoopAccesses] = field(default_factory=list)
+
+    @property
+    def everything(self) -> list[WarpAccess]:
+        """The accesses in it, at any depth."""
+        return [*self.accesses, *(a for inner in self.loops for a in inner.everything)]
+
+    @property
+    def axes(self) -> set[UOp]:
+        """The axes of the loops in it, without its own."""
+        inner = [{*s.axes, s.axis} for s in self.loops if s.axis is not None]
+        return set().union(*inner)
+
+
+def bytes_from(
+    linear: Sequence[UOp],
+    accesses: Sequence[WarpAccess],
+    target: Target,
+    residency: Residency,
+) -> dict[str, int]:
+    """Return the bytes of a run from "L1" (those that loads and stores move), "L2" and "memory".
+    Runs follow each other, so that data which fit in the last cache are there already."""
+    program = scopes(linear, accesses)
+    items = {n.axis for n in linear if n.op is Ops.SPECIAL and n.role == "item"}
+    grid = [n for n in linear if n.op is Ops.SPECIAL and n.role == "grid"]
+    axes = [n.axis for n in sorted(grid, key=lambda n: n.dimension)]
+    groups, last = residency.groups, target.last_cache_bytes
+
+    def of_wave(
+        memory: UOp, rows: Sequence[WarpAccess], inside: Collection[UOp]
+    ) -> int:
+        return wave_footprint(memory, rows, inside, axes, residency.at_once)
+
+    whole = _each(program.everything, {*items, *program.axes, *axes}, footprint)
+    room = target.l1_bytes // residency.in_unit
+    from_l2 = _loads(program, items, room, footprint)
+    waves = groups / residency.at_once
+    from_memory = _loads(program, items, last, of_wave)
+    stays = whole.total() <= last  # the run before left it there
+    return {
+        "L1": groups * sum(a.moved_bytes for a in accesses if a.place != "shared"),
+        "L2": groups * from_l2.total(),
+        "memory": 0
+        if stays
+        else sum(
+            min(max(whole[m], round(waves * n)), groups * from_l2[m])
+            for m, n in from_memory.items()
+        ),
+    }
+
+
+def scopes(linear: Sequence[UOp], accesses: Sequence[WarpAccess]) -> LoopAccesses:
+    """Return the loops of a linear program with their accesses of global memory, in their order."""
+    opened, rest = [LoopAccesses()], iter(accesses)
+    for node in linear:
+        if node.op is Ops.LOOP:
+            opened.append(LoopAccesses(node.axis))
+            opened[-2].loops.append(opened[-1])
+        elif node.op is Ops.ENDLOOP:
+            opened.pop()
+        elif node.op in (Ops.LOAD, Ops.STORE):
+            access = next(rest)
+            if access.place == "global":
+                opened[-1].accesses.append(access)
+    return opened[0]
+
+
+def _loads(scope: LoopAccesses, items: set[UOp], room: int, size: Footprint) -> Bytes:
+    """Return the bytes that one run of a scope loads into a cache with this much `room`."""
+    step = items | scope.axes
+    own = set() if scope.axis is None else {scope.axis}
+    if _each(scope.everything, step, size).total() <= room:
+        return _each(scope.everything, step | own, size)
+    total = _each(scope.accesses, items, size)
+    for inner in scope.loops:
+        total.update(_loads(inner, items, room, size))
+    steps = 1 if scope.axis is None else scope.axis.extent
+    return Counter({memory: steps * n for memory, n in total.items()})
+
+
+def _each(
+    accesses: Iterable[WarpAccess], inside: Collection[UOp], size: Footprint
+) -> Bytes:
+    of_memory: dict[UOp, list[WarpAccess]] = {}
+    for access in accesses:
+        of_memory.setdefault(access.memory, []).append(access)
+    return Counter({m: size(m, rows, inside) for m, rows in of_memory.items()})
+
+
+def footprint(
+    memory: UOp, accesses: Sequence[WarpAccess], inside: Collection[UOp]
+) -> int:
+    """Return the bytes of the sectors that accesses touch while the ranges `inside` run."""
+    itemsize, size = memory.dtype.itemsize, size_of(memory)
+    line = max(1, SECTOR_BYTES // itemsize)
+    more = max(a.item_bytes for a in accesses) // itemsize - 1  # of the last vector
+    parts = runs([a.index for a in accesses], inside, line)
+    total = sum(n * _sectors((length + more) * itemsize) for n, length, _ in parts)
+    return min(total, _sectors(size * itemsize))
+
+
+def wave_footprint(
+    memory: UOp,
+    accesses: Sequence[WarpAccess],
+    inside: Collection[UOp],
+    axes: Sequence[UOp],
+    groups: int,
+) -> int:
+    """Return what `groups` neighbouring groups touch: whole inner `axes` of the grid, the innermost
+    first, and a part of the next one."""
+    rest, within = groups, {*inside}
+    size = footprint(memory, accesses, within)
+    for axis in axes:
+        within.add(axis)
+        whole = footprint(memory, accesses, within)
+        if axis.extent > rest:
+            return size + round((whole - size) * (rest - 1) / (axis.extent - 1))
+        size, rest = whole, rest // axis.extent
+    return size
+
+
+def _sectors(nbytes: int) -> int:
+    return math.ceil(nbytes / SECTOR_BYTES) * SECTOR_BYTES
