@@ -180,8 +180,10 @@ class Devices:
         )
 
     def renderer_of(self, name: str) -> tuple[DeviceInfo, Language] | None:
-        """Return the one of `renderers` that writes a language, and the language, or None."""
-        pairs = ((d, each) for d in self.renderers for each in d.languages)
+        """Return a device in whose language `name` kernels can be read here, and the language: one
+        of `renderers`, or else the first machine of a device with work-groups; or None."""
+        devices = [*self.renderers, *self._first_machines()]
+        pairs = ((d, each) for d in devices for each in d.languages)
         return next((pair for pair in pairs if pair[1].name == name), None)
 
     @property
@@ -223,6 +225,12 @@ class Devices:
         memories.setdefault(there.name, there.memory)
         self._elsewhere.setdefault(there.name, there)
         return there.name
+
+    def _first_machines(self) -> Iterator[DeviceInfo]:
+        for device in self._devices.values():
+            first = next(iter(device.machines), None)
+            if first is not None and device.machines[first].has_groups:
+                yield self[f"{device.name}:{first}"]
 
     def _device_of(self, machine: str) -> str:
         """Return the name of a machine with its device. Errors: DeviceError for an unknown one."""

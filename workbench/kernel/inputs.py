@@ -9,7 +9,7 @@ kernel: its inputs.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -112,6 +112,10 @@ class FromSchedule:
         """Whether the inputs are the expression's own, not random numbers."""
         return self.run.has_data
 
+    def for_device(self, name: str) -> FromSchedule:
+        """Return the same data for kernels on another device."""
+        return replace(self, on=name)
+
     def buffers(self, kernel: UOp, device: str) -> list[Buffer]:
         """Return the kernel's buffers by slot: new outputs, and the inputs."""
         return self.run.buffers(self.number, device)
@@ -134,6 +138,10 @@ class PickledData:
     device: str
     arguments: tuple[tuple[DType, Array | int], ...]
 
+    def for_device(self, name: str) -> PickledData:
+        """Return the same data for kernels on another device."""
+        return replace(self, device=name)
+
     def buffers(self, kernel: UOp, device: str) -> list[Buffer]:
         """Return the kernel's buffers by slot: new outputs, and copies of the inputs."""
         return [
@@ -146,14 +154,14 @@ class PickledData:
 
 @dataclass(frozen=True, slots=True)
 class Seeded:
-    """Random data from a seed, the same on every device."""
+    """Random data from a seed, the same on every device; `device` is "" for the default one."""
 
     seed: int = 0
+    device: str = ""
 
-    @property
-    def device(self) -> str:
-        """The default device, as ""."""
-        return ""
+    def for_device(self, name: str) -> Seeded:
+        """Return the same data for kernels on another device."""
+        return replace(self, device=name)
 
     def buffers(self, kernel: UOp, device: str) -> list[Buffer]:
         """Return the kernel's buffers by slot: outputs zeroed, inputs random."""

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import Any, Self
+from typing import Any, Generic, Self, TypeVar
 
 import numpy as np
 
 from workbench.backends.device import Device
+from workbench.base.display import Printed
+from workbench.base.errors import DeviceError, KernelOptError
 from workbench.base.source import ModuleCall, SourceLine, here
 from workbench.base.trace import PassRecord, unobserved
 from workbench.check import answer as checking
@@ -32,10 +34,34 @@ from workbench.kernel.inputs import (
     Seeded,
     arrays,
 )
-from workbench.pipeline import COMPILE_PASSES, Stages, build, recorded, rules_of
+from workbench.pipeline import (
+    COMPILE_PASSES,
+    Stages,
+    build,
+    recorded,
+    rules_of,
+    stages,
+)
 
 Array = np.ndarray[Any, Any]
 NOWHERE: Mapping[str, int] = MappingProxyType({})
+
+
+K = TypeVar("K")
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Replay(Printed, Generic[K]):
+    """A kernel for another device, and the opts that are not legal there, with the reasons."""
+
+    kernel: K
+    refused: tuple[tuple[Opt, str], ...] = ()
+
+    def __str__(self) -> str:
+        lines = [f"{opt}: {because}" for opt, because in self.refused]
+        count = len(self.refused)
+        head = f"{count} {'opt is' if count == 1 else 'opts are'} refused there"
+        return "\n".join([repr(self.kernel), *([f"{head}:", *lines] if lines else [])])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -158,6 +184,47 @@ class RunnableKernel:
         off = tuple(dict.fromkeys((*self.rules_off, *rules)))
         plain = replace(self, ast=self.original, applied_opts=(), rules_off=off)
         return plain.apply(*self.applied_opts)
+
+    def on(self, device: str, target: str = "") -> Replay[Self]:
+        """Return this kernel for another device, or for a machine that need not be here ("CUDA",
+        "H100"), with the same opts, those left out that are not legal there, with the reasons.
+
+            k.on("CUDA:H100").kernel.cost
+            print(k.on("CUDA:H100"))   # what was refused
+
+        Errors: DeviceError for a device or a machine that does not exist.
+        """
+        name = Device.on_machine(device, target)
+        data = self.data.for_device(name)
+        kernel = replace(
+            self, data=data, ast=self.original, applied_opts=(), steps=NO_STEPS
+        )
+        refused: list[tuple[Opt, str]] = []
+        for opt in self.applied_opts:
+            try:
+                kernel = kernel.apply(opt)
+            except KernelOptError as error:
+                refused.append((opt, error.because))
+        return Replay(kernel, tuple(refused))
+
+    def code_for(self, device: str, language: str = "") -> str:
+        """Return the kernel's text as a device gets it, which need not be here: "CUDA", or
+        "CUDA:H100"; in another of its languages if one is named.
+
+        Errors: DeviceError for a device, a machine or a language that does not exist; CompileError
+        where the kernel cannot be written in it.
+        """
+        info = Device[Device.on_machine(device)]
+        spoken = {each.name: each for each in info.languages}
+        if language and language not in spoken:
+            names = ", ".join(spoken) or "none"
+            what = f"{info.name} writes no {language:.40}"
+            raise DeviceError(
+                what, f"its languages are {names}", next(iter(spoken), "")
+            )
+        chosen = spoken.get(language)
+        with without(self.rules_off), unobserved():
+            return stages(self.ast, info.name, "source", language=chosen).source.text
 
     # running
 

@@ -10,7 +10,7 @@ from workbench.backends.device import Device
 from workbench.base.errors import DeviceError
 from workbench.viz import explore
 
-MACHINE = Device.machine_names()[0]
+MACHINE = "CUDA:H100"
 DEVICE, NAME = MACHINE.split(":")
 
 

@@ -74,7 +74,7 @@ Deno.test("lines of one statement belong together, of one variant only", () => {
 
 Deno.test("side by side stand the first language and machine code, of variants that exist", () => {
   const record = recordOf();
-  record.languages = [{ name: "C", device: "C" }, { name: "asm", device: "" }];
+  record.languages = [{ name: "C", device: "C" }, { name: "asm", device: "", role: "machine" }];
   const app = new App(record);
   const columns = [{ variant: null, language: "C" }, { variant: null, language: "asm" }];
   assert.deepEqual(app.view.columns, columns);
@@ -86,7 +86,7 @@ Deno.test("a column may show what another device makes, of languages that no dev
   const record = recordOf();
   record.device = "LLVM";
   record.devices = ["LLVM", "C"].map((name) => ({ name, available: true }));
-  record.languages = [{ name: "C", device: "C" }, { name: "asm", device: "" }];
+  record.languages = [{ name: "C", device: "C" }, { name: "asm", device: "", role: "machine" }];
   const rows = [["C", "C"], ["asm", "LLVM"]].map(([language, device]) => ({ language, device }));
   const other = { language: "asm", device: "C" };
   Object.assign(record.variants[0], { code: rows, code_elsewhere: [other] });

@@ -796,7 +796,8 @@ export interface ExpressionRow {
 }
 
 /**
- * A device that there is; `elsewhere` is a machine that is not here.
+ * A device that there is, with the names of its languages; `elsewhere` is a machine that is
+ * not here.
  */
 export interface DeviceRow {
   name: string;
@@ -804,10 +805,13 @@ export interface DeviceRow {
   how_to_get: string;
   emulator: boolean;
   elsewhere?: boolean;
+  languages?: Array<string>;
 }
 
 /**
- * A language that code is shown in. `comment`, `word` and `head` are regular expressions.
+ * A language that code is shown in, and which `device` runs it ("": none). It may be what
+ * each device makes another one of: machine code, or statements. `comment`, `word` and
+ * `head` are regular expressions.
  */
 export interface LanguageRow {
   name: string;
@@ -816,6 +820,7 @@ export interface LanguageRow {
   word: string;
   head: string;
   device: string;
+  role?: "machine" | "program" | "statements";
 }
 
 /**

@@ -61,14 +61,16 @@ def language_rows() -> list[LanguageRow]:
     """Return the languages of programs, best first: the one that all kernels have, those of the
     devices, each with the device that runs it ("": none), machine code and the statement tree."""
     devices = [Device.reader, *(d for d in Device if d is not Device.reader)]
-    pairs = [
-        (language, d.name if language is d.language else "")
-        for d in devices
-        for language in d.languages
-    ]
+    rows: dict[str, LanguageRow] = {}
+    for info in devices:
+        for language in info.languages:
+            device = info.name if language is info.language else ""
+            row = LanguageRow(**asdict(language), device=device)
+            rows.setdefault(language.name, row)
     return [
-        LanguageRow(**asdict(language), device=device)
-        for language, device in (*pairs, (ASSEMBLY, ""), (STATEMENTS, ""))
+        *rows.values(),
+        LanguageRow(**asdict(ASSEMBLY), device="", role="machine"),
+        LanguageRow(**asdict(STATEMENTS), device="", role="statements"),
     ]
 
 
@@ -80,14 +82,21 @@ def device_rows() -> list[DeviceRow]:
             Device.available(name),
             Device[name].how_to_get,
             Device[name].is_emulator,
+            languages=_language_names(name),
         )
         for name in Device.names()
     ]
     machines = [
-        DeviceRow(name, True, Device[name].about, True, elsewhere=True)
+        DeviceRow(
+            name, True, Device[name].about, True, True, _language_names(name)
+        )
         for name in Device.machine_names()
-    ]
+    ]  # fmt: skip
     return here + machines
+
+
+def _language_names(device: str) -> list[str]:
+    return [language.name for language in Device[device].languages]
 
 
 def machine(speeds: Speeds | None = None, device: str = "") -> MachineRow:

@@ -6,7 +6,7 @@ table of that name.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 from msgspec import UNSET, Struct, UnsetType
 
@@ -28,17 +28,21 @@ class ExpressionRow(Struct, forbid_unknown_fields=True):
 
 
 class DeviceRow(Struct, forbid_unknown_fields=True):
-    """A device that there is; `elsewhere` is a machine that is not here."""
+    """A device that there is, with the names of its languages; `elsewhere` is a machine that is not
+    here."""
 
     name: str
     available: bool
     how_to_get: str
     emulator: bool
     elsewhere: bool = False
+    languages: list[str] = []
 
 
 class LanguageRow(Struct, forbid_unknown_fields=True):
-    """A language that code is shown in. `comment`, `word` and `head` are regular expressions."""
+    """A language that code is shown in, and which `device` runs it ("": none). It may be what each
+    device makes another one of: machine code, or statements. `comment`, `word` and `head` are
+    regular expressions."""
 
     name: str
     title: str
@@ -46,6 +50,7 @@ class LanguageRow(Struct, forbid_unknown_fields=True):
     word: str
     head: str
     device: str
+    role: Literal["program", "machine", "statements"] = "program"
 
 
 class WithoutRow(Struct, forbid_unknown_fields=True):

@@ -290,12 +290,11 @@ function sane(record, view) {
  * @param {PageRecord} record */
 export const openingView = (record) => sane(record, START);
 
-/** What stands side by side: at first the language that all kernels are read in, and the first one
- * that no device runs, machine code.
+/** What stands side by side: at first the language that all kernels are read in, and machine code.
  * @param {PageRecord} record
  * @param {Column[]} columns */
 function sideBySide({ languages, variants, devices }, columns) {
-  const first = [languages[0], languages.find(({ device }) => !device) ?? languages[0]];
+  const first = [languages[0], languages.find(({ role }) => role === "machine") ?? languages[0]];
   if (!columns.length) return first.map(({ name }) => ({ variant: null, language: name }));
   const isThere = (/** @type {Column} */ { variant, device }) =>
     (variant === null || Boolean(rowAt(variants, variant) && !variants[variant].deleted)) &&

@@ -4,7 +4,7 @@ import { canAsk, failAt } from "../app/actions.js";
 import { OFFLINE } from "../app/channel.js";
 import { rowAt } from "../app/store.js";
 
-/** @import { ErrorWords, VariantRow } from "../record.d.ts" */
+/** @import { ErrorWords, LanguageRow, PageRecord, VariantRow } from "../record.d.ts" */
 /** @import { App } from "../app/store.js" */
 
 /** What the record says of a language.
@@ -34,7 +34,18 @@ export const codeFor = (app, variant, language, device) =>
  * @param {string} language
  * @param {string | null} [device] */
 const isElsewhere = (app, language, device) =>
-  Boolean(device) && device !== app.record.device && !languageOf(app, language)?.device;
+  Boolean(device) && device !== app.record.device && isOfOneDevice(languageOf(app, language));
+
+/** Whether each device makes another program in a language: machine code, and statements.
+ * @param {LanguageRow | undefined} row */
+const isOfOneDevice = (row) => Boolean(row?.role && row.role !== "program");
+
+/** The languages of the record's device, with those that all kernels have: the others are asked for.
+ * @param {PageRecord} record */
+export function ownLanguages({ languages, devices, device }) {
+  const own = devices.find(({ name }) => name === device)?.languages ?? [];
+  return languages.filter((row, i) => !i || isOfOneDevice(row) || own.includes(row.name));
+}
 
 /** What another device makes of a variant.
  * @param {VariantRow} variant
@@ -64,10 +75,10 @@ export function mayCome(app, variant, language, device) {
   return !variant?.edited || (!variant.error && language === machineCode(app.record));
 }
 
-/** The language that no device runs: the first of those.
- * @param {{languages: {name: string, device: string}[]}} record */
+/** The name of machine code.
+ * @param {{languages: LanguageRow[]}} record */
 export const machineCode = ({ languages }) =>
-  (languages.find(({ device }) => !device) ?? languages[0]).name;
+  (languages.find(({ role }) => role === "machine") ?? languages[0]).name;
 
 /** What was asked for last, so that it is asked for once.
  * @typedef {{asked: unknown[] | null}} Asked */

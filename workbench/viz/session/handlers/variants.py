@@ -70,7 +70,8 @@ def code(
     if device is not None and Device[device].name != session.device:
         return _code_elsewhere(session, variant, language, Device[device])
     if not _has_code(session, variant, language) and variant not in session.edited:
-        renderer = Device.renderer_of(language)
+        own = [each.name for each in Device[session.device].languages]
+        renderer = None if language in own else Device.renderer_of(language)
         if renderer is not None:
             session.recorder.code.add_readable(variant, *renderer)
         else:
@@ -222,7 +223,7 @@ def on_device(kernel: Kernel, name: str) -> Kernel:
     """Return the kernel as it would run on another device, on the same data."""
     if not isinstance(kernel.data, FromSchedule):
         return kernel
-    return replace(kernel, data=replace(kernel.data, on=name))
+    return replace(kernel, data=kernel.data.for_device(name))
 
 
 # variants

@@ -4,9 +4,9 @@ import { copy, reference, toggleDiff } from "../../app/actions.js";
 import { button, heading, tab } from "../../app/pieces.js";
 import { h } from "../../base/elements.js";
 import { walkable } from "../../base/lists.js";
-import { codeOf, languageOf, mayCome } from "../../listing/programs.js";
+import { codeOf, languageOf, mayCome, ownLanguages } from "../../listing/programs.js";
 
-/** @import { CodeRow, VariantRow } from "../../record.d.ts" */
+/** @import { CodeRow, LanguageRow, VariantRow } from "../../record.d.ts" */
 /** @import { App } from "../../app/store.js" */
 
 /** `edit()` begins to edit; null: it has begun.
@@ -16,8 +16,11 @@ import { codeOf, languageOf, mayCome } from "../../listing/programs.js";
  * @param {(() => void) | null} edit */
 export function codeBar(app, variant, code, edit) {
   const other = reference(app);
-  const tabs = app.record.languages
-    .filter(({ name }) => codeOf(variant, name) || mayCome(app, variant, name))
+  const own = ownLanguages(app.record);
+  const isThere = (/** @type {LanguageRow} */ { name }) =>
+    codeOf(variant, name) || mayCome(app, variant, name);
+  const tabs = own
+    .filter(isThere)
     .map(({ name, title }) =>
       tab(
         name,
@@ -35,6 +38,7 @@ export function codeBar(app, variant, code, edit) {
       { class: "wb-tabs", "aria-orientation": "horizontal" },
       ...tabs,
     ),
+    otherLanguages(app, app.record.languages.filter((row) => !own.includes(row) && isThere(row))),
     h("span", { class: "wb-gap" }),
     button(
       app,
@@ -63,4 +67,26 @@ export function codeBar(app, variant, code, edit) {
       { python: true, title: "what you write becomes a variant, checked and timed" },
     ),
   ];
+}
+
+/** The languages of other devices, in which a kernel can be read as well: one at a time.
+ * @param {App} app
+ * @param {LanguageRow[]} rows */
+function otherLanguages(app, rows) {
+  if (!rows.length) return null;
+  const shown = rows.some(({ name }) => name === app.view.language);
+  return h(
+    "select",
+    {
+      class: `wb-language ${shown ? "wb-on" : ""}`,
+      "aria-label": "other languages",
+      "data-key": "other-languages",
+      title: "the same kernel as other devices would get it",
+      onchange: ({ target }) => target.value && app.select({ language: target.value }),
+    },
+    h("option", { value: "", selected: !shown, disabled: shown }, "other…"),
+    ...rows.map(({ name, title }) =>
+      h("option", { value: name, title, selected: name === app.view.language }, name)
+    ),
+  );
 }

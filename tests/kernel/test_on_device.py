@@ -1,0 +1,69 @@
+"""Kernels for another device, and for machines that are not here."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+
+from workbench.backends.device import Device
+from workbench.base.errors import DeviceError
+from workbench.ir.opt.opt import Opt, OptOps
+from workbench.kernel.kernel import Kernel
+from workbench.tensor.tensor import Tensor
+from workbench.viz import explore
+
+MACHINES = [n for n in Device.machine_names() if Device[n].target.has_groups]
+
+
+def matmul() -> Kernel:
+    a, b = (Tensor(np.ones((32, 32), np.float32)) for _ in range(2))
+    return explore(a @ b).kernels[0]
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+def test_opts_are_replayed_on_another_device(machine: str) -> None:
+    kernel = matmul().apply(Opt(OptOps.UPCAST, "g1", 4), Opt(OptOps.UNROLL, "r0", 4))
+    replay = kernel.on(machine)
+    assert replay.kernel.device == machine
+    assert replay.refused == () and replay.kernel.applied_opts == kernel.applied_opts
+    assert replay.kernel.check().ok
+    assert kernel.device != machine
+
+
+def test_what_is_not_legal_there_is_listed() -> None:
+    columns, rows = Opt(OptOps.LOCAL, "g1", 32), Opt(OptOps.LOCAL, "g0", 32)
+    kernel = matmul().on("CUDA:H100").kernel.apply(columns, rows)
+    replay = kernel.on("OPENCL:Iris Xe")
+    assert replay.refused[0][0] == rows and "512" in replay.refused[0][1]
+    assert replay.kernel.applied_opts == (columns,)
+    assert "1 opt is refused there" in str(replay) and str(rows) in str(replay)
+    back = replay.kernel.on("CUDA", "H100").kernel
+    assert back.device == "CUDA:H100" and back.check().ok
+
+
+def test_kernels_of_text_and_pickled_ones_go_there_too() -> None:
+    for kernel in (
+        Kernel.from_text(matmul().to_text()),
+        pickle.loads(pickle.dumps(matmul())),
+    ):
+        there = kernel.on("CUDA:H100").kernel
+        assert there.device == "CUDA:H100" and there.check().ok
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+def test_the_text_that_a_machine_gets(machine: str) -> None:
+    kernel, language = matmul(), Device[machine].language
+    assert language is not None
+    text = kernel.code_for(machine)
+    assert kernel.name in text
+    assert kernel.code_for(machine, language.name) == text
+    assert kernel.code_for(machine) == kernel.on(machine).kernel.code_for(machine)
+
+
+def test_what_there_is_not() -> None:
+    with pytest.raises(DeviceError, match="writes no Fortran"):
+        matmul().code_for("CUDA:H100", "Fortran")
+    with pytest.raises(DeviceError, match="no machine 'Cray'"):
+        matmul().on("CUDA", "Cray")
