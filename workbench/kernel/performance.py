@@ -31,12 +31,18 @@ def costs_target(device: str) -> Target:
     return (info if is_own else Device.processor).target
 
 
-def cost_of(kernel: RunnableKernel, device: str, machine: Speeds | None) -> RunCost:
+def cost_of(
+    kernel: RunnableKernel,
+    device: str,
+    machine: Speeds | None,
+    registers: int | None = None,
+) -> RunCost:
     """Return the cost of a run on a device, on a machine of these speeds, or for one that is not
-    here by its published figures."""
+    here by its published figures; `registers` of a work-item are those that a compiler said."""
+    target = costs_target(device)
     with without(kernel.rules_off):
         own = None if Device[device].is_elsewhere else machine
-        return predicted_cost(kernel.ast, costs_target(device), own, kernel.original)
+        return predicted_cost(kernel.ast, target, own, kernel.original, registers)
 
 
 def timed(kernel: RunnableKernel, device: str, budget_s: float, cold: bool) -> Timing:

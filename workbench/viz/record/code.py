@@ -4,9 +4,11 @@ languages, linked to statements, nodes and passes, and the passes that made it."
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 
 from workbench.backends.device import Device, DeviceInfo
 from workbench.backends.program.language import Language
+from workbench.base.errors import WorkbenchError
 from workbench.base.trace import PassRecord
 from workbench.kernel.kernel import Compiled, Kernel
 from workbench.pipeline import Recorded
@@ -54,6 +56,16 @@ class VariantCode:
         if compiled.built.kernel.code is None:  # the rest is not known
             counts = rows.counts_row(compiled)
             self._changes.put(("variants", variant, "counts"), counts)
+
+    def registers(self, variant: int) -> int | None:
+        """Return the registers of a work-item that the compiler of a machine that is not here says;
+        None where it says nothing, or is missing."""
+        if not Device[self._kernels[variant].device].is_elsewhere:
+            return None
+        with suppress(WorkbenchError):
+            code = self._compiled(variant).machine_code
+            return None if code is None else code.use.registers
+        return None
 
     def add_compiled(self, variant: int) -> None:
         """Add what a variant was compiled to: its code in each language of its device, and its

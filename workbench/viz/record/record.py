@@ -317,7 +317,10 @@ class Recorder:
         self.machine.add()
         timing = self.record.variants[variant].timing
         measured_s = None if timing is None or timing.machine else timing.median_s
-        costs = rows.cost_rows(self.kernels[variant], self.speeds, measured_s)
+        registers = self.code.registers(variant)
+        costs = rows.cost_rows(
+            self.kernels[variant], self.speeds, measured_s, registers
+        )
         if costs is not None:
             bound, cost = costs
             self.put(("variants", variant, "bound"), bound)

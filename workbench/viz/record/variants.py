@@ -290,7 +290,10 @@ def code_row(
 
 
 def cost_rows(
-    kernel: Kernel, speeds: Speeds | None, measured_s: float | None
+    kernel: Kernel,
+    speeds: Speeds | None,
+    measured_s: float | None,
+    registers: int | None = None,
 ) -> tuple[str, CostRow] | None:
     """Return the bottleneck of a kernel, and its cost by its loop nest, on a machine of these
     speeds; None where they are unknown. `measured_s` is the measured time of a run, if known.
@@ -305,7 +308,7 @@ def cost_rows(
     if not device.is_elsewhere and (speeds is None or not is_here):
         return None
     try:
-        cost = cost_of(kernel, kernel.device, speeds)
+        cost = cost_of(kernel, kernel.device, speeds, registers)
     except WorkbenchError:
         return None
     row = CostRow(

@@ -13,6 +13,7 @@ from tests.viz.support import array
 from workbench.backends.device import Device
 from workbench.viz import explore
 from workbench.viz.files.load import load
+from workbench.viz.session.jobs import PREFETCH
 from workbench.viz.session.session import Session
 
 GPU = "CUDA:H100"
@@ -94,6 +95,9 @@ def test_opts_are_tried_there(there: Session) -> None:
 def test_a_page_changes_to_it_and_back(session: Session) -> None:
     done(session, "device", name=GPU)
     assert session.record.elsewhere and session.record.machine.sources
+    assert session.jobs.submit(session, iter(()), PREFETCH).wait(60)
+    own = next(v for v in session.record.variants if v.name == f"auto on {GPU}")
+    assert own.steps and own.cost is not None and own.error is None
     language = Device[GPU].language
     assert language is not None
     done(session, "code", variant=0, language=language.name)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from copy import copy
 from dataclasses import replace
 from types import MappingProxyType
@@ -15,6 +16,7 @@ from workbench.backends.device import Device, DeviceInfo
 from workbench.base.errors import DeviceError, WorkbenchError
 from workbench.kernel.inputs import FromSchedule
 from workbench.kernel.kernel import Kernel
+from workbench.viz.record.record import MOST_KERNELS
 from workbench.viz.record.variants import (
     code_row,
     is_of_one_device,
@@ -146,7 +148,7 @@ def device(session: LiveRecord, name: str) -> NoResult:
         _show_device(session, variant)
     session.recorder.machine.show_device()
     session.recorder.runs.show_device()
-    steps = session.in_this_plan(_predicted(session))
+    steps = session.in_this_plan(_known_there(session, info))
     session.jobs.submit(session.recorder, steps, PREFETCH)  # a stop does not drop it
     return NoResult()
 
@@ -156,6 +158,31 @@ def _require(info: DeviceInfo) -> None:
     if not info.is_available and not info.is_elsewhere:
         what = f"the device {info.name} is not available here"
         raise DeviceError(what, info.about, info.how_to_get)
+
+
+def _known_there(session: LiveRecord, info: DeviceInfo) -> Iterator[None]:
+    """Add the default opts of a device with work-groups, or of a machine that is not here, which
+    differ from those of other devices; and predict the times of kernels there."""
+    if info.is_elsewhere or info.target.has_groups:
+        for kernel in session.record.kernels[:MOST_KERNELS]:
+            with session.lock:
+                if session.device != info.name:
+                    return
+                _add_auto(session, kernel.root)
+                session.tell_changes()
+            yield
+    yield from _predicted(session)
+
+
+def _add_auto(session: LiveRecord, root: int) -> None:
+    """Add the default opts of a kernel on the session's device as a variant."""
+    with suppress(WorkbenchError):  # one too many, or a kernel that has no opts there
+        tuned = session.kernels[root].optimized()
+        if tuned.applied_opts:
+            name = f"auto on {session.device}"
+            variant = variant_of(session, tuned, root, name)
+            session.set(variant, "steps", step_rows(tuned.steps))
+            session.recorder.complete(variant)
 
 
 def _predicted(session: LiveRecord) -> Iterator[None]:
