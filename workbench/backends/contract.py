@@ -71,6 +71,8 @@ class DeviceInfo(ABC):
     is_elsewhere: bool = False
     """Whether it is a machine that is not here: its kernels are emulated, as far as they are small,
     and their times predicted."""
+    has_groups: bool = False
+    """Whether its Target has work-groups, also where it is not available."""
     notice: str = ""
     """What somebody has to know who reads kernels for it."""
     runs_plain: bool = False

@@ -35,6 +35,7 @@ class Elsewhere(DeviceInfo):
         self.about = f"{what}, which is not here"
         self.how_to_get = "a machine with one; without it kernels are emulated"
         self.memory, self.language = host_memory, device.language
+        self.has_groups = device.machines[machine].has_groups
         self.runs_in_page = device.runs_in_page
 
     @property

@@ -51,7 +51,7 @@ K = TypeVar("K")
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Replay(Printed, Generic[K]):
+class OptsReplay(Printed, Generic[K]):
     """A kernel for another device, and the opts that are not legal there, with the reasons."""
 
     kernel: K
@@ -185,7 +185,7 @@ class RunnableKernel:
         plain = replace(self, ast=self.original, applied_opts=(), rules_off=off)
         return plain.apply(*self.applied_opts)
 
-    def on(self, device: str, target: str = "") -> Replay[Self]:
+    def on(self, device: str, target: str = "") -> OptsReplay[Self]:
         """Return this kernel for another device, or for a machine that need not be here ("CUDA",
         "H100"), with the same opts, those left out that are not legal there, with the reasons.
 
@@ -205,7 +205,7 @@ class RunnableKernel:
                 kernel = kernel.apply(opt)
             except KernelOptError as error:
                 refused.append((opt, error.because))
-        return Replay(kernel, tuple(refused))
+        return OptsReplay(kernel, tuple(refused))
 
     def code_for(self, device: str, language: str = "") -> str:
         """Return the kernel's text as a device gets it, which need not be here: "CUDA", or
@@ -222,9 +222,9 @@ class RunnableKernel:
             raise DeviceError(
                 what, f"its languages are {names}", next(iter(spoken), "")
             )
-        chosen = spoken.get(language)
+        other = spoken.get(language)
         with without(self.rules_off), unobserved():
-            return stages(self.ast, info.name, "source", language=chosen).source.text
+            return stages(self.ast, info.name, "source", language=other).source.text
 
     # running
 

@@ -21,6 +21,7 @@ class WorkGroupDevice(DeviceInfo):
     """A device with work-groups. Where it has no runtime here, it is not available."""
 
     memory: Memory = host_memory
+    has_groups = True
     gpu_target: GpuTarget | None = None
     """What LLVM writes for it, beside its own language."""
 

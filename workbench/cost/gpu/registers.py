@@ -73,12 +73,14 @@ def _lives(linear: Sequence[UOp]) -> tuple[dict[UOp, int], dict[UOp, int]]:
     begins: dict[UOp, int] = {}
     ends: dict[UOp, int] = {}
     loops = _loops(linear)
+    # the next value of an accumulator takes the register of the one before
+    updates = {n.src[1] for n in linear if n.op is Ops.SET and n.src[0] in n.src[1].src}
     for place, node in enumerate(linear):
         if node.op is Ops.SET:
             begins.setdefault(node.src[0], place)
         elif node.op in (Ops.LOOP, Ops.SPECIAL):
             begins[node.axis] = place
-        elif node.op not in _NO_VALUE:
+        elif node.op not in _NO_VALUE and node not in updates:
             begins[node] = place
         for value in _used(node):
             if value in begins:

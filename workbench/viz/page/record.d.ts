@@ -797,7 +797,7 @@ export interface ExpressionRow {
 
 /**
  * A device that there is, with the names of its languages; `elsewhere` is a machine that is
- * not here.
+ * not here, and `groups` says that it has work-groups, as a GPU has.
  */
 export interface DeviceRow {
   name: string;
@@ -806,6 +806,7 @@ export interface DeviceRow {
   emulator: boolean;
   elsewhere?: boolean;
   languages?: Array<string>;
+  groups?: boolean;
 }
 
 /**

@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import asdict
 from typing import NamedTuple
 
-from workbench.backends.device import Device
+from workbench.backends.device import Device, DeviceInfo
 from workbench.backends.native import machine as system
 from workbench.backends.program.language import Language
 from workbench.base.errors import WorkbenchError
@@ -76,27 +76,21 @@ def language_rows() -> list[LanguageRow]:
 
 def device_rows() -> list[DeviceRow]:
     """Return the devices, and the machines that need not be here."""
-    here = [
-        DeviceRow(
-            name,
-            Device.available(name),
-            Device[name].how_to_get,
-            Device[name].is_emulator,
-            languages=_language_names(name),
-        )
-        for name in Device.names()
-    ]
-    machines = [
-        DeviceRow(
-            name, True, Device[name].about, True, True, _language_names(name)
-        )
-        for name in Device.machine_names()
-    ]  # fmt: skip
-    return here + machines
+    here = [_device_row(Device[name]) for name in Device.names()]
+    return here + [_device_row(Device[name]) for name in Device.machine_names()]
 
 
-def _language_names(device: str) -> list[str]:
-    return [language.name for language in Device[device].languages]
+def _device_row(info: DeviceInfo) -> DeviceRow:
+    """Return a device; a machine that is not here can be chosen, too."""
+    return DeviceRow(
+        info.name,
+        info.is_available or info.is_elsewhere,
+        info.about if info.is_elsewhere else info.how_to_get,
+        info.is_emulator,
+        info.is_elsewhere,
+        [language.name for language in info.languages],
+        info.has_groups,
+    )
 
 
 def machine(speeds: Speeds | None = None, device: str = "") -> MachineRow:

@@ -29,7 +29,7 @@ class ExpressionRow(Struct, forbid_unknown_fields=True):
 
 class DeviceRow(Struct, forbid_unknown_fields=True):
     """A device that there is, with the names of its languages; `elsewhere` is a machine that is not
-    here."""
+    here, and `groups` says that it has work-groups, as a GPU has."""
 
     name: str
     available: bool
@@ -37,6 +37,7 @@ class DeviceRow(Struct, forbid_unknown_fields=True):
     emulator: bool
     elsewhere: bool = False
     languages: list[str] = []
+    groups: bool = False
 
 
 class LanguageRow(Struct, forbid_unknown_fields=True):

@@ -28,12 +28,25 @@ function termOf({ glossary }, word) {
  * @param {string} word */
 export const meaningOf = (record, word) => termOf(record, word)?.meaning ?? "";
 
-/** What a kind of opts does, here and on a GPU; "" for what is none.
- * @param {Pick<PageRecord, "opt_kinds">} record
+/** What an opt does on the record's device and on the others, each with its heading: `here` on a
+ * processor, and on a GPU.
+ * @param {Pick<PageRecord, "devices" | "device">} record
+ * @param {string} here
+ * @param {string} onGpu
+ * @returns {[string, string][]} */
+export const optCaptions = ({ devices, device }, here, onGpu) =>
+  devices.find(({ name }) => name === device)?.groups
+    ? [["here", onGpu], ["on a processor", here]]
+    : [["here", here], ["on a GPU", onGpu]];
+
+/** What a kind of opts does, here and elsewhere; "" for what is none.
+ * @param {Pick<PageRecord, "opt_kinds" | "devices" | "device">} record
  * @param {string} op */
-export function optMeaning({ opt_kinds }, op) {
-  const kind = opt_kinds[op];
-  return kind ? `${kind.here}\non a GPU: ${kind.on_gpu}` : "";
+export function optMeaning(record, op) {
+  const kind = record.opt_kinds[op];
+  if (!kind) return "";
+  const [[, here], [where, there]] = optCaptions(record, kind.here, kind.on_gpu);
+  return `${here}\n${where}: ${there}`;
 }
 
 /** What a node of a graph is: its op, with what that does, and its family.

@@ -268,13 +268,21 @@ export function notDeleted(record, variant) {
   return row?.deleted ? notDeleted(record, row.parent) : variant;
 }
 
+/** The language that a page opens with: the one that all kernels are read in, or that of a machine
+ * that is not here.
+ * @param {PageRecord} record */
+function firstLanguage({ languages, devices, device, elsewhere }) {
+  const own = devices.find(({ name }) => name === device)?.languages ?? [];
+  return (elsewhere && own[0]) || languages[0].name;
+}
+
 /** Return a view that points at things that exist.
  * @param {PageRecord} record
  * @param {View} view */
 function sane(record, view) {
   const now = { ...view };
   if (!record.kernels[now.kernel]) now.kernel = 0;
-  now.language ||= record.languages[0].name; // the one that all kernels are read in
+  now.language ||= firstLanguage(record);
   now.variant = notDeleted(record, now.variant);
   now.columns = sideBySide(record, now.columns);
   const chosen = rowAt(record.variants, now.variant);

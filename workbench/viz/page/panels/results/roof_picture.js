@@ -112,7 +112,7 @@ function roofGrid({ x0, x1, y0, y1, across, up }) {
       svg(
         "text",
         { x: left - 4, y: up(y) + 3.5, "text-anchor": "end" },
-        String(Number((y / 1e9).toPrecision(1))),
+        y < 1e13 ? String(Number((y / 1e9).toPrecision(1))) : `${(y / 1e12).toFixed(0)}k`,
       ),
     ]),
     svg("text", { x: 2, y: 9 }, "GFLOP/s"),

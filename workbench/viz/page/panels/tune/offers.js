@@ -1,7 +1,7 @@
 // OPTS TO TRY: the opts that are possible, best first; why the others are not.
 
 import { applyOpt, canAsk, NEEDS_PYTHON } from "../../app/actions.js";
-import { optMeaning } from "../../app/glossary.js";
+import { optCaptions, optMeaning } from "../../app/glossary.js";
 import { linked } from "../../app/links.js";
 import { button, failure } from "../../app/pieces.js";
 import { axisLink } from "../../app/store.js";
@@ -280,7 +280,7 @@ function offerRow(app, offer, { chosen, busy, best, says }) {
       "data-key": `offer-${offer.opt}`,
       "data-opt": offer.opt,
       "data-says": says,
-      title: `here: ${offer.does}\non a GPU: ${offer.on_gpu}`,
+      title: captions(app, offer).map((caption) => caption.join(": ")).join("\n"),
       onclick: () => app.select({ opt: chosen ? null : offer.opt, picked: chosen ? null : link }),
     },
     h("span", { role: "gridcell", class: "wb-code wb-clip" }, words(offer.opt)),
@@ -292,7 +292,7 @@ function offerRow(app, offer, { chosen, busy, best, says }) {
     ),
     measuredCell(offer, best),
     h("span", { role: "gridcell", class: "wb-apply" }, apply),
-    chosen && openOffer(offer),
+    chosen && openOffer(app, offer),
   );
   return linked(row, link);
 }
@@ -306,16 +306,20 @@ const whyCell = ({ why }) =>
     words(why.replaceAll(" -> ", " \u2192 "), "", 400),
   );
 
+/** @type {(app: App, offer: OfferRow) => [string, string][]} */
+const captions = (app, { does, on_gpu }) => optCaptions(app.record, does, on_gpu);
+
 /** What a chosen offer does, in words.
+ * @param {App} app
  * @param {OfferRow} offer */
-function openOffer({ does, on_gpu, why }) {
+function openOffer(app, offer) {
+  const { does, why } = offer;
   const line = (/** @type {string} */ name, /** @type {string} */ text) =>
     h("div", {}, h("i", { class: "wb-quiet" }, `${name} `), words(text, "", 600));
   return h(
     "div",
     { role: "gridcell", class: "wb-does" },
-    line("here", does),
-    line("on a GPU", on_gpu),
+    ...captions(app, offer).map(([where, text]) => line(where, text)),
     why !== does && line("why", why),
   );
 }

@@ -1,6 +1,7 @@
 // OPTS: the list of opts of the variant that is shown, as chips or as text, to change and apply.
 
 import { canAsk, copyPython, NEEDS_PYTHON, say } from "../../app/actions.js";
+import { optMeaning } from "../../app/glossary.js";
 import { linked } from "../../app/links.js";
 import { button } from "../../app/pieces.js";
 import { axisLink } from "../../app/store.js";
@@ -176,8 +177,8 @@ function openOpt({ app, drafts, variant }) {
     { class: "wb-opt-open" },
     kind && h(
       "span",
-      { class: "wb-quiet", title: `on a GPU: ${kind.on_gpu}` },
-      words(`${row.op}: ${kind.here}`, "wb-clip", 200),
+      { class: "wb-quiet", title: optMeaning(app.record, row.op) },
+      words(`${row.op}: ${optMeaning(app.record, row.op).split("\n")[0]}`, "wb-clip", 200),
     ),
     row.amount !== null && amountField(app, row.amount, set),
     ...amounts.map((amount) =>
