@@ -7,7 +7,7 @@ other one is registered (see `device.py`). No other file writes its name.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
 from workbench.backends.buffer import Buffer
@@ -88,6 +88,11 @@ class DeviceInfo(ABC):
     """Whether its Target, and so its source, is available where it cannot run."""
     runs_in_page: bool = False
     """Whether a page can run its sources in the browser that shows it."""
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether a fault took it from this process, so that only another one can use it."""
+        return False
 
     @property
     def machines(self) -> Mapping[str, Target]:
@@ -196,6 +201,12 @@ class DeviceInfo(ABC):
     def no_times(self) -> DeviceError:
         """Return the error of what would measure a time, on a device that `is_elsewhere`."""
         raise NotImplementedError
+
+    def graph(self, launches: Sequence[Launch]) -> Callable[[], None] | None:
+        """Return what runs launches of this device together, in their order, each time on the
+        memory that they have then, and returns as they do without `wait`; None where a device
+        launches one by one."""
+        return None
 
     def synchronize(self) -> None:  # noqa: B027  most devices do not queue
         """Wait until all launches are done."""

@@ -8,7 +8,7 @@ earlier runs are unchanged.
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
 from workbench.backends.buffer import Buffer
@@ -111,6 +111,7 @@ class Replay:
         self._launches = [self._launch(i) for i in items if id(i) not in first]
         launches = (*self._prelude, *self._launches)
         used = {launch.kernel[2]: None for launch in launches if launch.kernel}
+        self._graph = _graph_of(self._launches)
         self._queues = [d for d in map(Device.__getitem__, used) if d.queues]
         self._inputs = [self._uses[node] for node in inputs]
         self._last: list[Buffer | None] = [None] * len(inputs)
@@ -148,13 +149,23 @@ class Replay:
             self._versions = None  # for Ctrl-C before all have run
             self._run(self._prelude)
             self._versions = None if versions is None else [*versions]
-        self._run(self._launches)
+        self._run_launches()
         for device in self._queues:
             device.synchronize()
         return [
             _window(buffers[place], piece) if constant is None else constant
             for place, piece, constant in self._results
         ]
+
+    def _run_launches(self) -> None:
+        if self._graph is None:
+            return self._run(self._launches)
+        start = time.perf_counter()
+        self._graph()
+        seconds = (time.perf_counter() - start) / len(self._launches)
+        for launch in self._launches:
+            if launch.kernel is not None:
+                ran(*launch.kernel, seconds)
 
     def _run(self, launches: Sequence[_Step]) -> None:
         for launch in launches:
@@ -286,6 +297,16 @@ class Replay:
             return OutputSource(CONSTANT, self._piece(node), node.shape, root)
         place = place if place < inputs else NEW
         return OutputSource(place, self._piece(node), node.shape)
+
+
+def _graph_of(launches: Sequence[_Step]) -> Callable[[], None] | None:
+    """Return what runs all launches together, None where that is not possible: some are copies, or
+    of another device."""
+    devices = {None if each.kernel is None else each.kernel[2] for each in launches}
+    device = devices.pop() if len(devices) == 1 else None
+    if device is None or len(launches) < 2:
+        return None
+    return Device[device].graph([each.step for each in launches])
 
 
 def _bytes(buffers: Collection[UOp]) -> int:

@@ -18,6 +18,7 @@ from threading import Thread
 from typing import IO, Any
 
 from workbench.backends.contract import DeviceInfo, Program
+from workbench.backends.device import Device
 from workbench.backends.program.source import Source
 from workbench.ir.node.uop import UOp
 from workbench.provided import provide
@@ -94,6 +95,10 @@ def main(nice: int) -> None:
             server.drop(head["key"])
         else:
             _do(server, line, head)
+            if any(device.is_lost for device in Device):
+                os._exit(
+                    0
+                )  # the next task is given to another process, which can use it
 
 
 def _load(kernel: UOp, device: DeviceInfo, source: Source) -> Program:

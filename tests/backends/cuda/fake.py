@@ -77,6 +77,31 @@ class FakeKernel:
         self.gpu.launches.append(source.name)
 
 
+class FakeGraph:
+    """A graph, from its first launch on: it is its own builder."""
+
+    def __init__(self, gpu: FakeGpu):
+        self.gpu = gpu
+        self.steps: list[tuple[FakeKernel, Any, tuple[int, ...]]] = []
+        self.is_whole = False
+
+    def begin_building(self, mode: str = "relaxed") -> FakeGraph:
+        return self
+
+    def end_building(self) -> FakeGraph:
+        return self
+
+    def complete(self, options: Any = None) -> FakeGraph:
+        self.is_whole = True
+        self.gpu.built += 1
+        return self
+
+    def launch(self, stream: FakeStream) -> None:
+        assert self.is_whole and isinstance(stream, FakeStream)
+        for kernel, config, places in self.steps:
+            kernel.run(config, places)
+
+
 class FakeStream:
     """A stream that does everything at once."""
 
@@ -127,6 +152,9 @@ class FakeDevice:
 
     def set_current(self, ctx: Any = None) -> None: ...
 
+    def create_graph_builder(self) -> FakeGraph:
+        return FakeGraph(self.gpu)
+
     def create_stream(self, obj: Any = None, options: Any = None) -> FakeStream:
         return FakeStream(self.gpu)
 
@@ -136,6 +164,9 @@ def core(gpu: FakeGpu) -> ModuleType:
 
     def launch(stream: Any, config: Any, kernel: FakeKernel, *arguments: int) -> None:
         assert all(type(a) is int for a in arguments)
+        if isinstance(stream, FakeGraph):
+            assert not stream.is_whole
+            return stream.steps.append((kernel, config, arguments))
         kernel.run(config, arguments)
 
     def from_cubin(module: bytes, *, name: str = "") -> Any:

@@ -19,6 +19,11 @@ PARAMETERS = {
     core.Stream.sync: ("stream",),
     core.ObjectCode.from_cubin: (b"cubin",),
     core.ObjectCode.get_kernel: ("code", "name"),
+    core.Device.create_graph_builder: ("device",),
+    core.graph.GraphBuilder.begin_building: ("builder",),
+    core.graph.GraphBuilder.end_building: ("builder",),
+    core.graph.GraphBuilder.complete: ("builder",),
+    core.graph.Graph.launch: ("graph", "stream"),
     core.launch: ("stream", "config", "kernel", 1, 2),
 }
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import sys
+from collections.abc import Callable, Mapping, Sequence
 from importlib.util import find_spec
 
 from workbench.backends.compilers.machine_code import MachineCode
-from workbench.backends.contract import Program
+from workbench.backends.contract import Launch, Program
 from workbench.backends.cuda import nvrtc
 from workbench.backends.cuda.compile import compile_source
 from workbench.backends.cuda.dialect import CUDA_CPP, CudaCpp
@@ -63,6 +64,19 @@ class CudaDevice(WorkGroupDevice):
         with no_fork:
             from workbench.backends.cuda.runtime import load
         return load(source)
+
+    def graph(self, launches: Sequence[Launch]) -> Callable[[], None] | None:
+        with no_fork:
+            from workbench.backends.cuda.graph import CudaGraph
+            from workbench.backends.cuda.runtime import CudaLaunch
+
+        plain = [each for each in launches if isinstance(each, CudaLaunch)]
+        return CudaGraph(plain) if len(plain) == len(launches) else None
+
+    @property
+    def is_lost(self) -> bool:
+        module = sys.modules.get("workbench.backends.cuda.driver")
+        return module is not None and bool(module.FAULTS)
 
     def synchronize(self) -> None:
         with no_fork:

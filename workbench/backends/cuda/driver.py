@@ -12,6 +12,8 @@ from workbench.base.libraries import library
 from workbench.base.target import Target
 
 T = TypeVar("T")
+FAULTS: list[str] = []
+"""The errors that took the GPU from this process."""
 STICKY = (
     "ILLEGAL_ADDRESS", "LAUNCH_FAILED", "LAUNCH_TIMEOUT", "MISALIGNED_ADDRESS",
     "ILLEGAL_INSTRUCTION", "ASSERT", "ECC_UNCORRECTABLE", "HARDWARE_STACK_ERROR",
@@ -96,8 +98,10 @@ def explain(what: str, act: Callable[[], T]) -> T:
         raise
     except Exception as error:  # CUDAError is not public
         because = " ".join(str(error).split())[:400]
-        lost = any(name in because for name in STICKY)
-        hint = "restart this process: the GPU is lost to it" if lost else ""
+        if not any(name in because for name in STICKY):
+            raise DeviceError(what, because) from error
+        FAULTS.append(because)
+        hint = "in another process: the GPU is lost to this one"
         raise DeviceError(what, because, hint) from error
 
 

@@ -1,4 +1,4 @@
-"""The HIP device: an AMD GPU, through HIP."""
+"""The HIP device: an AMD GPU, through HIP. It has a language and machines, and no runtime."""
 
 from __future__ import annotations
 
@@ -19,7 +19,10 @@ class HipDevice(WorkGroupDevice):
 
     name = "HIP"
     about = "an AMD GPU, through HIP"
-    how_to_get = "an AMD GPU with ROCm"
+    how_to_get = (
+        "nothing here launches HIP; pip install 'workbench[webgpu]', or an OpenCL driver with"
+        " 'workbench[opencl]', runs kernels on an AMD GPU"
+    )
     rank = 97
     language = HIP_CPP
     gpu_target = AMDGCN

@@ -1,4 +1,4 @@
-"""The METAL device: an Apple GPU."""
+"""The METAL device: an Apple GPU. It has a language and machines, and no runtime."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class MetalDevice(WorkGroupDevice):
 
     name = "METAL"
     about = "an Apple GPU"
-    how_to_get = "macOS on a machine with an Apple GPU"
+    how_to_get = "nothing here launches Metal: pip install 'workbench[webgpu]' runs kernels on its GPU"
     rank = 98
     language = METAL
 
