@@ -21,6 +21,7 @@ from workbench.ir.text.printer import to_text
 
 THREADED = apply(MATMUL, opt("THREAD", "g0", 2))
 STAGED = apply(MATMUL, opt("STAGE", "g1", 2))
+GROUPED = apply(MATMUL, opt("GROUP", "r0", 12), opt("SPLIT", "x0", 4))
 ONE_ROW = matmul_bias_relu(1, 3, 2).graph
 LONG = matmul_bias_relu(771, 3, 2).graph
 COPY = EXAMPLES["transpose"].graph
@@ -135,6 +136,7 @@ ILLEGAL: list[tuple[UOp, Any, str, str]] = [
     (MATMUL, opt("PADTO", 3, 6), "no axis 3", "g0, g1, r0"),
     (MATMUL, opt("PADTO", "g1", -6), "nothing to round up to", "from 2"),
     (MATMUL, opt("PADTO", "g1", 16), "a multiple of 16 already", "without padding"),
+    (GROUPED, opt("PADTO", "x1", 8), "of group0 beyond its end", "before the axis is"),
     (STAGED, opt("STAGE", "g1", 2), "input 2 is staged already, as Bs", "1, 3"),
     (STAGED, opt("STAGE", "g0", 2), "input 2 is staged already, as Bs", "1, 3"),
     (STAGED, opt("STAGE", "g0", 4), "does not load input 4", "1, 3"),
@@ -245,6 +247,12 @@ def test_every_amount_that_a_hint_offers_is_legal() -> None:
             assert offered is not None
             for amount in map(int, offered[1].split(", ")):
                 assert why_not(graph, Opt(each.op, each.axis, amount), few) is None
+
+
+def test_the_outer_one_of_two_axes_of_a_tile_is_padded() -> None:
+    """Its steps beyond the end have elements of their own; those of the inner one have not."""
+    assert sizes(GROUPED)["x0"] == 3 and sizes(GROUPED)["x1"] == 4
+    assert why_not(GROUPED, opt("PADTO", "x0", 4), LLVM) is None
 
 
 def test_a_hint_offers_no_amount_where_none_is_legal() -> None:

@@ -69,6 +69,22 @@ def why_not(kernel: UOp, opt: Opt, target: Target) -> Refusal | None:
         n = axis.extent
         because = f"axis {opt.axis} of {n} would grow {GROWTH} times or more"
         return Refusal(because, f"an amount below {axis.extent * GROWTH}")
+    tile = _shared_with_others(kernel, axis)
+    if tile is not None:
+        because = f"elements of {tile.name} beyond its end are of another axis"
+        return Refusal(because, "PADTO before the axis is split")
+    return None
+
+
+def _shared_with_others(kernel: UOp, axis: UOp) -> UOp | None:
+    """Return a STAGE that one step of another axis fills where `axis` would be longer: of two
+    that number elements together, the inner one."""
+    for stage in (n for n in kernel.toposort() if n.op is Ops.STAGE):
+        for index in stage.src[1:]:
+            strides = terms(index)[0]
+            own = strides.get(axis)
+            if own is not None and any(abs(s) > abs(own) for s in strides.values()):
+                return stage
     return None
 
 
