@@ -112,9 +112,11 @@ def emulate_for_steps(
     gpu = target_of(kernel)
     linear, arrays = _program(kernel, gpu)
     linear = _without_barrier(linear, without)
+    fresh = _only_written(kernel.original.toposort(), kernel.original.outputs)
+    spoil(arrays, fresh)
     memory = _memory(linear, arrays, gpu)
     before = [array.copy() for array in memory]
-    machine = Machine(linear, memory, gpu.warp_lanes)
+    machine = Machine(linear, memory, gpu.warp_lanes, fresh=fresh)
     is_whole = work_of(linear) <= MOST_WORK
     if is_whole:
         machine.run()
@@ -123,6 +125,13 @@ def emulate_for_steps(
     number = _group(machine.launch, group, machine.findings.all)
     steps = history_of(linear, before, gpu.warp_lanes, number, MOST_PAGE_BYTES)
     return _trace(machine, memory, gpu, steps, is_whole)
+
+
+def emulate_if_small(kernel: RunnableKernel, most_work: int) -> Trace | None:
+    """Return the Trace of a run; None where it executes more than `most_work` nodes."""
+    gpu = target_of(kernel)
+    linear, arrays = _program(kernel, gpu)
+    return emulated(linear, arrays, gpu) if work_of(linear) <= most_work else None
 
 
 def _without_barrier(linear: tuple[UOp, ...], number: int | None) -> tuple[UOp, ...]:

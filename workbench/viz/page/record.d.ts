@@ -11,9 +11,10 @@ export type NumberArray = [kind: "f4" | "f8" | "i4", data: string];
 /**
  * What the accesses of one line to one memory cost, of all work-groups together:
  * transactions are sectors of global memory, or passes over the banks of shared memory;
- * conflicts are passes beyond those that the width needs.
+ * conflicts are passes beyond those that the width needs. `node` is the load or the store.
  */
 export interface AccessCosts {
+  node: number;
   memory: number;
   is_store: boolean;
   transactions: number;
@@ -286,7 +287,8 @@ export interface CodeRow {
  * An opt that is possible. `predicted` and `measured` are speed-ups over the variant that it
  * is offered to, measured in turns with that. `spread` is half of the interval of the
  * measured one, as a share of it (null: too few rounds to tell), and `differs` whether it is
- * beyond the noise. Units: `seconds` of one run.
+ * beyond the noise. `counts` says what it does to the accesses of work-groups, before ->
+ * after ("": not known). Units: `seconds` of one run.
  */
 export interface OfferRow {
   opt: string;
@@ -300,6 +302,7 @@ export interface OfferRow {
   spread: number | null;
   differs: boolean;
   seconds: number | null;
+  counts?: string;
 }
 
 /**

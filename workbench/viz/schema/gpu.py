@@ -21,8 +21,9 @@ class NumberArray(Struct, array_like=True, forbid_unknown_fields=True):
 class AccessCosts(Struct, forbid_unknown_fields=True):
     """What the accesses of one line to one memory cost, of all work-groups together: transactions
     are sectors of global memory, or passes over the banks of shared memory; conflicts are passes
-    beyond those that the width needs."""
+    beyond those that the width needs. `node` is the load or the store."""
 
+    node: int
     memory: int
     is_store: bool
     transactions: int

@@ -172,6 +172,7 @@ class OfferRow(Struct, forbid_unknown_fields=True):
     """An opt that is possible. `predicted` and `measured` are speed-ups over the variant that it is
     offered to, measured in turns with that. `spread` is half of the interval of the measured one,
     as a share of it (null: too few rounds to tell), and `differs` whether it is beyond the noise.
+    `counts` says what it does to the accesses of work-groups, before -> after ("": not known).
     Units: `seconds` of one run."""
 
     opt: str
@@ -185,6 +186,7 @@ class OfferRow(Struct, forbid_unknown_fields=True):
     spread: float | None
     differs: bool
     seconds: float | None
+    counts: str = ""
 
 
 class RefusedRow(Struct, forbid_unknown_fields=True):

@@ -189,3 +189,28 @@ def test_nothing_is_in_the_way_of_a_reader(stepped: Any) -> None:
     assert barriers(stepped, THEMES) == {}
     mute = unexplained(stepped)
     assert [text for text in mute if "not built yet" not in text] == []
+
+
+def test_counts_stand_beside_lines_of_source(browser: Any, tmp_path: Path) -> None:
+    product = explore(array(32, 32) @ array(32, 32), device="CUDA", target="H100")
+    with session_of(product) as there, LivePage(browser, tmp_path, there) as live:
+        variant = tiled(there)
+        there.handle({"id": 1, "do": "code", "variant": variant, "language": "CUDA"})
+        there.handle({"id": 2, "do": "emulate", "variant": variant})
+        page = live.page
+        page.focus(".wb")
+        live.answer()
+        page.evaluate(
+            "v => show({ variant: v, mode: 'tune', language: 'CUDA' })", variant
+        )
+        costs = page.locator(".wb-code-pane .wb-line:has(.wb-line-cost:not(:empty))")
+        by_line = {
+            text.split("\n")[-1].strip()[:4]: text.split("\n")[1]
+            for text in costs.all_inner_texts()
+        }
+        assert by_line == {"As[l": "256", "Bs[l": "256", "p0[g": "128"}
+        title = costs.first.locator(".wb-line-cost").get_attribute("title")
+        assert title.splitlines() == [
+            "writes As: 64 passes over the banks, no conflict",
+            "reads p1: 256 transactions, 8,192 bytes wanted, 8,192 moved",
+        ]

@@ -11,10 +11,12 @@ import pytest
 from tests.emulator.test_machine import TILED
 from tests.viz.session.support import session_of
 from tests.viz.support import array
-from workbench import emulate, explore
+from workbench import Opt, OptOps, emulate, explore
 from workbench.emulator.steps import HistoryStep
 from workbench.emulator.trace import Trace
 from workbench.viz.schema.gpu import GpuTrace, NumberArray
+from workbench.viz.session.handlers import stepping
+from workbench.viz.session.opt_text import parse_opt
 from workbench.viz.session.session import Session
 
 Array = np.ndarray[Any, Any]
@@ -99,6 +101,32 @@ def test_registers_are_what_work_items_hold(product: Session) -> None:
             values = numbers(register.values[-1])
             value = values[item % values.size] if values.size > 1 else values[0]
             assert value == expected[register.name], register.name
+
+
+def test_offers_say_what_they_do_to_the_accesses(
+    product: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stepping, "COUNT_S", 60.0)
+    monkeypatch.setattr(stepping, "MOST_WORK", 1 << 21)
+    kernel = product.kernels[0].apply(Opt(OptOps.LOCAL, "g1", 32))
+    reply = product.handle(
+        {"id": 1, "do": "apply", "variant": 0, "opt": str(kernel.applied_opts[-1])}
+    )
+    variant = reply.result.variant
+    product.handle({"id": 1, "do": "offers", "variant": variant})
+    known = {"UPCAST", "ORDER", "LOCAL", "STAGE"}
+    rows = product.row(variant).offers
+    product.set(variant, "offers", [o for o in rows if o.op in known][:24])
+    assert product.handle({"id": 2, "do": "emulate", "variant": variant}).ok
+    before = emulate(kernel)
+    offers = product.row(variant).offers
+    assert {o.op for o in offers if o.counts} == known
+    for offer in [o for o in offers if o.counts][::5]:
+        after = emulate(kernel.apply(parse_opt(offer.opt)))
+        first, last = (t.total("global").transactions for t in (before, after))
+        as_before = f"sectors {first:,}, as before"
+        words = as_before if first == last else f"sectors {first:,} -> {last:,}"
+        assert offer.counts.startswith(words) or offer.counts.startswith("conflicts")
 
 
 def test_what_cannot_be_stepped(product: Session) -> None:

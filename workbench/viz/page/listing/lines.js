@@ -7,11 +7,12 @@ import { elementsOf, h, noteScroll } from "../base/elements.js";
 import { walkable } from "../base/lists.js";
 import { plural } from "../base/text.js";
 import { withNames } from "../record/names.js";
+import { costCell } from "./accesses.js";
 import { aboutLine, partsOf, shareText } from "./machine.js";
 import { languageOf } from "./programs.js";
 import { coloured } from "./tokens.js";
 
-/** @import { CodeLink, CodeRow } from "../record.d.ts" */
+/** @import { AccessCosts, CodeLink, CodeRow } from "../record.d.ts" */
 /** @import { DiffRow } from "../base/diff.js" */
 /** @import { Heat } from "./machine.js" */
 /** @import { Link } from "../types.d.ts" */
@@ -20,9 +21,10 @@ import { coloured } from "./tokens.js";
 const LEAST_HELPERS = 6; // lines that are worth a fold
 
 /** The program of a variant, by its place; `signs` says what an added or removed line has, `heat` how
- * much of a run each line is.
+ * much of a run each line is, `costs` what its accesses cost.
  * @typedef {{
- *   code: CodeRow, variant: number | null, signs?: string[], heat?: Heat | null
+ *   code: CodeRow, variant: number | null, signs?: string[], heat?: Heat | null,
+ *   costs?: AccessCosts[][] | null
  * }} Listing */
 
 /** The lines; what stands before the kernel (types, helpers) is folded away at first.
@@ -80,7 +82,7 @@ const WORD_OF = { "+": "new", "−": "gone" };
  * @param {number} i
  * @param {string} text
  * @param {string} [sign] */
-function codeLine(app, { code, variant, heat }, i, text, sign = "") {
+function codeLine(app, { code, variant, heat, costs }, i, text, sign = "") {
   const link = code.links[i];
   const statement = link?.statement ?? null;
   const el = h(
@@ -98,6 +100,7 @@ function codeLine(app, { code, variant, heat }, i, text, sign = "") {
     h("span", { class: "wb-gutter" }, `${i + 1}`),
     code.language !== app.record.languages[0].name && statementNumber(app, statement),
     sign && h("span", { class: "wb-sign", "aria-label": WORD_OF[sign] }, sign),
+    costs && costCell(rowAt(app.record.variants, variant), costs[i]),
     heat && heatBar(heat.shares[i], heat.by),
     heat?.port &&
       heatBar(

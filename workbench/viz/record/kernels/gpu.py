@@ -111,6 +111,7 @@ def _line(
         if count is not None:
             costs.append(
                 AccessCosts(
+                    nodes.add(node),
                     places[node.place.param],
                     count.is_store,
                     count.transactions,

@@ -2,11 +2,26 @@
 
 from __future__ import annotations
 
+import time
+from collections import Counter
+from collections.abc import Sequence
+from contextlib import suppress
+
+from msgspec.structs import replace
+
 from workbench.base.errors import WorkbenchError
-from workbench.emulator.emulate import emulate_for_steps
+from workbench.emulator.emulate import emulate_for_steps, emulate_if_small
+from workbench.emulator.trace import Trace
 from workbench.viz.schema.replies import NoResult
+from workbench.viz.schema.variant import OfferRow
 from workbench.viz.session.live_record import LiveRecord
+from workbench.viz.session.opt_text import parse_opt
 from workbench.worker.client import TaskStopped
+
+COUNT_S = 4.0
+"""Seconds for counting what the offers of a variant do."""
+MOST_WORK = 1 << 24
+"""Most nodes that the work-items of an offered kernel may execute."""
 
 
 def emulate(
@@ -33,4 +48,51 @@ def emulate(
         if session.recorder is mine and session.kernels[variant] is kernel:
             mine.add_trace(variant, run, without)
             session.tell_changes()
+    if without is None and run.is_whole:
+        _count_offers(session, variant, run)
     return NoResult()
+
+
+def _count_offers(session: LiveRecord, variant: int, run: Trace) -> None:
+    """Say of the offers of a variant what they would do to its accesses, of as many as there is
+    time for."""
+    kernel, mine = session.kernels[variant], session.recorder
+    words: dict[str, str] = {}
+    end_s = time.monotonic() + COUNT_S
+    for offer in _kinds_in_turns(session.row(variant).offers):
+        if time.monotonic() > end_s or session.jobs.is_stopped():
+            break
+        session.status("emulate", len(words), 0, f"counting {offer.opt}")
+        with suppress(WorkbenchError):
+            changed = emulate_if_small(kernel.apply(parse_opt(offer.opt)), MOST_WORK)
+            if changed is not None:
+                words[offer.opt] = counts_text(run, changed)
+    session.status(None)
+    with session.lock:
+        if session.recorder is not mine:
+            return
+        listed = session.row(variant).offers
+        rows = [replace(o, counts=words.get(o.opt, o.counts)) for o in listed]
+        session.set(variant, "offers", rows)
+        session.tell_changes()
+
+
+def _kinds_in_turns(offers: Sequence[OfferRow]) -> list[OfferRow]:
+    """Return offers so that each kind of opt comes soon."""
+    turns: Counter[str] = Counter()
+    keys = []
+    for place, offer in enumerate(offers):
+        turns[offer.op] += 1
+        keys.append((turns[offer.op], place))
+    return [offers[place] for _, place in sorted(keys)]
+
+
+def counts_text(before: Trace, after: Trace) -> str:
+    """Return how the counts of two runs differ, in words: "sectors 4,608 -> 1,024"."""
+    pairs = {
+        "sectors": [t.total("global").transactions for t in (before, after)],
+        "conflicts": [t.total("shared").conflicts for t in (before, after)],
+        "barriers": [sum(t.barriers.values()) for t in (before, after)],
+    }
+    texts = [f"{n} {a:,} -> {b:,}" for n, (a, b) in pairs.items() if a != b]
+    return ", ".join(texts) or f"sectors {pairs['sectors'][0]:,}, as before"

@@ -6,6 +6,7 @@ import { reference } from "../../app/actions.js";
 import { errorBox, failure, hasAny } from "../../app/pieces.js";
 import { h, refill, scrollBack } from "../../base/elements.js";
 import { codeBar } from "./bar.js";
+import { lineCosts } from "../../listing/accesses.js";
 import { beginEdit, draftHere, draftOf } from "../../listing/drafts.js";
 import { editorIn } from "../../listing/editor.js";
 import {
@@ -93,6 +94,7 @@ function shownParts(app, variant, code, state) {
     app.view.diff,
     codeOf(reference(app), code?.language),
     variant?.error,
+    variant?.gpu,
     app.pending("code"),
   ];
 }
@@ -133,7 +135,7 @@ function fillBody(app, body, variant, code, state, again) {
   if (code.error) return refill(body, errorBox(code.error));
   const pinned = reference(app);
   const other = app.view.diff && pinned !== variant ? codeOf(pinned, code.language) : null;
-  const listing = { code, variant: app.view.variant };
+  const listing = { code, variant: app.view.variant, costs: lineCosts(variant, code) };
   const lines = other
     ? diffView(app, listing, other, state.helpers)
     : codeView(app, listing, state, again);

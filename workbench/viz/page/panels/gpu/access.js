@@ -4,7 +4,7 @@
 import { heading } from "../../app/pieces.js";
 import { h, refill } from "../../base/elements.js";
 import { plural } from "../../base/text.js";
-import { accessText } from "./program.js";
+import { costText } from "../../listing/accesses.js";
 
 /** @import { GpuMemory } from "../../record.d.ts" */
 /** @import { Gpu } from "./panel.js" */
@@ -29,7 +29,7 @@ export class AccessPane {
     }
     const memory = steps.row.memories[access.memory];
     const { isStore, wanted, moved, ...costs } = access;
-    const words = accessText(memory, {
+    const words = costText(memory, {
       is_store: isStore,
       bytes_wanted: wanted,
       bytes_moved: moved,

@@ -6,6 +6,7 @@ import { NOTHING } from "../../app/store.js";
 import { elementsOf, h, noteScroll, refill } from "../../base/elements.js";
 import { focusItem, rove, walkable } from "../../base/lists.js";
 import { plural } from "../../base/text.js";
+import { costText } from "../../listing/accesses.js";
 
 /** @import { AccessCosts, GpuLine, GpuTrace } from "../../record.d.ts" */
 /** @import { Link } from "../../types.d.ts" */
@@ -117,27 +118,9 @@ function launchText({ device, grid, items, is_whole: isWhole }) {
  * @param {GpuLine} line */
 function lineTitle({ memories, is_whole: isWhole }, line) {
   const all = isWhole ? "all groups together" : "this group";
-  const words = line.accesses.map((cost) => accessText(memories[cost.memory], cost));
+  const words = line.accesses.map((cost) => costText(memories[cost.memory], cost));
   if (line.executed) words.push(`${plural(line.executed, "time")} by a work-item`);
   if (line.divergent) words.push(`${plural(line.divergent, "warp")} of which some go on, some not`);
   if (line.barriers) words.push(`${plural(line.barriers, "group")} waited`);
   return [line.text, ...words.map((text) => `${text} (${all})`)].join("\n");
-}
-
-/** What an access costs, in words.
- * @param {{name: string, space: string}} memory
- * @param {{is_store: boolean, transactions: number, conflicts: number, bytes_wanted: number, bytes_moved: number}} cost */
-export function accessText({ name, space }, cost) {
-  const verb = cost.is_store ? "writes" : "reads";
-  if (space === "global") {
-    const bytes = `${cost.bytes_wanted.toLocaleString("en")} bytes wanted, ${
-      cost.bytes_moved.toLocaleString("en")
-    } moved`;
-    return `${verb} ${name}: ${plural(cost.transactions, "transaction")}, ${bytes}`;
-  }
-  if (space === "private") return `${verb} ${name}, of each work-item`;
-  const conflicts = cost.conflicts
-    ? `${cost.conflicts.toLocaleString("en")} of them for conflicts`
-    : "no conflict";
-  return `${verb} ${name}: ${plural(cost.transactions, "pass")} over the banks, ${conflicts}`;
 }

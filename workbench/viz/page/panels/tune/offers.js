@@ -299,12 +299,14 @@ function offerRow(app, offer, { chosen, busy, best, says }) {
 
 /** What an opt is good for; a line never ends within an arrow.
  * @param {OfferRow} offer */
-const whyCell = ({ why }) =>
-  h(
+const whyCell = ({ why, counts }) => {
+  const all = [counts, why].filter(Boolean).join("; ");
+  return h(
     "span",
-    { role: "gridcell", class: "wb-quiet wb-why", title: why },
-    words(why.replaceAll(" -> ", " \u2192 "), "", 400),
+    { role: "gridcell", class: "wb-quiet wb-why", title: all },
+    words(all.replaceAll(" -> ", " \u2192 "), "", 400),
   );
+};
 
 /** @type {(app: App, offer: OfferRow) => [string, string][]} */
 const captions = (app, { does, on_gpu }) => optCaptions(app.record, does, on_gpu);
@@ -313,7 +315,7 @@ const captions = (app, { does, on_gpu }) => optCaptions(app.record, does, on_gpu
  * @param {App} app
  * @param {OfferRow} offer */
 function openOffer(app, offer) {
-  const { does, why } = offer;
+  const { does, why, counts } = offer;
   const line = (/** @type {string} */ name, /** @type {string} */ text) =>
     h("div", {}, h("i", { class: "wb-quiet" }, `${name} `), words(text, "", 600));
   return h(
@@ -321,6 +323,7 @@ function openOffer(app, offer) {
     { role: "gridcell", class: "wb-does" },
     ...captions(app, offer).map(([where, text]) => line(where, text)),
     why !== does && line("why", why),
+    counts && line("counts", counts.replaceAll(" -> ", " \u2192 ")),
   );
 }
 
