@@ -31,10 +31,8 @@ export function costCell(variant, costs) {
   const memories = variant?.gpu?.memories ?? [];
   const isGlobal = (/** @type {AccessCosts} */ { memory }) => memories[memory].space === "global";
   const main = costs.filter(isGlobal);
-  const total = (
-    /** @type {AccessCosts[]} */ of,
-    /** @type {"transactions" | "conflicts"} */ name,
-  ) => of.reduce((sum, cost) => sum + cost[name], 0);
+  /** @type {(of: AccessCosts[], name: "transactions" | "conflicts") => number} */
+  const total = (of, name) => of.reduce((sum, cost) => sum + cost[name], 0);
   const sectors = main.length > 0 && total(main, "transactions").toLocaleString("en");
   const conflicts = total(costs, "conflicts");
   const isBad = conflicts > 0 || main.some((cost) => cost.bytes_moved > cost.bytes_wanted);
