@@ -64,6 +64,15 @@ def test_what_is_undefined_spreads_along_rows_and_columns(core: TensorCore) -> N
     assert (tile_of(core, "c", undefined_products(core, *masks))[0] == right).all()
 
 
+def test_the_map_as_a_table() -> None:
+    """The first rows of C, as PTX ISA draws them: T0 has c0 and c1, T1 the next two."""
+    core = core_named("sm_80", "16x8x16 float16 -> float32")
+    lines = str(lane_map(core, "c")).split("\n")
+    assert lines[0].split() == "0.0 0.1 1.0 1.1 2.0 2.1 3.0 3.1".split()
+    assert lines[8].split() == "0.2 0.3 1.2 1.3 2.2 2.3 3.2 3.3".split()
+    assert len(lines) == 16 and len({len(line) for line in lines}) == 1
+
+
 def test_who_has_an_element() -> None:
     core = core_named("sm_80", "16x8x16 float16 -> float32")
     where = lane_map(core, "a")

@@ -29,6 +29,12 @@ class LaneMap(NamedTuple):
     columns: Array
     holders: Array
 
+    def __str__(self) -> str:
+        """The tile as a table: which lane has each element, and as which of its own, "6.3"."""
+        words = [[f"{lane}.{element}" for lane, element in row] for row in self.holders]
+        width = max(len(word) for row in words for word in row)
+        return "\n".join(" ".join(word.rjust(width) for word in row) for row in words)
+
 
 @cache
 def lane_map(core: TensorCore, tile: str) -> LaneMap:
