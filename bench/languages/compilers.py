@@ -20,6 +20,7 @@ from workbench.backends.llvm_ir.gpu.code import gpu_machine_code
 from workbench.backends.llvm_ir.gpu.targets import AMDGCN, PTX, SPIRV
 from workbench.base.errors import CompileError
 from workbench.base.libraries import library
+from workbench.ir.opt.opt import OptOps
 from workbench.kernel.kernel import Kernel
 from workbench.pipeline import stages
 
@@ -31,7 +32,8 @@ PTX_INPUT = 2
 @dataclass(frozen=True)
 class Check:
     """A row of the table: a language, its compiler, the device and the machine whose kernels it
-    takes, whether it is here, and what compiles a kernel."""
+    takes, whether it is here, what compiles a kernel, and whether that machine is another one than
+    the compiler's, whose tensor cores are others: kernels on these are left out."""
 
     language: str
     compiler: str
@@ -39,6 +41,13 @@ class Check:
     machine: str
     is_here: Callable[[], bool]
     compile: Callable[[str, Kernel], None]
+    is_another: bool = False
+
+    def takes(self, kernel: Kernel) -> bool:
+        """Whether the compiler must take a kernel."""
+        return not (
+            self.is_another and any(o.op is OptOps.TC for o in kernel.applied_opts)
+        )
 
     @property
     def name(self) -> str:
@@ -154,7 +163,7 @@ def always() -> bool:
 
 
 HIP_WORDS = (
-    "-x", "hip", "--cuda-device-only", "--offload-arch=gfx1100", "-nogpulib", "-nogpuinc",
+    "-x", "hip", "--cuda-device-only", "-nogpulib", "-nogpuinc",
     "-O3", "-S", "-w", "-std=c++17",
 )  # fmt: skip
 METAL_WORDS = ("-x", "c++", "-std=c++17", "-fsyntax-only", "-w")
@@ -163,14 +172,18 @@ CHECKS = (
     Check("CUDA C++", "NVRTC sm_90", "CUDA", "H100", is_nvrtc_here, by_nvrtc("sm_90")),
     Check("PTX", "nvJitLink sm_90", "CUDA", "H100", lambda: bool(nvjitlink()), by_nvjitlink),
     Check(
+        "HIP", "clang gfx942", "HIP", "MI300X", is_clang_here,
+        by_clang(preludes.HIP, *HIP_WORDS, "--offload-arch=gfx942"),
+    ),
+    Check(
         "HIP", "clang gfx1100", "HIP", "MI300X", is_clang_here,
-        by_clang(preludes.HIP, *HIP_WORDS),
+        by_clang(preludes.HIP, *HIP_WORDS, "--offload-arch=gfx1100"), True,
     ),
     Check(
         "Metal", "clang, C++ grammar", "METAL", "M3", is_clang_here,
         by_clang(preludes.METAL, *METAL_WORDS),
     ),
-    Check("AMDGCN", "LLVM gfx1100", "HIP", "MI300X", always, by_llvm(AMDGCN, "gfx1100")),
+    Check("AMDGCN", "LLVM gfx1100", "HIP", "MI300X", always, by_llvm(AMDGCN, "gfx1100"), True),
     Check("AMDGCN", "LLVM gfx942", "HIP", "MI300X", always, by_its_machine),
     Check("SPIR-V", "LLVM", "OPENCL", "Iris Xe", always, by_llvm(SPIRV, "")),
     Check("aarch64", "LLVM neoverse-v2", "LLVM", "Graviton4", always, by_its_machine),

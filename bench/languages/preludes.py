@@ -164,5 +164,14 @@ template <typename T> T cos(T a) {{ return a; }}
 template <typename T> T sqrt(T a) {{ return a; }}
 template <typename T> T trunc(T a) {{ return a; }}
 template <typename T> T fmod(T a, T b) {{ return a; }}
+template <typename T> struct matrix8x8 {{
+  T elements[2];
+  T *thread_elements() {{ return elements; }}
+}};
+typedef matrix8x8<float> simdgroup_float8x8;
+typedef matrix8x8<half> simdgroup_half8x8;
+template <typename T, typename S>
+void simdgroup_multiply_accumulate(
+    matrix8x8<T> &d, matrix8x8<S> a, matrix8x8<S> b, matrix8x8<T> c) {{ d = c; }}
 }}
 """

@@ -49,7 +49,8 @@ def row_of(check: Check) -> CompilerRow:
     if row.is_here:
         for name in EXPRESSIONS:
             kernels = kernels_of(name, check.device, check.machine)
-            row.add(name, [(opts, error_of(check, kernel)) for opts, kernel in kernels])
+            own = [(opts, kernel) for opts, kernel in kernels if check.takes(kernel)]
+            row.add(name, [(opts, error_of(check, kernel)) for opts, kernel in own])
     return row
 
 

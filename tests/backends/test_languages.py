@@ -29,7 +29,7 @@ def test_a_compiler_takes_each_kernel(
         monkeypatch.setattr("bench.languages.table.EXPRESSIONS", few)
     row = row_of(check)
     assert row.refusals == []
-    assert all(total >= 2 and good == total for good, total in row.counts.values())
+    assert all(total >= 1 and good == total for good, total in row.counts.values())
 
 
 @pytest.mark.parametrize("name", EXPRESSIONS)

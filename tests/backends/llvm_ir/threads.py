@@ -38,6 +38,7 @@ class HostThreads(GpuTarget):
     triple = ""
     convention = ""
     spaces: Mapping[str, int] = {"global": 1, "shared": 3, "private": 0}
+    doubles = frozenset(GpuTarget.functions)
 
     def number(self, role: LoopRole, dimension: int) -> str:
         place = dimension + (0 if role == "grid" else _DIMENSIONS)
