@@ -73,7 +73,8 @@ export interface RegisterRow {
 
 /**
  * A defect, or what is right and slow, in words; the lines that it is at, the group that it
- * happened in, and its steps, where that group is the one that is stepped.
+ * happened in, and its steps, where that group is the one that is stepped. `items` are the
+ * work-items by number, `element` what they use of a memory (null: of none).
  */
 export interface GpuFinding {
   kind: string;
@@ -82,6 +83,9 @@ export interface GpuFinding {
   lines: Array<number>;
   group: Array<number>;
   steps: Array<number>;
+  items: Array<number>;
+  memory: number | null;
+  element: number;
 }
 
 /**

@@ -90,7 +90,8 @@ class RegisterRow(Struct, forbid_unknown_fields=True):
 
 class GpuFinding(Struct, forbid_unknown_fields=True):
     """A defect, or what is right and slow, in words; the lines that it is at, the group that it
-    happened in, and its steps, where that group is the one that is stepped."""
+    happened in, and its steps, where that group is the one that is stepped. `items` are the
+    work-items by number, `element` what they use of a memory (null: of none)."""
 
     kind: str
     is_defect: bool
@@ -98,6 +99,9 @@ class GpuFinding(Struct, forbid_unknown_fields=True):
     lines: list[int]
     group: list[int]
     steps: list[int]
+    items: list[int]
+    memory: int | None
+    element: int
 
 
 class GpuTrace(Struct, forbid_unknown_fields=True):

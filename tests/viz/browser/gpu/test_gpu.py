@@ -159,6 +159,10 @@ def test_a_barrier_is_taken_away(live: LivePage, stepped: Any) -> None:
     later = step(stepped)
     found.first.click()
     assert line(stepped).startswith("As[l0*16 + l1] = "), "from the read to the write"
+    cell = stepped.locator(".wb-gpu-cell[aria-selected=true]").get_attribute(
+        "aria-label"
+    )
+    assert cell.startswith("As[0] = ") and "work-item 0 (0, 0)" in cell
     found.first.click()
     assert step(stepped) == later
     assert stepped.inner_text(".wb-gpu-bar .wb-bad") == "barrier 0 is taken away"

@@ -11,7 +11,7 @@ import numpy as np
 from workbench.emulator.accesses import SECTOR_BYTES
 from workbench.emulator.findings import Finding, Inefficiency
 from workbench.emulator.history import GroupHistory, StepAccess, ValueHistory, space_of
-from workbench.emulator.numbering import along
+from workbench.emulator.numbering import along, among_all
 from workbench.emulator.trace import Trace
 from workbench.ir.nest.accesses import name_of
 from workbench.ir.nest.banks import BANK_BYTES, BANKS
@@ -70,8 +70,8 @@ def gpu_trace(
             for node, values in history.values.items()
         ],
         findings=[
-            *(_finding(finding, history) for finding in trace.findings),
-            *(_slow(one, history) for one in trace.inefficiencies),
+            *(_finding(finding, history, memories) for finding in trace.findings),
+            *(_slow(one, history, memories) for one in trace.inefficiencies),
         ],
         is_whole=trace.is_whole,
         without=without,
@@ -164,19 +164,50 @@ def _register(name: str, node: UOp, of_node: ValueHistory) -> RegisterRow:
     return RegisterRow(name, lanes, of_node.steps, values, unwritten)
 
 
-def _finding(finding: Finding, history: GroupHistory) -> GpuFinding:
+def _finding(
+    finding: Finding, history: GroupHistory, memories: Sequence[UOp]
+) -> GpuFinding:
     lines = [history.line_of[p] for p in finding.positions if p in history.line_of]
     group = [*finding.items[0].group] if finding.items else []
     steps = list(history.steps_of(finding))
-    return GpuFinding(finding.kind, True, finding.words, lines, group, steps)
+    items = [among_all(i.item, history.launch.group) for i in finding.items]
+    memory = _place(finding.memory, memories)
+    return GpuFinding(
+        finding.kind,
+        True,
+        finding.words,
+        lines,
+        group,
+        steps,
+        items,
+        memory,
+        finding.element,
+    )
 
 
-def _slow(one: Inefficiency, history: GroupHistory) -> GpuFinding:
+def _place(name: str, memories: Sequence[UOp]) -> int | None:
+    return next((i for i, node in enumerate(memories) if name_of(node) == name), None)
+
+
+def _slow(
+    one: Inefficiency, history: GroupHistory, memories: Sequence[UOp]
+) -> GpuFinding:
     group = [*one.items[0].group]
     is_here = one.items[0].group == along(history.group, history.launch.grid)
     at = np.flatnonzero(history.positions == one.position)[:1].tolist()
     line = history.line_of[one.position]
-    return GpuFinding(one.kind, False, one.words, [line], group, at if is_here else [])
+    items = [among_all(i.item, history.launch.group) for i in one.items]
+    return GpuFinding(
+        one.kind,
+        False,
+        one.words,
+        [line],
+        group,
+        at if is_here else [],
+        items[:1],
+        _place(one.memory, memories),
+        one.elements[0] if one.elements else 0,
+    )
 
 
 def _numbers(array: Array) -> NumberArray:

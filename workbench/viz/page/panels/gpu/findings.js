@@ -49,11 +49,16 @@ function findingRow(gpu, row, finding, place) {
   );
 }
 
-/** Go to the last step of a finding; from there to the one before it, and back.
+/** Go to the last step of a finding, to the work-item and the cell of it; from there to the step before,
+ * and back.
  * @param {Gpu} gpu
  * @param {GpuFinding} finding */
-function goTo(gpu, { steps, group }) {
+function goTo(gpu, { steps, group, items, memory, element }) {
   if (!steps.length) return gpu.run(group.slice(0, gpu.row?.grid.length));
   const place = steps.indexOf(gpu.at);
-  gpu.go(steps[(place > 0 ? place : steps.length) - 1]);
+  const next = (place > 0 ? place : steps.length) - 1;
+  const item = items[items.length === steps.length ? next : items.length - 1] ?? 0;
+  const isCell = memory !== null && gpu.row?.memories[memory].space !== "global";
+  gpu.look({ item, cell: isCell && memory !== null ? { memory, element } : null });
+  gpu.go(steps[next]);
 }
