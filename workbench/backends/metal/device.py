@@ -15,7 +15,7 @@ class MetalDevice(WorkGroupDevice):
 
     name = "METAL"
     about = "an Apple GPU"
-    how_to_get = "nothing here launches Metal: pip install 'workbench[webgpu]' runs kernels on its GPU"
+    how_to_get = "nothing launches Metal: pip install 'workbench[webgpu]' runs kernels on its GPU"
     rank = 98
     language = METAL
 
