@@ -67,3 +67,11 @@ def test_what_there_is_not() -> None:
         matmul().code_for("CUDA:H100", "Fortran")
     with pytest.raises(DeviceError, match="no machine 'Cray'"):
         matmul().on("CUDA", "Cray")
+
+
+def test_as_python_it_is_for_that_machine() -> None:
+    kernel = matmul().on("CUDA:H100").kernel.apply(Opt(OptOps.LOCAL, "g1", 32))
+    names: dict[str, Kernel] = {}
+    exec(kernel.to_python(), names)  # type: ignore[arg-type]  # it binds modules, too
+    pasted = names["kernel"]
+    assert pasted.device == "CUDA:H100" and pasted.ast is kernel.ast

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+
+from workbench.backends.device import Device
 from workbench.base.errors import ParseError
 from workbench.ir.node.uop import UOp
 from workbench.ir.text.printer import to_text
@@ -24,7 +27,7 @@ def graph_of(text: object) -> UOp:
 def to_python(kernel: RunnableKernel) -> str:
     """Return self-contained code that binds `kernel`: this one, on seeded data."""
     off = ", ".join(map(repr, kernel.rules_off))
-    calls = f".without({off})" if off else ""
+    calls = there(kernel) + (f".without({off})" if off else "")
     applied = "".join(f"    {opt!r},\n" for opt in kernel.applied_opts)
     calls += f".apply(\n{applied})" if applied else ""
     text = to_text(kernel.original).replace("\\", "\\\\").replace("'", r"\'")
@@ -33,3 +36,9 @@ def to_python(kernel: RunnableKernel) -> str:
         f"kernel = Kernel.from_text('''\n{text}\n''', shape={kernel.shape}, "
         f"title={kernel.title!r}){calls}\n"
     )
+
+
+def there(kernel: RunnableKernel) -> str:
+    """Return the call that makes a kernel one for a machine that is not here; "" for others."""
+    is_elsewhere = Device[kernel.device].is_elsewhere
+    return f".on({json.dumps(kernel.device)}).kernel" if is_elsewhere else ""

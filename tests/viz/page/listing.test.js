@@ -14,7 +14,11 @@ import { changesOf } from "../../../workbench/viz/page/listing/compiler.js";
 import { changedLines } from "../../../workbench/viz/page/listing/editor.js";
 import { codeLink, diffSigns } from "../../../workbench/viz/page/listing/lines.js";
 import { aboutLine, heatOf, shareText } from "../../../workbench/viz/page/listing/machine.js";
-import { codeFor } from "../../../workbench/viz/page/listing/programs.js";
+import {
+  codeFor,
+  machineCode,
+  ownLanguages,
+} from "../../../workbench/viz/page/listing/programs.js";
 import { tokensOf } from "../../../workbench/viz/page/listing/tokens.js";
 import { recordOf } from "./record.js";
 
@@ -204,4 +208,22 @@ Deno.test("a pass of the compiler is told by the lines that it changed", () => {
   assert.deepEqual(changes.map(({ gone, fresh }) => [gone, fresh]), [[0, 0], [1, 1], [2, 0]]);
   assert.deepEqual(changes[1].lines, ["a", "d", "c"]);
   assert.deepEqual(changes[1].before, ["a", "b", "c"]);
+});
+
+Deno.test("the languages of the record's device are tabs, the others are asked for", () => {
+  const record = {
+    device: "GPU:X",
+    devices: [{ name: "C", languages: ["C"] }, { name: "GPU:X", languages: ["CUDA", "PTX"] }],
+    languages: [
+      { name: "C", device: "C" },
+      { name: "LLVM", device: "LLVM" },
+      { name: "CUDA", device: "GPU" },
+      { name: "PTX", device: "" },
+      { name: "asm", device: "", role: "machine" },
+      { name: "IR", device: "", role: "statements" },
+    ],
+  };
+  const names = ownLanguages(record).map(({ name }) => name);
+  assert.deepEqual(names, ["C", "CUDA", "PTX", "asm", "IR"]);
+  assert.equal(machineCode(record), "asm");
 });

@@ -89,7 +89,11 @@ def gpu_change(now: GpuCost, then: GpuCost) -> str:
         if part == "latency":
             if now.turns != then.turns:
                 return f"turns of groups: {now.turns:,} -> {then.turns:,}"
-            return f"warps in a unit: {now.occupancy.warps} -> {then.occupancy.warps}"
+            if now.occupancy.warps != then.occupancy.warps:
+                return (
+                    f"warps in a unit: {now.occupancy.warps} -> {then.occupancy.warps}"
+                )
+            return f"time of a group: {seconds_text(before)} -> {seconds_text(after)}"
         if part in ("L1", "L2") and rows[0].transactions != rows[1].transactions:
             first, second = (f"{r.transactions:,}" for r in rows)
             return f"transactions: {first} -> {second}"

@@ -10,6 +10,7 @@ from workbench.base.trace import Match, PassRecord
 from workbench.ir.rewriting.rewrite import Rule
 from workbench.ir.schedule.item import Decision
 from workbench.kernel.kernel import Kernel
+from workbench.kernel.pasted import there
 from workbench.viz.schema.recipe import PassRecipe
 
 REQUESTED = "store-asked"
@@ -19,7 +20,8 @@ REQUESTED = "store-asked"
 def kernel_recipe(number: int, kernel: Kernel) -> str:
     """Return code that binds `kernel` to a variant of kernel `number`, where `ex` is bound."""
     off = ", ".join(map(json.dumps, kernel.rules_off))
-    call = f"kernel = ex.kernels[{number}]" + (f".without({off})" if off else "")
+    call = f"kernel = ex.kernels[{number}]{there(kernel)}"
+    call += f".without({off})" if off else ""
     if not kernel.applied_opts:
         return f"{call}\n"
     opts = "".join(f"    {opt!r},\n" for opt in kernel.applied_opts)

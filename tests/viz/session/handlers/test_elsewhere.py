@@ -38,6 +38,7 @@ def test_its_record_is_of_that_machine(there: Session) -> None:
     record, machine = there.record, there.device
     assert record.device == machine and record.headline.endswith(f"on {machine}")
     assert "not run here" in record.elsewhere
+    assert f'device="{machine}"' in record.expr.python
     assert all(row.error is None and row.timing is None for row in record.variants)
     for row in record.variants:
         own = [c for c in row.code if c.device == machine]
