@@ -111,7 +111,8 @@ class KernelOracle:
         if isinstance(state, UOp):
             if state.op is Ops.SINK:
                 return None if state.arg is None else self._interpreted
-            return None if _slots_differ(state) else self._emulated
+            is_whole = not _slots_differ(state) and not _is_of_one_item(state)
+            return self._emulated if is_whole else None
         return self._ran if hasattr(state, "bind") else None
 
     def _interpreted(self, kernel: UOp) -> dict[int, Array]:
@@ -150,6 +151,11 @@ def _slots_differ(block: UOp) -> bool:
     yet."""
     params = {n for n in block.toposort() if n.op is Ops.PARAM}
     return len({p.slot for p in params}) < len(params)
+
+
+def _is_of_one_item(block: UOp) -> bool:
+    """Whether a statement tree is what one work-item does: the program that it becomes is run."""
+    return any(n.op is Ops.SPECIAL for n in block.toposort())
 
 
 def _ordered(kernel: UOp) -> UOp:

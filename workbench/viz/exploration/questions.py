@@ -53,6 +53,8 @@ TIMES = (
 )
 """What says how long a run takes, and why."""
 PEAKS = (HiddenPart(["machine", "peak"]), HiddenPart(["machine", "bandwidth"]))
+GPU_PARTS = ["arithmetic", "instructions", "shared memory", "latency"]
+"""What a kernel on a GPU may wait for, besides a level of memory."""
 KERNELS = (
     HiddenPart(["headline"], ""),
     SHOWN_LATER,
@@ -101,7 +103,7 @@ QUESTIONS: Mapping[str, Question] = {
         (["variants", PLAIN, "cost", "limit"],),
         (*TRIED, *TIMES, *PEAKS),
         choices=lambda record: [
-            "core",
+            *(GPU_PARTS if record.machine.kind == "unit" else ["core"]),
             *[row.level for row in record.machine.caches],
             "memory",
         ],  # fmt: skip

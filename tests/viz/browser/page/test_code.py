@@ -213,6 +213,25 @@ def test_the_passes_of_the_compiler_say_what_they_changed(
 
 
 @needs_c
+def test_a_kernel_can_be_read_as_other_devices_would_get_it(
+    browser: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    with (
+        session_of(matmul()) as two,
+        LivePage(browser, tmp_path, two, width=1400) as live,
+    ):
+        page, choice = live.page, "[data-key='other languages']"
+        others = texts(page, f"{choice} option")
+        assert "CUDA" in others and "Metal" in others and "LLVM" not in others
+        page.select_option(choice, label="CUDA")
+        while not any(r.get("language") == "CUDA" for r in live.answer("code")):
+            pass
+        page.wait_for_selector(".wb-code-body [data-line]")
+        assert "blockIdx" in "".join(texts(page, ".wb-code-body code"))
+        assert selected(page, "language") == [] and page.faults == []
+
+
 def test_machine_code_of_two_devices_stands_side_by_side(
     browser: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

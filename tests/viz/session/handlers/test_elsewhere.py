@@ -85,6 +85,12 @@ def test_its_times_are_refused(
     assert not reply["ok"] and "predicted, not run here" in reply["error"]["because"]
 
 
+def test_nothing_is_wrong_there(there: Session) -> None:
+    for variant in range(len(there.record.variants)):
+        reply = done(there, "bisect", variant=variant)
+        assert reply["pass"] is None, reply
+
+
 def test_opts_are_tried_there(there: Session) -> None:
     group = next(o for o in there.row(0).offers if o.op in ("LOCAL", "UPCAST"))
     variant = done(there, "apply", variant=0, opt=group.opt)["variant"]

@@ -4,6 +4,7 @@ import { copy, reference, toggleDiff } from "../../app/actions.js";
 import { button, heading, tab } from "../../app/pieces.js";
 import { h } from "../../base/elements.js";
 import { walkable } from "../../base/lists.js";
+import { otherLanguages } from "../../listing/other_languages.js";
 import { codeOf, languageOf, mayCome, ownLanguages } from "../../listing/programs.js";
 
 /** @import { CodeRow, LanguageRow, VariantRow } from "../../record.d.ts" */
@@ -38,7 +39,12 @@ export function codeBar(app, variant, code, edit) {
       { class: "wb-tabs", "aria-orientation": "horizontal" },
       ...tabs,
     ),
-    otherLanguages(app, app.record.languages.filter((row) => !own.includes(row) && isThere(row))),
+    otherLanguages(
+      app.record.languages.filter((row) => !own.includes(row) && isThere(row)),
+      app.view.language,
+      "other languages",
+      (language) => app.select({ language }),
+    ),
     h("span", { class: "wb-gap" }),
     button(
       app,
@@ -67,26 +73,4 @@ export function codeBar(app, variant, code, edit) {
       { python: true, title: "what you write becomes a variant, checked and timed" },
     ),
   ];
-}
-
-/** The languages of other devices, in which a kernel can be read as well: one at a time.
- * @param {App} app
- * @param {LanguageRow[]} rows */
-function otherLanguages(app, rows) {
-  if (!rows.length) return null;
-  const shown = rows.some(({ name }) => name === app.view.language);
-  return h(
-    "select",
-    {
-      class: `wb-language ${shown ? "wb-on" : ""}`,
-      "aria-label": "other languages",
-      "data-key": "other-languages",
-      title: "the same kernel as other devices would get it",
-      onchange: ({ target }) => target.value && app.select({ language: target.value }),
-    },
-    h("option", { value: "", selected: !shown, disabled: shown }, "other…"),
-    ...rows.map(({ name, title }) =>
-      h("option", { value: name, title, selected: name === app.view.language }, name)
-    ),
-  );
 }

@@ -9,6 +9,7 @@ import { beginEdit, draftHere, draftOf } from "../../listing/drafts.js";
 import { editorIn } from "../../listing/editor.js";
 import { codeView, diffSigns, markLine, showFirstLit } from "../../listing/lines.js";
 import { askForCosts, heatOf } from "../../listing/machine.js";
+import { otherLanguages } from "../../listing/other_languages.js";
 import {
   askForCode,
   codeFor,
@@ -17,9 +18,10 @@ import {
   machineCode,
   mayCome,
   missing,
+  ownLanguages,
 } from "../../listing/programs.js";
 
-/** @import { CodeRow, VariantRow } from "../../record.d.ts" */
+/** @import { CodeRow, LanguageRow, VariantRow } from "../../record.d.ts" */
 /** @import { Changes, Column } from "../../types.d.ts" */
 /** @import { App } from "../../app/store.js" */
 
@@ -128,7 +130,7 @@ function columnBar(app, at, column, shown, isEdited) {
   return [
     variantChoice(app, at, column),
     deviceChoice(app, at, column),
-    languageTabs(app, at, column, shown),
+    ...languageTabs(app, at, column, shown),
     code?.help && !isPasses(column) &&
     button(app, "heat", () => app.select({ heat: !app.view.heat }), {
       pressed: app.view.heat,
@@ -206,10 +208,11 @@ function deviceChoice(app, at, column) {
  * @param {Shown} shown */
 function languageTabs(app, at, column, { variant }) {
   const { device } = column;
-  const tabs = app.record.languages
-    .filter(({ name }) =>
-      codeFor(app, variant, name, device) || mayCome(app, variant, name, device)
-    )
+  const own = ownLanguages(app.record);
+  const isThere = (/** @type {LanguageRow} */ { name }) =>
+    codeFor(app, variant, name, device) || mayCome(app, variant, name, device);
+  const tabs = own
+    .filter(isThere)
     .map(({ name, title }) =>
       tab(
         name,
@@ -228,12 +231,20 @@ function languageTabs(app, at, column, { variant }) {
       "the passes of the compiler that made the machine code, with what each changed",
     ));
   }
-  return walkable(
-    "tablist",
-    `language on the ${SIDES[at]}`,
-    { class: "wb-tabs", "aria-orientation": "horizontal" },
-    ...tabs,
-  );
+  return [
+    walkable(
+      "tablist",
+      `language on the ${SIDES[at]}`,
+      { class: "wb-tabs", "aria-orientation": "horizontal" },
+      ...tabs,
+    ),
+    otherLanguages(
+      app.record.languages.filter((row) => !own.includes(row) && isThere(row)),
+      column.language,
+      `other languages on the ${SIDES[at]}`,
+      (language) => setColumn(app, at, { language }),
+    ),
+  ];
 }
 
 /** The language of the program that a column shows, or whose passes it shows.
