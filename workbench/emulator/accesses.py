@@ -98,7 +98,8 @@ def count_global(
     """Add an access to global memory: for each work-item (warps, lanes) the address of its first
     byte, and whether it takes part; `nbytes` are what one accesses."""
     last = first + (nbytes - 1)
-    sectors = -(-nbytes // SECTOR_BYTES) + 1
+    whole = SECTOR_BYTES % nbytes == 0 and not (first % nbytes).any()
+    sectors = 1 if whole else -(-nbytes // SECTOR_BYTES) + 1
     touched = first[..., None] // SECTOR_BYTES + np.arange(sectors)
     is_touched = active[..., None] & (touched <= last[..., None] // SECTOR_BYTES)
     moved = _distinct(np.where(is_touched, touched, _NOBODY).reshape(len(first), -1))

@@ -180,6 +180,8 @@ class Memories:
             count = self.counts[position] = AccessCount(space, is_store)
         itemsize = memory.dtype.itemsize
         lanes = self.warp_lanes
+        if is_global:  # nothing depends on lanes that a group does not have
+            lanes = min(lanes, self.numbers.shape[1])
         address = by_warps(index * itemsize, lanes, 0)
         active = by_warps(takes_part.any(-1), lanes, False)
         add = count_global if is_global else count_shared
