@@ -25,7 +25,7 @@ class Hardware:
     follow. units: streaming multiprocessors, compute units, or cores, each with its own shared
     memory or first cache; in each of them `lanes` multiply-adds of float32 begin per cycle. peaks:
     operations per second by dtype (a multiply-add is two), tensor_peaks those of tensor cores, by
-    the dtype of the operands; bandwidths: bytes per second from "DRAM", and from the caches and
+    the format of the operands; bandwidths: bytes per second from "DRAM", and from the caches and
     "shared" of all units together, where they are known. Limits of a unit, 0 where there is none or
     none is published: its 32-bit registers, work-items, work-groups and bytes of shared memory at a
     time. Its registers and warps are in `partitions` equal parts. Registers and shared memory are
@@ -61,6 +61,12 @@ class Hardware:
     def peak(self, dtype: str) -> float:
         """Return the operations per second in a dtype, 0 where it has none."""
         return dict(self.peaks).get(dtype, 0.0)
+
+    def tensor_peak(self, operand_format: str) -> float:
+        """Return the operations per second of tensor cores that take operands of a format ("tf32",
+        or a dtype): those without tensor cores where none are published."""
+        usual = self.peak(operand_format) or self.peak("float32")
+        return dict(self.tensor_peaks).get(operand_format, usual)
 
     def bandwidth(self, level: str) -> float:
         """Return the bytes per second from a level, 0 where it is not known."""

@@ -85,7 +85,7 @@ H100 = Hardware(
     # at 1.83 GHz
     tensor_peaks=(
         ("float16", 989.4e12), ("bfloat16", 989.4e12), ("tf32", 494.7e12),
-        ("float64", 66.9e12), ("int8", 1978.9e12),
+        ("float64", 66.9e12), ("int8", 1978.9e12), ("fp8e4m3", 1978.9e12), ("fp8e5m2", 1978.9e12),
     ),
     memory_bytes=80 << 30,
     unit_registers=65536,
@@ -111,8 +111,10 @@ RTX_4090 = Hardware(
         ("bfloat16", 82.6e12), ("int32", 41.3e12),
     ),
     bandwidths=(("DRAM", 1.008e12), ("shared", 128 * BANK_BYTES * 2.52e9)),
+    # that accumulate in float32
     tensor_peaks=(
         ("float16", 165.2e12), ("bfloat16", 165.2e12), ("tf32", 82.6e12), ("int8", 660.6e12),
+        ("fp8e4m3", 330.3e12), ("fp8e5m2", 330.3e12),
     ),
     memory_bytes=24 << 30,
     unit_registers=65536,

@@ -41,6 +41,11 @@ class TensorCore(NamedTuple):
         return f"{self.m}x{self.n}x{self.k}"
 
     @property
+    def operand_format(self) -> str:
+        """The format in which it takes A and B: `rounds_to`, or the dtype of the operands."""
+        return self.rounds_to or self.operand.name
+
+    @property
     def fragments(self) -> Mapping[str, Fragment]:
         """The fragments by the name of their tile."""
         return {"a": self.a, "b": self.b, "c": self.c}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from workbench.base.words import plural
-from workbench.cost.gpu.gpu_cost import GpuCost, level_speeds, peaks
+from workbench.cost.gpu.gpu_cost import TENSOR, GpuCost, level_speeds
 from workbench.cost.gpu.item_work import GLOBAL_CYCLES
 from workbench.cost.run_cost import Bottleneck
 from workbench.measure.kernel_time import seconds_text
@@ -44,7 +44,11 @@ def gpu_bottleneck(cost: GpuCost) -> Bottleneck:
                 "idle lanes", f"{why}: {1 - full:.0%} of the lanes do nothing"
             )
         return Bottleneck(part, "warps begin one in each cycle and part of a unit")
-    peak = peaks(cost.hardware)[cost.kind]
+    if part == "arithmetic" and cost.has_products:
+        products = seconds_text(cost.seconds[TENSOR])
+        why = f"it takes {seconds_text(slowest)}, the {cost.kind} beside it {products}"
+        return Bottleneck(part, why)
+    peak = cost.peak
     reached = cost.estimates.flops / slowest / peak
     return Bottleneck(
         part,

@@ -1,11 +1,11 @@
 """The cost of a run on a GPU that need not be here, by the linear program of a kernel and published
 figures.
 
-A run takes as long as the slowest part: arithmetic, the instructions of warps, shared memory, each
-level of memory, or the time that a group takes where nothing is in its way, for all the turns in
-which groups run. Units that wait for the last groups are counted. Source of the idea: S. Hong and
-H. Kim, An Analytical Model for a GPU Architecture with Memory-level and Thread-level Parallelism
-Awareness, 2009; and the roofline.
+A run takes as long as the slowest part: arithmetic, tensor cores, the instructions of warps, shared
+memory, each level of memory, or the time that a group takes where nothing is in its way, for all
+the turns in which groups run. Units that wait for the last groups are counted. Source of the idea:
+S. Hong and H. Kim, An Analytical Model for a GPU Architecture with Memory-level and Thread-level
+Parallelism Awareness, 2009; and the roofline.
 """
 
 from __future__ import annotations
@@ -38,6 +38,8 @@ SPECIAL_LANES = 16
 L2_OF_DRAM = 3.0
 """How much faster than memory a second cache is where its speed is not published (of NVIDIA's V100
 and A100 it is 3.1 and 4.6 times)."""
+TENSOR = "tensor cores"
+"""What the part of a run on tensor cores is called."""
 NO_FLOAT64 = 1 / 64
 """Rate of a dtype without hardware, as a share of float32's."""
 
@@ -90,9 +92,19 @@ class GpuCost(RunCost):
     def parallel(self) -> tuple[int, str]:
         return min(self.groups, self.hardware.units), "unit"
 
+    @property
+    def peak(self) -> float:
+        """The operations per second of its kind of arithmetic."""
+        return peaks(self.target)[self.kind]
+
+    @property
+    def has_products(self) -> bool:
+        """Whether it uses tensor cores."""
+        return TENSOR in self.seconds
+
     def roofs(self) -> dict[str, float]:
         flops = self.estimates.flops
-        limits = {"peak": peaks(self.hardware)[self.kind]}
+        limits = {self.kind if self.has_products else "peak": self.peak}
         speeds = level_speeds(self.hardware)
         for level, moved in self.bytes_from.items():
             if moved and flops:
@@ -183,17 +195,24 @@ def gpu_cost(
     seconds |= {level: size / speeds[level] for level, size in moved.items()}
     seconds["latency"] = turns * work.cycles / hardware.clock_hz
     return GpuCost(
-        estimate(original), count(linear, barriers(kernel)), moved, seconds, _kind(original),
+        estimate(original), count(linear, barriers(kernel)), moved, seconds, _kind(original, work),
         target, units, totals, groups, turns, busy, registers is None,
         needed - registers_used,
     )  # fmt: skip
 
 
-def peaks(hardware: Hardware) -> dict[str, float]:
-    """Return the peaks of a machine by kind of float, in operations per second."""
+def peaks(target: Target) -> dict[str, float]:
+    """Return the peaks of a machine by kind of float, and of tensor cores by the format of their
+    operands, in operations per second."""
+    hardware = target.hardware
+    assert hardware is not None
     single = hardware.peak("float32")
     double = hardware.peak("float64") or single * NO_FLOAT64
-    return {"f32": single, "f64": double}
+    tensor = {
+        _tensor_kind(core.operand_format): hardware.tensor_peak(core.operand_format)
+        for core in target.tensor_cores
+    }
+    return {"f32": single, "f64": double} | tensor
 
 
 def level_speeds(hardware: Hardware) -> dict[str, float]:
@@ -218,7 +237,16 @@ def _core_seconds(
             rate = rates.get(kind, missing) / 2
         total += operations * warps * lanes / rate
     slots = hardware.units * hardware.partitions * hardware.clock_hz
-    return {"arithmetic": total, "instructions": work.instructions * warps / slots}
+    seconds = {
+        "arithmetic": total,
+        "instructions": work.instructions * warps / slots,
+    }
+    if work.products:
+        seconds[TENSOR] = sum(
+            2 * warps * number / hardware.tensor_peak(operand_format)
+            for operand_format, number in work.products.items()
+        )
+    return seconds
 
 
 def _passes_s(hardware: Hardware, passes: int) -> float:
@@ -240,6 +268,12 @@ def _most_registers(hardware: Hardware, items: int, lanes: int) -> int:
     return min(whole // lanes, hardware.item_registers)
 
 
-def _kind(kernel: UOp) -> str:
+def _kind(kernel: UOp, work: ItemWork) -> str:
+    for operand_format in work.products:
+        return _tensor_kind(operand_format)
     doubles = any(n.dtype.is_float and n.dtype.bits == 64 for n in kernel.toposort())
     return "f64" if doubles else "f32"
+
+
+def _tensor_kind(operand_format: str) -> str:
+    return f"{operand_format} {TENSOR}"

@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from workbench.base.tensor_cores.tensor_core import TensorCore
 from workbench.ir.nest.estimates import executed
 from workbench.ir.node.ops import CASTS, ELEMENTWISE, OPS, Ops
 from workbench.ir.node.uop import UOp
@@ -22,6 +23,8 @@ SHARED_CYCLES = 30
 """Cycles from a load from shared memory to its value, and of a barrier."""
 VALUE_CYCLES = 4
 """Cycles from an operation to its value."""
+PRODUCT_CYCLES = 32
+"""Cycles from an instruction of a tensor core to its tile."""
 IN_FLIGHT = 4
 """Steps of a loop whose loads are in flight together: compilers unroll loops."""
 LOOP_INSTRUCTIONS = 3
@@ -32,29 +35,34 @@ SPECIAL_OPS = frozenset({Ops.EXP2, Ops.LOG2, Ops.SIN, Ops.COS, Ops.SQRT, Ops.FDI
 @dataclass(frozen=True, slots=True)
 class ItemWork:
     """The work of one work-item in one run: `operations` on values by the name of their dtype, or
-    SPECIAL_FUNCTION, and the `instructions` of its warp. Units: `cycles` that it takes where no
+    SPECIAL_FUNCTION; of its warp the multiply-adds of tensor cores (`products`), by the format in
+    which they take their operands, and the `instructions`. Units: `cycles` that it takes where no
     other one is in its way."""
 
     operations: Mapping[str, int]
+    products: Mapping[str, int]
     instructions: int
     cycles: int
 
 
 def item_work(linear: Sequence[UOp]) -> ItemWork:
     """Return the work of a work-item of a linear program."""
-    operations: Counter[str] = Counter()
+    operations, products = Counter[str](), Counter[str]()
     instructions = 0
     for node, times in executed(tuple(linear)):
         if node.op in (Ops.LOAD, Ops.STORE, Ops.BARRIER):
+            instructions += times
+        elif node.op is Ops.WMMA:
+            core: TensorCore = node.arg
+            products[core.operand_format] += times * core.m * core.n * core.k
             instructions += times
         elif _computes(node):
             slots = times * max(1, OPS[node.op].slots) * node.dtype.count
             operations[_kind(node)] += slots
             instructions += slots
     steps = _loop_steps(linear)
-    return ItemWork(
-        operations, instructions + LOOP_INSTRUCTIONS * steps, _cycles(linear)
-    )
+    instructions += LOOP_INSTRUCTIONS * steps
+    return ItemWork(operations, products, instructions, _cycles(linear))
 
 
 def _computes(node: UOp) -> bool:
@@ -106,7 +114,9 @@ def _step_cycles(own: Sequence[UOp], in_flight: int) -> float:
     barriers = sum(n.op is Ops.BARRIER for n in own)
     chains = max(1, len({n.src[0] for n in own if n.op is Ops.SET}))
     values = sum(n.op in ELEMENTWISE and n.dtype.kind != "index" for n in own)
-    return waits / in_flight + SHARED_CYCLES * barriers + VALUE_CYCLES * values / chains
+    products = sum(n.op is Ops.WMMA for n in own)
+    chain = (VALUE_CYCLES * values + PRODUCT_CYCLES * products) / chains
+    return waits / in_flight + SHARED_CYCLES * barriers + chain
 
 
 def _space(load: UOp) -> str:

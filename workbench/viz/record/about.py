@@ -113,7 +113,7 @@ def _machine_elsewhere(target: Target) -> MachineRow:
         levels = {level: rate.together for level, rate in read.items()}
     bandwidth = [LevelSpeed(*row) for row in levels.items()]
     return MachineRow(
-        hardware.about, hardware.units, caches, peaks(hardware), bandwidth, None, None,
+        hardware.about, hardware.units, caches, peaks(target), bandwidth, None, None,
         kind, list(hardware.sources),
     )  # fmt: skip
 

@@ -18,6 +18,9 @@ import { namePlaces } from "./roof_names.js";
  *   i: number, variant: VariantRow, timing: TimingRow | null, x: number, y: number, device: string
  * }} Dot */
 
+/** A peak of arithmetic with its name: operations a second.
+ * @typedef {{name: string, rate: number}} Ceiling */
+
 const ROOF_DASHES = ["", "7 3", "3 3", "1 3"]; // of the slopes, the fastest level first
 const NAME_LETTERS = 14;
 const LETTER = 6.4; // of names, how wide
@@ -25,14 +28,13 @@ const LEGEND = { row: 12, sample: 14, column: 43 };
 
 /**
  * @param {App} app
- * @param {string} kind
- * @param {number} peak
+ * @param {Ceiling[]} ceilings the highest first
  * @param {[string, number][]} bandwidth
  * @param {Dot[]} dots */
-export function roofPicture(app, kind, peak, bandwidth, dots) {
+export function roofPicture(app, ceilings, bandwidth, dots) {
+  const peak = ceilings[0].rate;
   const axes = roofAxes(bandwidth, peak, dots);
-  const alone = app.record.machine.one_thread?.peak[kind] ?? peak;
-  const roofs = roofLines(axes, peak, alone < 0.9 * peak ? alone : null);
+  const roofs = roofLines(axes, ceilings);
   const legend = roofLegend(roofs);
   return svg(
     "svg",
@@ -112,7 +114,7 @@ function roofGrid({ x0, x1, y0, y1, across, up }) {
       svg(
         "text",
         { x: left - 4, y: up(y) + 3.5, "text-anchor": "end" },
-        y < 1e13 ? String(Number((y / 1e9).toPrecision(1))) : `${(y / 1e12).toFixed(0)}k`,
+        gridText(y),
       ),
     ]),
     svg("text", { x: 2, y: 9 }, "GFLOP/s"),
@@ -124,24 +126,33 @@ function roofGrid({ x0, x1, y0, y1, across, up }) {
   ];
 }
 
+/** A speed in GFLOP/s, in few letters.
+ * @param {number} y */
+const gridText = (y) =>
+  y < 1e13
+    ? String(Number((y / 1e9).toPrecision(1)))
+    : y < 1e15
+    ? `${(y / 1e12).toFixed(0)}k`
+    : `${(y / 1e15).toFixed(0)}M`;
+
 /** A line of the picture with its name in the legend.
  * @typedef {{name: string, from: Point, to: Point, dashes: string, kind: string}} Roof */
 
-/** The ceilings, of all cores and of one alone, and the slopes of the levels: bytes a second times
- * operations a byte, up to the ceiling.
+/** The ceilings, and the slopes of the levels: bytes a second times operations a byte, up to the
+ * highest ceiling.
  * @param {Axes} axes
- * @param {number} peak
- * @param {number | null} alone
+ * @param {Ceiling[]} ceilings
  * @returns {Roof[]} */
-function roofLines({ x0, x1, y0, across, up, bandwidth }, peak, alone) {
+function roofLines({ x0, x1, y0, across, up, bandwidth }, ceilings) {
+  const peak = ceilings[0].rate;
   const ridge = across(peak / bandwidth[0][1]);
-  /** @type {(name: string, rate: number, dashes: string, kind: string) => Roof} */
-  const ceiling = (name, rate, dashes, kind) => ({
+  /** @type {(ceiling: Ceiling, place: number) => Roof} */
+  const ceilingLine = ({ name, rate }, place) => ({
     name: `${name} ${rateText(rate)}`,
     from: [ridge, up(rate)],
     to: [across(x1), up(rate)],
-    dashes,
-    kind,
+    dashes: place ? "5 4" : "",
+    kind: place ? "wb-roof-one" : "",
   });
   const slopes = bandwidth.map(([name, rate], i) => {
     const from = Math.max(x0, y0 / rate);
@@ -155,11 +166,7 @@ function roofLines({ x0, x1, y0, across, up, bandwidth }, peak, alone) {
     };
     return roof;
   });
-  return [
-    ceiling("peak", peak, "", ""),
-    ...(alone === null ? [] : [ceiling("one thread", alone, "5 4", "wb-roof-one")]),
-    ...slopes,
-  ];
+  return [...ceilings.map(ceilingLine), ...slopes];
 }
 
 /** Points of a line, near enough to each other that no name stands between them.

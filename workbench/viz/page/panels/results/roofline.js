@@ -11,7 +11,7 @@ import { plural, three } from "../../base/text.js";
 import { figureTable, speedTable } from "./estimate.js";
 import { rateText, roofPicture } from "./roof_picture.js";
 
-/** @import { Dot } from "./roof_picture.js" */
+/** @import { Ceiling, Dot } from "./roof_picture.js" */
 /** @import { App } from "../../app/store.js" */
 
 /** The picture with its words, or null where speeds or timings are not known.
@@ -20,16 +20,33 @@ export function roofline(app) {
   const { machine } = app.record;
   const dots = roofDots(app);
   if (!machine.peak || !machine.bandwidth || !dots.length) return null;
-  const kind = dots.find(({ timing }) => timing?.kind)?.timing?.kind ||
-    dots.find(({ variant }) => variant.cost?.kind)?.variant.cost?.kind ||
-    Object.keys(machine.peak)[0];
-  const peak = machine.peak[kind];
+  const ceilings = ceilingsOf(app, dots);
   return h(
     "figure",
     { class: "wb-roofline", "aria-label": "roofline" },
-    roofPicture(app, kind, peak, machine.bandwidth, dots),
+    roofPicture(app, ceilings, machine.bandwidth, dots),
     fold("roofline", "roofs as numbers", () => roofFigures(app, dots)),
   );
+}
+
+/** The peaks of the arithmetic of these variants, the highest first: of tensor cores, where one of
+ * them uses these, beside that of the others; and of one thread where that is much less.
+ * @param {App} app
+ * @param {Dot[]} dots
+ * @returns {Ceiling[]} */
+function ceilingsOf({ record: { machine } }, dots) {
+  const peaks = machine.peak ?? {};
+  const known = dots.map(({ timing, variant }) => timing?.kind || variant.cost?.kind)
+    .filter((kind) => kind && kind in peaks);
+  const kinds = known.length ? [...new Set(known)] : Object.keys(peaks).slice(0, 1);
+  const ofAll = kinds.map((kind) => ({
+    name: kind?.includes(" ") ? kind : "peak",
+    rate: peaks[kind ?? ""],
+  }));
+  const [highest, ...others] = ofAll.sort((a, b) => b.rate - a.rate);
+  const alone = machine.one_thread?.peak[kinds[0] ?? ""] ?? highest.rate;
+  const one = alone < 0.9 * highest.rate ? [{ name: "one thread", rate: alone }] : [];
+  return [highest, ...others, ...one];
 }
 
 /** The variants of this kernel that were measured on the machine itself, on whichever device. What a

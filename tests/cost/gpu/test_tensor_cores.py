@@ -1,0 +1,111 @@
+"""The predicted cost of products on tensor cores."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from workbench import Tensor, dtypes, explore
+from workbench.backends.device import Device
+from workbench.base.dtypes import DType
+from workbench.cost.gpu.gpu_bottleneck import gpu_bottleneck, gpu_change
+from workbench.cost.gpu.gpu_cost import GpuCost, gpu_cost, peaks
+from workbench.cost.gpu.item_work import item_work
+from workbench.emulator.emulate import emulate
+from workbench.ir.node.ops import Ops
+from workbench.ir.node.uop import UOp
+from workbench.ir.opt.apply import apply_opt
+from workbench.ir.opt.opt import Opt, OptOps
+from workbench.pipeline import stages
+
+MACHINES = [
+    name for name in Device.machine_names()
+    if Device[name].target.tensor_cores and Device[name].target.hardware
+]  # fmt: skip
+H100 = Device["CUDA:H100"].target
+REGISTERS = (Opt(OptOps.UPCAST, "g0", 4), Opt(OptOps.UPCAST, "g1", 8))
+WARPS = (Opt(OptOps.LOCAL, "g0", 2), Opt(OptOps.LOCAL, "g1", 2))
+
+
+def product(size: int, operand: DType, accumulator: DType) -> UOp:
+    a, b = (Tensor.empty(size, size, dtype=operand) for _ in range(2))
+    y = a.cast(accumulator) @ b.cast(accumulator)
+    return explore(y).kernels[-1].ast
+
+
+def cost(size: int, core: int, *opts: Opt, machine: str = "CUDA:H100") -> GpuCost:
+    """Return the cost of a square product on a tensor core of a machine, by its number."""
+    target = Device[machine].target
+    chosen = target.tensor_cores[core]
+    plain = kernel = product(size, chosen.operand, chosen.accumulator)
+    for opt in (Opt(OptOps.TC, "g0 g1 r0", chosen.shape), *opts):
+        kernel, _ = apply_opt(kernel, opt, target)
+    return gpu_cost(kernel, target, plain)
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+def test_the_products_of_a_kernel_take_as_long_as_its_peak_lets_them(
+    machine: str,
+) -> None:
+    target = Device[machine].target
+    hardware = target.hardware
+    assert hardware is not None
+    for number, core in enumerate(target.tensor_cores):
+        size = 512
+        result = cost(size, number, machine=machine)
+        at_peak = 2 * size**3 / hardware.tensor_peak(core.operand_format)
+        assert result.seconds["tensor cores"] * result.busy == pytest.approx(at_peak)
+        assert result.kind == f"{core.operand_format} tensor cores"
+        assert result.roofs()[result.kind] == hardware.tensor_peak(core.operand_format)
+        assert result.peak == peaks(target)[result.kind]
+
+
+def test_a_tile_is_counted_as_the_emulator_runs_it() -> None:
+    core = H100.tensor_cores[0]
+    ex = explore(
+        Tensor.empty(32, 32, dtype=core.operand).float()
+        @ Tensor.empty(32, 32, dtype=core.operand).float(),
+        device="CUDA:H100",
+    )
+    kernel = ex.kernels[-1].apply(Opt(OptOps.TC, "g0 g1 r0", core.shape))
+    trace = emulate(kernel)
+    items = math.prod(trace.launch.grid) * math.prod(trace.launch.group)
+    work = item_work(trace.linear)
+    run = sum(trace.executed[p] for p, n in enumerate(trace.linear) if n.op is Ops.WMMA)
+    volume = core.m * core.n * core.k
+    assert work.products == {"float16": volume * run // items}
+    assert run // H100.warp_lanes * volume == 32**3
+
+
+def test_tensor_cores_are_the_bottleneck_where_nothing_else_is_slower() -> None:
+    """Products of doubles: few, for the bytes that they need."""
+    cores = Device["CUDA:A100"].target.tensor_cores
+    number = [core.operand for core in cores].index(dtypes.float64)
+    result = cost(2048, number, *REGISTERS, *WARPS, machine="CUDA:A100")
+    assert result.limit == "tensor cores", result
+    said = str(gpu_bottleneck(result))
+    assert said.startswith("tensor cores: the 19.5 TFLOP/s of float64 tensor cores,")
+
+
+def test_a_kernel_with_tensor_cores_is_predicted_faster() -> None:
+    plain = product(2048, dtypes.float16, dtypes.float32)
+    without = plain
+    for opt in (*REGISTERS, Opt(OptOps.LOCAL, "g0", 8), Opt(OptOps.LOCAL, "g1", 16)):
+        without, _ = apply_opt(without, opt, H100)
+    usual, fast = gpu_cost(without, H100, plain), cost(2048, 0, *REGISTERS, *WARPS)
+    assert "tensor cores" not in usual.seconds and list(usual.roofs())[0] == "peak"
+    assert usual.predicted_s > 2 * fast.predicted_s
+    assert fast.seconds["arithmetic"] < usual.seconds["arithmetic"] / 10
+    assert "->" in gpu_change(usual, fast)
+
+
+def test_its_operations_are_not_those_of_a_work_item() -> None:
+    kernel, _ = apply_opt(
+        product(64, dtypes.float16, dtypes.float32),
+        Opt(OptOps.TC, "g0 g1 r0", "16x8x16"),
+        H100,
+    )
+    work = item_work(stages(kernel, H100, upto="linear").linear)
+    assert "float32" not in work.operations
+    assert work.products == {"float16": 16 * 8 * 64}
