@@ -20,6 +20,7 @@ from tests.emulator.kernels import (
     transpose,
     tree_sum,
 )
+from workbench.backends.device import Device
 from workbench.base.dtypes import DType, dtypes
 from workbench.emulator.accesses import AccessCount
 from workbench.emulator.trace import Trace
@@ -190,6 +191,25 @@ def test_words_of_64_bits_in_shared_memory() -> None:
         reads, writes = shared(Handwritten(p, values, (values,)).run())
         assert reads.transactions == writes.transactions == WARPS * passes
         assert reads.conflicts == WARPS * (passes - 2)
+
+
+@pytest.mark.parametrize("stride, passes", [(1, 2), (2, 4), (32, 64)])
+def test_a_wave_of_64_in_shared_memory(stride: int, passes: int) -> None:
+    """AMD CDNA 3 ISA: the local data share has 32 banks, so a wave of 64 work-items takes two
+    cycles where no words of a half meet. Words 2 apart meet twice in each half."""
+    p = Assembly(grid=(16,), group=(64,))
+    (g,), (lane,) = p.groups, p.items
+    x, y, s = p.param(1, N), p.param(0, N), p.shared("s", 64 * stride)
+    p.store(s, lane * stride, p.load(x, g * 64 + lane))
+    p.barrier()
+    p.store(y, g * 64 + lane, p.load(s, lane * stride))
+    values = numbers(N)
+    trace = Handwritten(p, values, (values,)).run(target=Device["HIP:MI300X"].target)
+    for count in shared(trace):
+        assert (count.requests, count.transactions) == (16, 16 * passes)
+        assert (count.least, count.conflicts) == (16 * 2, 16 * (passes - 2))
+    slow = [n for n in trace.inefficiencies if n.kind == "bank conflict"]
+    assert bool(slow) == (passes > 2)
 
 
 def test_vectors() -> None:

@@ -118,13 +118,14 @@ def count_global(
 def count_shared(
     count: AccessCount, first: Array, active: Mask, nbytes: int
 ) -> RowCosts:
-    """Add an access to shared memory. One of more than 4 bytes is done by as many parts of the warp
-    as it has words."""
+    """Add an access to shared memory. A warp does it in parts that have a word for each bank: one
+    of 64 work-items in two halves, and more of them where an access has more than 4 bytes."""
     words = max(1, nbytes // BANK_BYTES)
     lanes = first.shape[1]
-    parts = min(words, lanes)
-    shape = len(first) * parts, lanes // parts
-    first, active = first[:, : shape[1] * parts], active[:, : shape[1] * parts]
+    together = max(1, min(lanes, BANKS) // words)
+    parts = lanes // together
+    shape = len(first) * parts, together
+    first, active = first[:, : together * parts], active[:, : together * parts]
     word = first.reshape(shape)[..., None] // BANK_BYTES + np.arange(words)
     takes_part = np.repeat(active.reshape(shape)[..., None], words, 2)
     passes = _passes(word.reshape(shape[0], -1), takes_part.reshape(shape[0], -1))

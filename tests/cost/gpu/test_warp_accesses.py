@@ -71,13 +71,19 @@ def test_what_the_emulator_counts(name: str) -> None:
         assert predicted == pytest.approx(total.transactions, rel=0.1), "alignment"
 
 
-def test_a_tile_in_shared_memory() -> None:
+@pytest.mark.parametrize("machine", ["CUDA:H100", "HIP:MI300X", "OPENCL:Iris Xe"])
+def test_a_tile_in_shared_memory(machine: str) -> None:
+    """By warps of 32, 64 and 16 work-items."""
     a, b = array(32, 32), array(32, 32)
-    k = kernel(a @ b, local("g1", 16), local("g0", 16), Opt(OptOps.STAGE, "g0", 1))
-    rows, groups = accesses(k)
+    k = explore(a @ b, device=machine).kernels[-1]
+    k = k.apply(local("g1", 16), local("g0", 16), Opt(OptOps.STAGE, "g0", 1))
+    target = Device[machine].target
+    built = stages(k.ast, target, "linear").linear
+    groups = math.prod(launch_shape(built).grid)
     total = emulate(k).total("shared")
-    shared = [a for a in rows if a.place == "shared"]
+    shared = [a for a in warp_accesses(built, target.warp_lanes) if a.place == "shared"]
     assert shared and total.transactions
+    assert groups * sum(a.least for a in shared) == total.least
     assert groups * sum(a.transactions for a in shared) == pytest.approx(
         total.transactions, rel=0.1
     )

@@ -156,12 +156,12 @@ def _sectors(first: Array, active: NDArray[np.bool_], nbytes: int) -> tuple[int,
 
 
 def _passes(first: Array, active: NDArray[np.bool_], nbytes: int) -> tuple[int, int]:
-    """Return the passes over the banks, and those that would do. A vector is read by as many parts
-    of a warp as it has words."""
+    """Return the passes over the banks, and those that would do. A warp is in parts that have a
+    word for each bank: fewer work-items where each reads a vector."""
     total = least = 0
     words = max(1, nbytes // BANK_BYTES)
     for row, mask in zip(first, active, strict=True):
-        part = max(1, len(row) // words)
+        part = max(1, min(len(row), BANKS) // words)
         for begin in range(0, len(row), part):
             lanes = mask[begin : begin + part]
             starts = row[begin : begin + part][lanes] // BANK_BYTES
