@@ -84,6 +84,9 @@ class DeviceInfo(ABC):
     device that only this process has runs here in any case."""
     takes_text: bool = False
     """Whether a kernel may be text that a user wrote in its language."""
+    compiles_text: bool = False
+    """Whether it is compiled for one of `machines` from the text of its language, so that a text
+    that somebody edited is, too; else from the linear program alone."""
     renders_anywhere: bool = False
     """Whether its Target, and so its source, is available where it cannot run."""
     runs_in_page: bool = False
@@ -196,6 +199,11 @@ class DeviceInfo(ABC):
 
     def load_emulated(self, source: Source, emulated: Program) -> Program:
         """Return the Program of a Source on a device that `is_elsewhere`: `emulated` runs it."""
+        raise NotImplementedError
+
+    def load_edited(self, source: Source, text: str) -> Program:
+        """Return the Program of a text that somebody edited of a Source, on such a device: nothing
+        runs it."""
         raise NotImplementedError
 
     def no_times(self) -> DeviceError:

@@ -179,6 +179,17 @@ class Devices:
             (d for language, d in spoken if language and language.name == name), None
         )
 
+    def for_text(self, language: str, own: str) -> DeviceInfo | None:
+        """Return the device that takes edited text of a language, `own` before others; where that
+        is not here, and its compiler takes text, the first of its machines. None where no device
+        has the language."""
+        first = self[own].language
+        is_own = first is not None and first.name == language
+        device = self[own] if is_own else self.for_language(language)
+        if device is None or device.is_available or device.is_elsewhere:
+            return device
+        return self[self.on_machine(device.name)] if device.compiles_text else device
+
     def renderer_of(self, name: str) -> tuple[DeviceInfo, Language] | None:
         """Return a device in whose language `name` kernels can be read here, and the language: one
         of `renderers`, or else the first machine of a device with work-groups; or None."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from difflib import SequenceMatcher
 
 from workbench.backends.buffer import Buffer
 from workbench.backends.compilers.machine_code import MachineCode
@@ -37,6 +38,7 @@ class Elsewhere(DeviceInfo):
         self.memory, self.language = host_memory, device.language
         self.has_groups = device.machines[machine].has_groups
         self.runs_in_page = device.runs_in_page
+        self.compiles_text = device.compiles_text
 
     @property
     def notice(self) -> str:  # type: ignore[override]  # the machines of a device may change
@@ -57,7 +59,8 @@ class Elsewhere(DeviceInfo):
     def render(
         self, block: UOp, linear: tuple[UOp, ...], tree: UOp | None = None
     ) -> Source:
-        return self.device.render_for(self.target, block, linear, tree)
+        source = self.device.render_for(self.target, block, linear, tree)
+        return replace(source, linear=linear)  # errors of compilers name its ops
 
     def render_as(
         self,
@@ -74,6 +77,12 @@ class Elsewhere(DeviceInfo):
     def load_emulated(self, source: Source, emulated: Program) -> Program:
         return ElsewhereProgram(self, source, emulated)
 
+    def load_edited(self, source: Source, text: str) -> Program:
+        """Return the Program of a text that somebody edited of a source: it is compiled, and
+        nothing runs it, because the emulator runs the program that the source is of."""
+        edited = replace(source, text=text, lines=(), linear=())
+        return ElsewhereProgram(self, edited, original=source)
+
     def no_times(self) -> DeviceError:
         return DeviceError(
             f"{self.name} is not timed",
@@ -81,28 +90,38 @@ class Elsewhere(DeviceInfo):
             "the prediction, or a device that is here",
         )
 
-    def compile_here(self, source: Source) -> MachineCode | None:
+    def compile_here(
+        self, source: Source, original: Source | None = None
+    ) -> MachineCode | None:
         """Return the machine code of a kernel, which does not run here; None where no compiler for
-        the machine is known. Errors: as `compile_for`; one about a line names what it computes."""
+        the machine is known. `original` is what the source was edited from.
+
+        Errors: as `compile_for`; one about a line names what it computes.
+        """
         try:
             return self.device.compile_for(self.target, source)
         except CompileError as error:
-            raise about_line(error, source) from error
+            raise about_line(error, source, original) from error
 
 
 class ElsewhereProgram:
     """A kernel for a machine that is not here: it has machine code; what runs is `emulated`, or
-    nothing."""
+    nothing. `original` is the source that it was edited from."""
 
     def __init__(
-        self, device: Elsewhere, source: Source, emulated: Program | None = None
+        self,
+        device: Elsewhere,
+        source: Source,
+        emulated: Program | None = None,
+        original: Source | None = None,
     ):
         self.device, self.source, self.emulated = device, source, emulated
+        self.original = original
 
     @once
     def machine_code(self) -> MachineCode | None:
         """The machine code, compiled when somebody looks at it. Errors: as `compile_here`."""
-        return self.device.compile_here(self.source)
+        return self.device.compile_here(self.source, self.original)
 
     @property
     def assembly(self) -> str | None:
@@ -125,16 +144,30 @@ class ElsewhereProgram:
         raise DeviceError(f"{there.name} runs no kernels", because, there.how_to_get)
 
 
-def about_line(error: CompileError, source: Source) -> CompileError:
+def about_line(
+    error: CompileError, source: Source, original: Source | None = None
+) -> CompileError:
     """Return the error of a compiler with the source, its line, and the operation that the line is
-    the code of."""
-    line, words = error.line, ""
-    if line is not None and 0 < line <= source.text.count("\n") + 1:
-        words = source.text.split("\n")[line - 1].strip()
-        words = f"; line {line} is {words}"
-        places = source.lines[line - 1] if line <= len(source.lines) else ()
-        if places and source.linear:
-            words += f", the code of {source.linear[places[0]].op.name}"
+    the code of: of source that was edited, that of the line of the original."""
+    original = original or source
+    line, words, lines = error.line, "", source.text.split("\n")
+    if line is not None and 0 < line <= len(lines):
+        words = f"; line {line} is {lines[line - 1].strip()}"
+        before = line_before(original.text.split("\n"), lines, line)
+        places = original.lines[before - 1] if 0 < before <= len(original.lines) else ()
+        if places and original.linear:
+            words += f", the code of {original.linear[places[0]].op.name}"
     return CompileError(
         error.stage, error.because + words, source.text, error.hint, line
     )
+
+
+def line_before(before: Sequence[str], lines: Sequence[str], number: int) -> int:
+    """Return the number of the line that a line of edited text was before; 0 for one that was
+    inserted. Lines that were replaced by as many others are those."""
+    matcher = SequenceMatcher(None, before, lines, autojunk=False)
+    for tag, first, end, start, stop in matcher.get_opcodes():
+        if start < number <= stop:
+            is_same = tag == "equal" or end - first == stop - start
+            return first + number - start if is_same else 0
+    return 0

@@ -43,4 +43,9 @@ def typed_json(text: str, kind: type[T]) -> T:
 
 def to_json(value: Any) -> str:
     """Return a value of such types as JSON; half of a character is escaped there."""
-    return json.dumps(msgspec.to_builtins(value))
+    return json.dumps(plain(value))
+
+
+def plain(value: Any) -> Any:
+    """Return a value of such types as plain data."""
+    return msgspec.to_builtins(value)

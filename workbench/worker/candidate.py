@@ -15,6 +15,7 @@ from dataclasses import replace
 from typing import Any
 
 from workbench.backends.buffer import Buffer
+from workbench.backends.device import Device
 from workbench.backends.program.launch import LaunchAxis, LaunchShape
 from workbench.backends.program.source import Source
 from workbench.base.dtypes import dtypes
@@ -61,6 +62,9 @@ def compiled(candidate: Row) -> tuple[Source, Any]:
             rendered = stages(kernel, candidate["device"], upto="source")
             source = rendered.source
         if candidate["source"] is not None:
+            device = Device[candidate["device"]]
+            if device.is_elsewhere:
+                return source, device.load_edited(source, candidate["source"])
             source = replace(source, text=candidate["source"], lines=())
         program = stages(replace(rendered, source=source), candidate["device"]).program
     return source, program

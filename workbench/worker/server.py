@@ -13,11 +13,13 @@ from itertools import islice
 import numpy as np
 
 from workbench.backends.buffer import Buffer
+from workbench.backends.compilers.machine_code import MachineCode
 from workbench.backends.device import Device
 from workbench.backends.native.assembly import AsmLine
 from workbench.backends.native.host_memory import HOST
 from workbench.base.dtypes import dtypes
 from workbench.base.errors import DeviceError, WorkbenchError
+from workbench.base.typed import plain
 from workbench.check import answer as checking
 from workbench.kernel.inputs import arrays
 from workbench.measure.cold_cache import ROUNDS, cold_rounds
@@ -189,11 +191,14 @@ class WorkerServer:
 
     def compile(self, task: Row) -> Row:
         """Return the machine code of a kernel, which does not run: its lines, each with the line of
-        the source that it is for. A device without machine code has no lines."""
+        the source that it is for. A device without machine code has no lines. "code" is that of a
+        machine that is not here, with what it takes of that, else None."""
         self._continue(0, 1, "compiling")
         _, program = compiled(task["kernel"])
         lines: Sequence[AsmLine] = getattr(program, "assembly_lines", ())
-        return {"assembly": [[line.text, line.source_line] for line in lines]}
+        assembly = [[line.text, line.source_line] for line in lines]
+        code: MachineCode | None = getattr(program, "machine_code", None)
+        return {"assembly": assembly, "code": None if code is None else plain(code)}
 
     def passes(self, task: Row) -> Row:
         """Return the passes of a device's compiler that change a kernel: their names, their titles

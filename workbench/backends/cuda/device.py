@@ -35,6 +35,7 @@ class CudaDevice(WorkGroupDevice):
     memory: Memory = CudaMemory()
     language = CUDA_CPP
     gpu_target = PTX
+    compiles_text = True
 
     @property
     def is_available(self) -> bool:

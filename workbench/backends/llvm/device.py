@@ -34,6 +34,7 @@ class LLVMDevice(Processor):
         r"|declare|attributes|select)\b",
         head="^define ",
     )
+    compiles_text = True
 
     _is_installed = False
 

@@ -8,6 +8,7 @@ from itertools import starmap
 
 from msgspec.structs import replace
 
+from workbench.backends.compilers.machine_code import MachineCode
 from workbench.backends.device import Device, DeviceInfo
 from workbench.backends.native.assembly import AsmLine
 from workbench.backends.program.language import Language
@@ -227,12 +228,18 @@ def elsewhere_rows(
         return [code_row(device, [], (), ASSEMBLY, error_row(error))]
     if code is None:
         return []
-    lines = [line.text for line in code.lines]
-    row = code_row(device, lines, linker.assembly(code.lines), ASSEMBLY)
+    return [machine_code_row(device, code, linker.assembly(code.lines))]
+
+
+def machine_code_row(
+    device: DeviceInfo, code: MachineCode, links: Sequence[CodeLink | None]
+) -> CodeRow:
+    """Return the machine code for a machine that is not here, with what it takes of that."""
+    row = code_row(device, [line.text for line in code.lines], links, ASSEMBLY)
     live = [None if each is None else each.count for each in code.live]
     live = [*live, *[None] * len(row.lines)][: len(row.lines)] if live else []
     help_words = help_of(row.lines, code.family)
-    return [replace(row, help=help_words, note=code.about, live=live)]
+    return replace(row, help=help_words, note=code.about, live=live)
 
 
 def program_row(

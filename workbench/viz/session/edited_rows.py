@@ -6,18 +6,24 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
+from workbench.backends.compilers.machine_code import MachineCode
 from workbench.backends.device import Device
 from workbench.backends.native.assembly import AsmLine
 from workbench.base.sequences import common_prefix
-from workbench.viz.record.variants import assembly_row, code_row
+from workbench.viz.record.variants import assembly_row, code_row, machine_code_row
 from workbench.viz.schema.variant import CodeLink, CodeRow
 
 
 def edited_code(
-    device: str, text: str, original: CodeRow | None, assembly: Sequence[AsmLine]
+    device: str,
+    text: str,
+    original: CodeRow | None,
+    assembly: Sequence[AsmLine],
+    elsewhere: MachineCode | None,
 ) -> list[CodeRow]:
-    """Return the rows of edited source, and of its machine code where that is known. Lines before
-    the first change, and after the last one, have the links of the `original`."""
+    """Return the rows of edited source, and of its machine code where that is known, which may be
+    that of a machine `elsewhere`. Lines before the first change, and after the last one, have the
+    links of the `original`."""
     info, lines = Device[device], text.split("\n")
     originals = [None] * len(lines) if original is None else _links(original, lines)
     computed = {line.source_line for line in assembly}
@@ -28,8 +34,10 @@ def edited_code(
         for number, link in enumerate(originals, 1)
     ]
     rows = [code_row(info, lines, links)]
-    if assembly:
-        of_lines = [_of_line(links, line.source_line) for line in assembly]
+    of_lines = [_of_line(links, line.source_line) for line in assembly]
+    if elsewhere is not None:
+        rows.append(machine_code_row(info, elsewhere, of_lines))
+    elif assembly:
         rows.append(assembly_row(info, assembly, of_lines))
     return rows
 

@@ -22,6 +22,7 @@ from msgspec.structs import replace
 from workbench.backends.device import Device
 from workbench.base.cache.folder import key_of
 from workbench.base.cache.json_files import read_json, update_json, warn
+from workbench.base.errors import DeviceError
 from workbench.base.forking import free_lock
 from workbench.base.typed import to_json
 from workbench.measure.speeds import FLOATS
@@ -244,4 +245,7 @@ def _with_key(entry: SavedVariant) -> tuple[Key, SavedVariant]:
 
 
 def _runs_text(device: str) -> bool:
-    return device in Device.names() and Device[device].language is not None
+    try:
+        return Device[device].language is not None
+    except DeviceError:
+        return False

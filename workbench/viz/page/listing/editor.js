@@ -6,7 +6,7 @@ import { linked } from "../app/links.js";
 import { elementsOf, h, refill } from "../base/elements.js";
 import { endEdit, faultOf, run, write } from "./drafts.js";
 import { codeLink } from "./lines.js";
-import { languageOf } from "./programs.js";
+import { isOnlyCompiled, languageOf } from "./programs.js";
 import { coloured } from "./tokens.js";
 
 /** @import { CodeRow } from "../record.d.ts" */
@@ -14,6 +14,7 @@ import { coloured } from "./tokens.js";
 /** @import { App } from "../app/store.js" */
 
 const RUN = "Run the edited code";
+const COMPILE = "Compile it as a variant";
 
 /** The editor of a pane: `show` puts that of a draft into an element, and the caret into it where the
  * draft has just begun; `update` shows what changed of it.
@@ -47,10 +48,14 @@ function editorPane(app, draft, isTinted) {
   });
   const page = h("div", { class: "wb-editor-page" }, lines, area);
   const status = h("div", { class: "wb-editor-status", role: "status" });
-  const runButton = button(app, RUN, () => run(app, draft), {
+  const isCompiled = isOnlyCompiled(app.record, draft.language);
+  const label = isCompiled ? COMPILE : RUN;
+  const runButton = button(app, label, () => run(app, draft), {
     python: true,
     name: "run-edit",
-    title: "in a process of its own: a crash does not end the notebook · key Ctrl+Enter",
+    title: isCompiled
+      ? "for a machine that is not here: nothing runs it · key Ctrl+Enter"
+      : "in a process of its own: a crash does not end the notebook · key Ctrl+Enter",
   });
   const buttons = h(
     "div",
@@ -77,7 +82,8 @@ function editorPane(app, draft, isTinted) {
     if (isTinted && now !== source) linkLines(draft, lines, source = now);
     markError(draft, lines);
     status.replaceChildren(...statusOf(draft, area));
-    runButton.textContent = draft.isRunning ? "Running…" : RUN;
+    const running = isCompiled ? "Compiling…" : "Running…";
+    runButton.textContent = draft.isRunning ? running : label;
   };
   update();
   const focus = () => area.focus({ preventScroll: true });

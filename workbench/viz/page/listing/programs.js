@@ -29,6 +29,24 @@ export const codeFor = (app, variant, language, device) =>
     ? codeOf(variant && { ...variant, code: elsewhere(variant, device) }, language)
     : codeOf(variant, language);
 
+/** Whether what is edited in a language is compiled alone: the device that takes it is not here.
+ * @param {PageRecord} record
+ * @param {string} language */
+export function isOnlyCompiled({ languages, devices, device }, language) {
+  const own = devices.find(({ name }) => name === device);
+  const other = languages.find(({ name }) => name === language)?.device;
+  const taker = own?.languages?.[0] === language ? own : devices.find(({ name }) => name === other);
+  return Boolean(taker && (taker.elsewhere || !taker.available));
+}
+
+/** The machine that edited code was compiled for where that is not here, so that it did not run.
+ * @param {PageRecord} record
+ * @param {VariantRow} variant */
+export function machineOfEdited({ devices }, { edited, code }) {
+  const device = devices.find(({ name }) => name === code[0]?.device);
+  return edited && device?.elsewhere ? device.name : null;
+}
+
 /** Whether a program is that of another device than the record's.
  * @param {App} app
  * @param {string} language

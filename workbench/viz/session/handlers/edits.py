@@ -3,9 +3,11 @@ happens in the worker process."""
 
 from __future__ import annotations
 
+from workbench.backends.compilers.machine_code import MachineCode
 from workbench.backends.device import Device
 from workbench.backends.native.assembly import AsmLine
 from workbench.base.errors import DeviceError, WorkbenchError
+from workbench.base.typed import typed
 from workbench.viz.record.about import language_rows
 from workbench.viz.record.variants import error_row
 from workbench.viz.schema.replies import EditedCode, VariantReply
@@ -48,7 +50,8 @@ def compile_source(
 
 def edit(session: LiveRecord, variant: int, language: str, text: str) -> VariantReply:
     """Run source that was edited by hand as a new variant: checked, then timed beside the original.
-    An error of its run is shown with the new variant.
+    An error of its run is shown with the new variant. For a machine that is not here it is compiled
+    alone.
 
     Errors: DeviceError for a language that no device here runs; WorkbenchError with the line, for
     source that its compiler refuses, which becomes no variant, and where there are too many.
@@ -62,6 +65,8 @@ def edit(session: LiveRecord, variant: int, language: str, text: str) -> Variant
             child = tuning.edited_variant(session, source, variant)
             session.set(child, "code", code)
             session.tell_changes()
+        if Device[source.device].is_elsewhere:
+            return VariantReply(child)
         try:
             kernel = session.kernels[child]
             if kernel.has_data and kernel.original.code is None:
@@ -94,7 +99,11 @@ def _compiled(
     task = {"do": "compile", "kernel": candidate}
     answer = measurement.ask(session, worker, task, "compile")
     assembly = [AsmLine(*line) for line in answer["assembly"]]
-    return edited_code(source.device, source.text, original, assembly)
+    elsewhere = typed(answer["code"], MachineCode) if answer["code"] else None
+    if elsewhere is None and Device[source.device].is_elsewhere:
+        what = f"{source.device} takes no edited text"
+        raise DeviceError(what, "no compiler for it is known", "another machine")
+    return edited_code(source.device, source.text, original, assembly, elsewhere)
 
 
 def _original(session: LiveRecord, variant: int, device: str) -> CodeRow | None:
@@ -109,16 +118,14 @@ def _original(session: LiveRecord, variant: int, device: str) -> CodeRow | None:
 
 
 def _runs(session: LiveRecord, language: str) -> str:
-    """Return the device that runs a language, that of the session before others."""
-    own = Device[session.device]
-    is_own = own.language is not None and own.language.name == language
-    device = own if is_own else Device.for_language(language)
+    """Return the device that runs a language, that of the session before others; or that compiles
+    it for a machine that is not here."""
+    device = Device.for_text(language, session.device)
     if device is None:
         what = f"{language[:20]} cannot be edited"
         names = " or ".join(row.name for row in language_rows() if row.device)
         raise DeviceError(what, "no device here takes it as text", names)
-    if not device.is_available:
-        raise DeviceError(
-            f"nothing here runs {language}", device.about, device.how_to_get
-        )
+    if not device.is_available and not (device.is_elsewhere and device.compiles_text):
+        what = f"nothing here runs {language}, or compiles a text of it"
+        raise DeviceError(what, device.about, device.how_to_get)
     return device.name

@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from workbench.backends.buffer import Buffer
 from workbench.backends.device import Device
-from workbench.base.errors import WorkbenchError
+from workbench.base.errors import DeviceError, WorkbenchError
 from workbench.base.typed import typed
 from workbench.cost.kernel_cost import float_kind
 from workbench.ir.rewriting.rewrite import added_rules
@@ -62,6 +62,8 @@ def measure(
     """
     refuse_elsewhere(session)
     variants_to_time = list(dict.fromkeys(variants))
+    for variant in variants_to_time:
+        refuse_compiled(session, variant)
     for number in dict.fromkeys(session.row(v).kernel for v in variants_to_time):
         group = [v for v in variants_to_time if session.row(v).kernel == number]
         group += [v for v in headline(session, number) if v not in group]
@@ -71,7 +73,11 @@ def measure(
 
 
 def check(session: LiveRecord, variant: int) -> NoResult:
-    """Check a variant's answer against the reference interpreter."""
+    """Check a variant's answer against the reference interpreter.
+
+    Errors: DeviceError for source that is edited for a machine that is not here.
+    """
+    refuse_compiled(session, variant)
     with use_worker(session, [variant]) as worker:
         check_variant(session, worker, variant)
     return NoResult()
@@ -360,6 +366,16 @@ def worker_row(session: LiveRecord, variant: int) -> Row:
         return candidate
     refuse_foreign(session, variant)
     return candidate | {"device": edited.device, "source": edited.text}
+
+
+def refuse_compiled(session: LiveRecord, variant: int) -> None:
+    """Errors: DeviceError for source edited for a machine that is not here: the emulator runs what
+    a kernel was before it was text."""
+    edited = session.edited.get(variant)
+    if edited is not None and Device[edited.device].is_elsewhere:
+        what = f"{session.row(variant).name} was compiled for {edited.device}, and is not run"
+        because = "no machine for it is here, and the emulator runs no text"
+        raise DeviceError(what, because, "the variant that it was edited from")
 
 
 def refuse_foreign(session: LiveRecord, variant: int) -> None:

@@ -5,7 +5,13 @@ import { button, heading, tab } from "../../app/pieces.js";
 import { h } from "../../base/elements.js";
 import { walkable } from "../../base/lists.js";
 import { otherLanguages } from "../../listing/other_languages.js";
-import { codeOf, languageOf, mayCome, ownLanguages } from "../../listing/programs.js";
+import {
+  codeOf,
+  isOnlyCompiled,
+  languageOf,
+  mayCome,
+  ownLanguages,
+} from "../../listing/programs.js";
 
 /** @import { CodeRow, LanguageRow, VariantRow } from "../../record.d.ts" */
 /** @import { App } from "../../app/store.js" */
@@ -70,7 +76,12 @@ export function codeBar(app, variant, code, edit) {
       app,
       "edit",
       edit,
-      { python: true, title: "what you write becomes a variant, checked and timed" },
+      {
+        python: true,
+        title: isOnlyCompiled(app.record, code.language)
+          ? "what you write becomes a variant, compiled for a machine that is not here"
+          : "what you write becomes a variant, checked and timed",
+      },
     ),
   ];
 }

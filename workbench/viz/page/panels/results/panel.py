@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from copy import copy
 
+from workbench.backends.device import Device
 from workbench.kernel.kernel import Kernel
 from workbench.measure.speeds import Speeds
 from workbench.viz.exploration.scheduled_tensors import ScheduledTensors
@@ -41,9 +42,17 @@ def _speeds(ex: ScheduledTensors) -> Speeds | None:
     return None if session is None else session.recorder.speeds
 
 
+def _how_edited(row: VariantRow) -> str:
+    """Return how the source came about, and that of a machine that is not here did not run."""
+    device = row.code[0].device
+    is_run = not Device[device].is_elsewhere
+    only = "" if is_run else f", compiled for {device}, not run"
+    return f"source edited by hand{only}"
+
+
 def _result(row: VariantRow, speeds: Speeds | None) -> Iterator[str]:
     opts = ", ".join(row.opts) or "no opts"
-    how = [*row.rules_off, *(["source edited by hand"] if row.edited else [])]
+    how = [*row.rules_off, *([_how_edited(row)] if row.edited else [])]
     yield f"  {row.name}: {'; '.join([opts, *how])}"
     yield f"    {timing_text(row.timing, speeds) if row.timing else 'not timed'}"
     for other in row.elsewhere:

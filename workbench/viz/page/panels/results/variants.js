@@ -7,6 +7,7 @@ import { real } from "../../app/timing.js";
 import { notDeleted, rowAt } from "../../app/store.js";
 import { elementsOf, h, words } from "../../base/elements.js";
 import { walkable } from "../../base/lists.js";
+import { machineOfEdited } from "../../listing/programs.js";
 import { dateText, plural } from "../../base/text.js";
 import { predictedCells, timeCells } from "./times.js";
 
@@ -136,6 +137,7 @@ function variantRow(app, i, level) {
       words(label(app, variant), "wb-clip", 80),
       variant.edited && !variant.name.startsWith("edited") &&
         h("i", { class: "wb-quiet wb-mark", "data-term": "edited" }, "edited"),
+      machineOfEdited(app.record, variant) && h("i", { class: "wb-quiet wb-mark" }, "not run"),
       variant.elsewhere.length > 0 && h("i", { class: "wb-quiet wb-mark" }, app.record.device),
       troubleMark(variant),
       h("span", { class: "wb-copy-place" }, copyButton(app, variant, i)),

@@ -6,6 +6,7 @@ import { divider } from "../../app/room/dividers.js";
 import { rowAt } from "../../app/store.js";
 import { elementsOf, h, refill } from "../../base/elements.js";
 import { focusItem } from "../../base/lists.js";
+import { machineOfEdited } from "../../listing/programs.js";
 import { axisBars } from "./axes.js";
 import { loopTable } from "./loops.js";
 import { NestHeight } from "./nest_height.js";
@@ -112,9 +113,13 @@ function nestParts(app, variant) {
 /** Whose loops are shown for edited code.
  * @param {App} app
  * @param {VariantRow} variant */
-function editedNote(app, { parent }) {
-  const of = rowAt(app.record.variants, parent)?.name ?? "the kernel";
-  return `The code was edited: these are the loops of ${of.slice(0, 40)}, from which it was made.`;
+function editedNote(app, variant) {
+  const of = (rowAt(app.record.variants, variant.parent)?.name ?? "the kernel").slice(0, 40);
+  const machine = machineOfEdited(app.record, variant);
+  const compiled = machine
+    ? ` It was compiled for ${machine}, which is not here, and did not run.`
+    : "";
+  return `The code was edited: these are the loops of ${of}, from which it was made.${compiled}`;
 }
 
 /** How many of each kind there are: what a count counts.

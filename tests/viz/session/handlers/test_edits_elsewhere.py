@@ -1,0 +1,154 @@
+"""Source edited for a machine that is not here: compiled, shown, and never run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.viz.record.support import broken, plain
+from tests.viz.session.support import Page, ask, done, session_of
+from tests.viz.support import array, matmul
+from workbench.backends.cuda import nvrtc
+from workbench.backends.device import Device
+from workbench.viz import explore
+from workbench.viz.session.handlers.saved_variants import restored
+from workbench.viz.session.session import Session
+
+PROCESSOR, GPU = "LLVM:Graviton4", "CUDA:H100"
+HAS_NVRTC = nvrtc.toolkit() is not None
+NEEDS_NVRTC = pytest.mark.skipif(
+    not HAS_NVRTC, reason="NVRTC is not here: pip install 'workbench[cuda]'"
+)
+
+
+def exploration(device: str) -> Any:
+    return explore((array(16, 8) @ array(8, 12)).relu(), device=device)
+
+
+@pytest.fixture
+def there(nothing_saved: None) -> Iterator[Session]:
+    with session_of(exploration(PROCESSOR)) as session:
+        page = Page(session)
+        yield session
+        with session.lock:
+            session.tell_changes()
+            assert page.is_record_of(session)
+        assert broken(page.record) == []
+
+
+def code_in(session: Session, language: str, variant: int = 0) -> dict[str, Any]:
+    rows = plain(session.row(variant))["code"]
+    row: dict[str, Any] = next(c for c in rows if c["language"] == language)
+    return row
+
+
+def lines_of(row: dict[str, Any]) -> set[int]:
+    return {n for link in row["links"] if link for n in link["source"]}
+
+
+def text_in(session: Session, language: str) -> str:
+    done(session, "code", variant=0, language=language)
+    return "\n".join(code_in(session, language)["lines"])
+
+
+def test_edited_text_is_compiled_for_its_machine(there: Session) -> None:
+    text = text_in(there, "LLVM")
+    unedited = code_in(there, "asm")
+    changed = text.replace("fcmp ogt", "fcmp olt")
+    assert changed != text
+    fields = {"variant": 0, "language": "LLVM", "text": changed}
+    compilation = done(there, "compile", **fields)
+    assert compilation["error"] is None and len(there.record.variants) == 1
+    child = done(there, "edit", **fields)["variant"]
+    row = plain(there.row(child))
+    assert row["edited"] and row["parent"] == 0 and row["error"] is None
+    assert row["check"] is None and row["timing"] is None and row["cost"] is None
+    source, machine = row["code"]
+    assert source["lines"] == changed.split("\n") and source["device"] == PROCESSOR
+    assert machine["note"].startswith("aarch64 for neoverse-v2 by LLVM")
+    assert machine["lines"] != unedited["lines"]
+    lines = lines_of(machine)
+    assert lines and all(changed.split("\n")[n - 1].strip() for n in lines)
+    assert compilation["code"] == row["code"]
+
+
+def test_it_is_neither_checked_nor_timed(there: Session) -> None:
+    text = text_in(there, "LLVM")
+    edit = {"variant": 0, "language": "LLVM", "text": text}
+    child = done(there, "edit", **edit)["variant"]
+    checked = ask(there, "check", variant=child)
+    assert "is not run" in checked["error"]["what"]
+    here = next(d.name for d in Device if d.is_available)
+    done(there, "device", name=here)
+    timed = ask(there, "measure", variants=[child], cold=False)
+    assert "is not run" in timed["error"]["what"]
+    assert plain(there.row(child))["check"] is None
+    ex = there.recorder.exploration
+    ex.display.session = there
+    assert "compiled for LLVM:Graviton4, not run" in str(ex.results)
+
+
+def test_an_error_is_at_its_line_and_says_the_operation(there: Session) -> None:
+    lines = text_in(there, "LLVM").split("\n")
+    place = next(i for i, line in enumerate(lines) if "fcmp ogt" in line)
+    wrong = [*lines[:place], lines[place].replace("fcmp", "fcompare")]
+    edit = {"variant": 0, "language": "LLVM"}
+    text = "\n".join(["; a comment", *wrong, *lines[place + 1 :]])
+    refusal = done(there, "compile", text=text, **edit)
+    assert refusal["code"] == [] and refusal["error"]["line"] == place + 2
+    assert "fcompare" in refusal["error"]["because"]
+    assert refusal["error"]["because"].endswith("the code of MAX")
+    reply = ask(there, "edit", text=text, **edit)
+    assert reply["error"]["line"] == place + 2
+    assert len(there.record.variants) == 1, "it is not a variant"
+
+
+def test_it_comes_back_with_its_machine(there: Session) -> None:
+    text = text_in(there, "LLVM") + "\n; by hand"
+    child = done(there, "edit", variant=0, language="LLVM", text=text)["variant"]
+    with session_of(exploration(PROCESSOR)) as session:
+        for _ in restored(session):
+            pass
+        (again,) = [v for v, row in enumerate(session.record.variants) if row.edited]
+        assert code_in(session, "LLVM", again)["lines"] == text.split("\n")
+        done(session, "compile", variant=again, language="asm", text=None)
+        here, before = code_in(session, "asm", again), code_in(there, "asm", child)
+        assert here["lines"] == before["lines"] and here["note"] == before["note"]
+
+
+def test_a_language_of_a_device_that_is_not_here(nothing_saved: None) -> None:
+    """It is compiled for the first machine of the device, or the compiler is named."""
+    with session_of(matmul()) as session:
+        edit = {"variant": 0, "language": "CUDA", "text": text_in(session, "CUDA")}
+        if Device.available("CUDA"):
+            pytest.skip("CUDA runs here")
+        reply = ask(session, "edit", **edit)
+        if HAS_NVRTC:
+            rows = plain(session.row(reply["result"]["variant"]))["code"]
+            first = next(iter(Device["CUDA"].machines))
+            assert {row["device"] for row in rows} == {f"CUDA:{first}"}
+        else:
+            assert reply["error"]["try"] == nvrtc.HOW
+        text = text_in(session, "HIP")
+        refusal = ask(session, "compile", variant=0, language="HIP", text=text)
+        assert "compiles a text" in refusal["error"]["what"]
+
+
+@NEEDS_NVRTC
+def test_cuda_becomes_sass(nothing_saved: None) -> None:
+    with session_of(exploration(GPU)) as session:
+        text = text_in(session, "CUDA")
+        head = next(line for line in text.split("\n") if "acc0 +=" in line)
+        edit = {"variant": 0, "language": "CUDA"}
+        child = done(session, "edit", **edit, text=f"// by hand\n{text}")["variant"]
+        own, other = code_in(session, "asm"), code_in(session, "asm", child)
+        assert other["note"] == own["note"] and "registers" in other["note"]
+        assert other["lines"] == own["lines"] and other["live"] == own["live"]
+        sources, moved = lines_of(own), lines_of(other)
+        assert sources and {n + 1 for n in sources} <= moved
+        wrong = text.replace(head, head.replace("=", "= nothing +", 1))
+        refusal = done(session, "compile", **edit, text=wrong)["error"]
+        assert refusal["line"] == 1 + text.split("\n").index(head)
+        assert "nothing" in refusal["because"] and "the code of" in refusal["because"]
