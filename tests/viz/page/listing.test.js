@@ -16,7 +16,9 @@ import { codeLink, diffSigns } from "../../../workbench/viz/page/listing/lines.j
 import { aboutLine, heatOf, shareText } from "../../../workbench/viz/page/listing/machine.js";
 import {
   codeFor,
+  isOnlyCompiled,
   machineCode,
+  machineOfEdited,
   ownLanguages,
 } from "../../../workbench/viz/page/listing/programs.js";
 import { tokensOf } from "../../../workbench/viz/page/listing/tokens.js";
@@ -226,4 +228,25 @@ Deno.test("the languages of the record's device are tabs, the others are asked f
   const names = ownLanguages(record).map(({ name }) => name);
   assert.deepEqual(names, ["C", "CUDA", "PTX", "asm", "IR"]);
   assert.equal(machineCode(record), "asm");
+});
+
+Deno.test("what is edited for a machine that is not here is compiled alone", () => {
+  const devices = [
+    { name: "C", available: true, languages: ["C"] },
+    { name: "GPU", available: false, languages: ["G", "T"] },
+    { name: "GPU:Big", available: true, elsewhere: true, languages: ["G", "T"] },
+  ];
+  const languages = [{ name: "C", device: "C" }, { name: "G", device: "GPU" }];
+  const only = (device, language) => isOnlyCompiled({ device, devices, languages }, language);
+  assert.deepEqual(["C", "G"].map((each) => only("C", each)), [false, true]);
+  assert.deepEqual(["C", "G"].map((each) => only("GPU:Big", each)), [false, true]);
+  assert.equal(only("C", "T"), false, "nothing takes it");
+  devices[1].available = true;
+  assert.equal(only("C", "G"), false, "it runs here");
+  assert.equal(only("GPU:Big", "G"), true);
+  const variant = (edited, device) => ({ edited, code: [{ device, language: "G" }] });
+  assert.equal(machineOfEdited({ devices }, variant(true, "GPU:Big")), "GPU:Big");
+  assert.equal(machineOfEdited({ devices }, variant(false, "GPU:Big")), null);
+  assert.equal(machineOfEdited({ devices }, variant(true, "C")), null);
+  assert.equal(machineOfEdited({ devices }, { edited: true, code: [] }), null);
 });
