@@ -22,7 +22,6 @@ import {
  * @param {CodeRow | null} code
  * @param {(() => void) | null} edit */
 export function codeBar(app, variant, code, edit) {
-  const other = reference(app);
   const own = ownLanguages(app.record);
   const isThere = (/** @type {LanguageRow} */ { name }) =>
     codeOf(variant, name) || mayCome(app, variant, name);
@@ -52,19 +51,7 @@ export function codeBar(app, variant, code, edit) {
       (language) => app.select({ language }),
     ),
     h("span", { class: "wb-gap" }),
-    button(
-      app,
-      "diff",
-      () => toggleDiff(app),
-      {
-        pressed: Boolean(app.view.diff) && other !== variant, // against itself there is none
-        key: "d",
-        name: "diff",
-        title: other && other !== variant
-          ? `against ${other.name.slice(0, 40)}, the pinned variant`
-          : "this is the pinned variant: choose another one to see what differs",
-      },
-    ),
+    diffButton(app, variant),
     button(app, "copy", () => code && copy(app, code.lines.join("\n"), code.language), {
       name: "copy-code",
       title: "the program as text",
@@ -72,16 +59,32 @@ export function codeBar(app, variant, code, edit) {
     code &&
     edit &&
     languageOf(app, code.language)?.device && // something runs what is edited
-    button(
-      app,
-      "edit",
-      edit,
-      {
-        python: true,
-        title: isOnlyCompiled(app.record, code.language)
-          ? "what you write becomes a variant, compiled for a machine that is not here"
-          : "what you write becomes a variant, checked and timed",
-      },
-    ),
+    editButton(app, code, edit),
   ];
+}
+
+/**
+ * @param {App} app
+ * @param {VariantRow | null} variant */
+function diffButton(app, variant) {
+  const other = reference(app);
+  return button(app, "diff", () => toggleDiff(app), {
+    pressed: Boolean(app.view.diff) && other !== variant, // against itself there is none
+    key: "d",
+    name: "diff",
+    title: other && other !== variant
+      ? `against ${other.name.slice(0, 40)}, the pinned variant`
+      : "this is the pinned variant: choose another one to see what differs",
+  });
+}
+
+/**
+ * @param {App} app
+ * @param {CodeRow} code
+ * @param {() => void} edit */
+function editButton(app, code, edit) {
+  const title = isOnlyCompiled(app.record, code.language)
+    ? "what you write becomes a variant, compiled for a machine that is not here"
+    : "what you write becomes a variant, checked and timed";
+  return button(app, "edit", edit, { python: true, title });
 }
