@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from tests.emulator.test_machine import GPU, plain, product, program, without
-from workbench import Kernel, Opt, OptOps, Tensor, emulate
+from workbench import Kernel, Opt, OptOps, Tensor, dtypes, emulate, explore
+from workbench.base.dtypes import DType
 from workbench.base.errors import WorkbenchError
 from workbench.emulator.emulate import emulated
 from workbench.emulator.history import GroupHistory
@@ -16,6 +17,7 @@ from workbench.emulator.history_recorder import history_of
 from workbench.emulator.machine import Machine
 from workbench.emulator.memory import Lanes
 from workbench.emulator.steps import HistoryStep
+from workbench.ir.meaning.tiles import lane_map
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 from workbench.pipeline import stages
@@ -243,3 +245,59 @@ def test_a_run_as_text() -> None:
     slow = trace.inefficiencies[0]
     at = text.index(str(slow))
     assert text[at + 1].startswith("  LOAD in  p0[")
+
+
+def halves(dtype: DType, *shape: int) -> tuple[Tensor, Array]:
+    """Return random numbers of a dtype, and the same as numpy's float32."""
+    draws = np.random.default_rng(len(shape)).normal(size=shape).astype(np.float32)
+    tensor = Tensor(draws).cast(dtype).realize()
+    return tensor, tensor.float().numpy()
+
+
+@pytest.mark.parametrize("dtype", [dtypes.float16, dtypes.bfloat16])
+def test_what_a_tensor_core_takes_is_shown_as_numbers(dtype: DType) -> None:
+    """Registers have bits of both dtypes, and nothing but the core says what they are."""
+    (a, left), (b, _) = halves(dtype, 32, 32), halves(dtype, 32, 32)
+    kernel = explore(a.float() @ b.float(), device="CUDA:H100").kernels[-1]
+    trace = emulate(kernel.apply(Opt(OptOps.TC, "g0 g1 r0", "16x8x16")), history=[1, 1])
+    assert trace.history is not None
+    tile = next(n for n in trace.linear if n.op is Ops.WMMA).src[0]
+    core = next(n.arg for n in trace.linear if n.op is Ops.WMMA)
+    where, name = lane_map(core, "a"), trace.history.names[tile]
+    assert tile.dtype.scalar is dtypes.uint16 and core.operand is dtype
+    steps = [n for n in range(len(trace.history)) if trace.step(n).node.op is Ops.WMMA]
+    for step, columns in zip(steps, (0, 16), strict=True):
+        part = left[16:, columns : columns + 16]
+        for lane in range(core.lanes):
+            values = trace.step(step).registers(lane)[name]
+            right = part[where.rows[lane], where.columns[lane]]
+            np.testing.assert_array_equal(values, right)
+
+
+def test_bits_of_halves_are_numbers_in_memory_too() -> None:
+    """A result that is rounded by integer arithmetic, and a tile of the argument in between."""
+    x, values = halves(dtypes.bfloat16, 32, 32)
+    kernel = explore((x.T * 3).contiguous(), device="CUDA:H100").kernels[-1]
+    for axis in ("g0", "g1"):
+        kernel = kernel.apply(Opt(OptOps.LOCAL, axis, 16))
+    kernel = kernel.apply(Opt(OptOps.STAGE, "g1", 1))
+    trace = emulate(kernel, history=True)
+    assert trace.history is not None
+    assert {n.dtype.scalar for n in trace.history.floats} == {dtypes.uint16}
+    assert set(trace.history.floats.values()) == {dtypes.bfloat16}
+    last = trace.step(len(trace.history) - 1)
+    (tile,) = (m for m in trace.history.memories if m.space == "shared")
+    cells = last.cells(tile.name)
+    assert np.isin(cells.values[cells.writers >= 0], values).all()
+    stores = [a for a in trace.history.accesses.values() if a.memory.op is Ops.PARAM]
+    written = next(a for a in stores if a.is_store)
+    right = (x * 3).float().numpy()
+    assert np.isin(written.values, right).all() and written.values.dtype == np.float32
+
+
+def test_integers_are_no_floats() -> None:
+    """16 bits that nothing says to be a float."""
+    x = Tensor(np.arange(64, dtype=np.uint16)).realize()
+    kernel = plain((x + 1).contiguous()).apply(Opt(OptOps.LOCAL, "g0", 32))
+    history = emulate(kernel, history=True).history
+    assert history is not None and not history.floats

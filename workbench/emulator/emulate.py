@@ -12,6 +12,7 @@ import numpy as np
 from workbench.backends.device import Device
 from workbench.backends.gpu.target import common_gpu
 from workbench.backends.program.launch import LaunchShape, launch_shape
+from workbench.base.dtypes import DType, dtypes
 from workbench.base.errors import DeviceError, WorkbenchError
 from workbench.base.target import Target
 from workbench.base.trace import unobserved
@@ -123,7 +124,9 @@ def emulate_for_steps(
     else:
         machine.run(_group(machine.launch, group, ()), 1)
     number = _group(machine.launch, group, machine.findings.all)
-    steps = history_of(linear, before, gpu.warp_lanes, number, MOST_PAGE_BYTES)
+    steps = history_of(
+        linear, before, gpu.warp_lanes, number, MOST_PAGE_BYTES, _dtypes_of(arrays)
+    )
     return _trace(machine, memory, gpu, steps, is_whole)
 
 
@@ -191,7 +194,13 @@ def emulated(
     steps = None
     if history is not False:
         number = _group(machine.launch, history, machine.findings.all)
-        steps = history_of(linear, before, target.warp_lanes, number)
+        steps = history_of(
+            linear,
+            before,
+            target.warp_lanes,
+            number,
+            arguments=_dtypes_of(arrays),
+        )
     return _trace(machine, memory, target, steps)
 
 
@@ -202,6 +211,10 @@ def _memory(
         array.view(dtype.numpy) if dtype.bits else array
         for array, (dtype, _) in zip(arrays, params_of(linear, target), strict=False)
     ]
+
+
+def _dtypes_of(arrays: Sequence[Array]) -> dict[int, DType]:
+    return {slot: dtypes.from_numpy(a.dtype) for slot, a in enumerate(arrays)}
 
 
 def _trace(

@@ -7,13 +7,14 @@ print(history[41])
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from workbench.backends.program.launch import LaunchShape
+from workbench.base.dtypes import DType, dtypes
 from workbench.emulator.findings import Finding
 from workbench.emulator.numbering import along, among_all
 from workbench.ir.nest.accesses import name_of, size_of
@@ -116,6 +117,7 @@ class GroupHistory:
     accesses: Mapping[int, StepAccess]
     values: Mapping[UOp, ValueHistory]
     cut: str = ""
+    floats: Mapping[UOp, DType] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return int(self.positions.size)
@@ -193,7 +195,8 @@ def cells_at(history: GroupHistory, memory: str, step: int, item: int) -> Memory
     named = {name_of(node): node for node in history.memories}
     node = named[memory]
     size = size_of(node)
-    values = np.zeros(size, node.dtype.scalar.numpy)
+    dtype = dtypes.float32 if node in history.floats else node.dtype.scalar
+    values = np.zeros(size, dtype.numpy)
     writers, steps = np.full(size, NOBODY), np.full(size, NOBODY)
     for number, access in history.accesses.items():
         if number > step or access.memory is not node or not access.is_store:

@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from copy import copy
 from typing import Any
 
 import numpy as np
 
 from workbench.backends.program.launch import LaunchShape
+from workbench.base.dtypes import DType
 from workbench.emulator.accesses import AccessCount
 from workbench.emulator.history import GroupHistory, StepAccess, ValueHistory, space_of
 from workbench.emulator.machine import Machine
 from workbench.emulator.memory import Lanes
+from workbench.emulator.stored_floats import numbers, stored_floats
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 from workbench.ir.text.program import ProgramLine, program_lines
 
 Array = Any  # numpy arrays of any dtype
+NOTHING: Mapping[int, DType] = {}
 MOST_BYTES = 64 << 20
 """Most bytes of a history."""
 MOST_STEPS = 100_000
@@ -29,9 +32,11 @@ def history_of(
     warp_lanes: int,
     group: int,
     most_bytes: int = MOST_BYTES,
+    arguments: Mapping[int, DType] = NOTHING,
 ) -> GroupHistory:
-    """Return what one work-group does, alone, over `arrays`, which it writes to."""
-    recorder = HistoryRecorder(linear, most_bytes)
+    """Return what one work-group does, alone, over `arrays`, which it writes to; `arguments` are
+    the dtypes of those that have floats as bits, by slot."""
+    recorder = HistoryRecorder(linear, most_bytes, arguments)
     machine = Machine(linear, arrays, warp_lanes, watcher=recorder)
     is_whole = True
     try:
@@ -48,8 +53,14 @@ class HistoryFull(Exception):
 class HistoryRecorder:
     """Watches a machine."""
 
-    def __init__(self, linear: Sequence[UOp], most_bytes: int = MOST_BYTES):
+    def __init__(
+        self,
+        linear: Sequence[UOp],
+        most_bytes: int = MOST_BYTES,
+        arguments: Mapping[int, DType] = NOTHING,
+    ):
         self.linear, self.most_bytes = tuple(linear), most_bytes
+        self._floats = stored_floats(self.linear, arguments)
         self.lines: tuple[ProgramLine, ...] = tuple(program_lines(linear))
         self.line_of = {p: n for n, ln in enumerate(self.lines) for p in ln.positions}
         self._named = {
@@ -114,6 +125,7 @@ class HistoryRecorder:
             self._accesses,
             self._values,
             "" if is_whole else cut,
+            self._floats,
         )
 
     def _mask(self, mask: Array) -> int:
@@ -133,7 +145,8 @@ class HistoryRecorder:
         before = self._counts.get(position, AccessCount("", False))
         self._counts[position] = copy(counts)
         first, takes_part = lanes.index[0], lanes.takes_part[0]
-        values_then = np.array(np.broadcast_to(values, lanes.takes_part.shape)[0])
+        bits = np.array(np.broadcast_to(values, lanes.takes_part.shape)[0])
+        values_then = numbers(bits, self._floats.get(memory))
         self._nbytes += first.nbytes + takes_part.nbytes + values_then.nbytes
         return StepAccess(
             memory,
@@ -155,7 +168,7 @@ class HistoryRecorder:
             value = machine.value(node)
         of_node = self._values.setdefault(node, ValueHistory([], [], []))
         shadow = machine.shadows.get(node)
-        values_then = _of_group(value)
+        values_then = numbers(_of_group(value), self._floats.get(node))
         self._nbytes += values_then.nbytes
         of_node.steps.append(step)
         of_node.values.append(values_then)

@@ -1,4 +1,5 @@
-"""Mimebundles: what Jupyter shows for an Exploration, a Kernel, a Compiled and a PassRecord.
+"""Mimebundles: what Jupyter shows for an Exploration, a Kernel, a Compiled, a PassRecord and the
+lanes of a tensor core's tile.
 
 Everything is one HTML fragment without scripts or anything from outside, and a text form. Both
 print the rows that a record has of it: only those that are printed are built.
@@ -12,6 +13,7 @@ from collections.abc import Callable, Sequence
 from workbench.base.context import LIVE
 from workbench.base.display import Bundle, register
 from workbench.base.trace import PassRecord
+from workbench.ir.meaning.tiles import LaneMap
 from workbench.ir.schedule.item import Decision
 from workbench.kernel.kernel import Compiled, Kernel
 from workbench.viz.exploration.exploration import MOST_KERNELS, Exploration
@@ -33,6 +35,7 @@ from workbench.viz.record.variants import (
 from workbench.viz.schema.record import LineRow
 from workbench.viz.still import cards
 from workbench.viz.still.html import code, fold, page, source, tag
+from workbench.viz.still.lane_picture import TileLanes, lane_map_html
 from workbench.viz.text.nest import nest_text
 from workbench.viz.text.passes import passes_text
 
@@ -49,6 +52,7 @@ def register_all() -> None:
     register(Compiled, compiled_bundle, compiled_text)
     register(PassRecord, pass_bundle, pass_text)
     register(Pane, pane_bundle)
+    register(LaneMap, lane_map_bundle)
 
 
 def exploration_bundle(ex: Exploration, detail_s: float | None = None) -> Bundle:
@@ -132,6 +136,14 @@ def pass_text(record: PassRecord) -> str:
     """Return a PassRecord as text: what came of it, and what it changed as a whole."""
     lines = [passes_text(pass_rows([record])), record.doc]
     return "\n".join([*lines, rewrites.pass_difference(record)])
+
+
+def lane_map_bundle(lanes: LaneMap) -> Bundle:
+    """Return the picture of the tile of a tensor core: which lane has which element."""
+    holders = [[(int(i), int(j)) for i, j in row] for row in lanes.holders]
+    count, each = lanes.rows.shape
+    tile = TileLanes(lanes.title, count, each, holders)
+    return {"text/html": lane_map_html(tile), "text/plain": str(lanes)}
 
 
 # a kernel's card

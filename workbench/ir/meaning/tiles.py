@@ -7,11 +7,13 @@ is wrong gives wrong results, as on a device.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
+from workbench.base.display import Printed
 from workbench.base.dtypes import DType
 from workbench.base.tensor_cores.tensor_core import TILE_AXES, TensorCore
 
@@ -20,11 +22,14 @@ TF32_MASK = np.uint32(0xFFFFE000)
 """The bits of a float32 that a tensor core takes of tf32: sign, exponent, 10 bits."""
 
 
-class LaneMap(NamedTuple):
+@dataclass(frozen=True, eq=False, repr=False)
+class LaneMap(Printed):
     """Where the elements of a tile are: `rows` and `columns` of each (lane, element), and
     `holders`, the (lane, element) of each (row, column): the first lane where several have copies.
+    `title` names the tile and its tensor core. In a notebook it is a picture.
     """
 
+    title: str
     rows: Array
     columns: Array
     holders: Array
@@ -55,7 +60,8 @@ def lane_map(core: TensorCore, tile: str) -> LaneMap:
     holders = np.zeros((fragment.size(down), fragment.size(across), 2), np.int64)
     for lane, element in reversed([*np.ndindex(shape)]):
         holders[rows[lane, element], columns[lane, element]] = lane, element
-    return LaneMap(rows, columns, holders)
+    title = f"{tile.upper()} of {core}"
+    return LaneMap(title, rows, columns, holders)
 
 
 def multiplied(core: TensorCore, a: Array, b: Array, c: Array) -> Array:

@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from workbench.base.dtypes import DType
 from workbench.emulator.accesses import SECTOR_BYTES
 from workbench.emulator.findings import Finding, Inefficiency
 from workbench.emulator.history import GroupHistory, StepAccess, ValueHistory, space_of
@@ -56,7 +57,7 @@ def gpu_trace(
         banks=BANKS,
         bank_bytes=BANK_BYTES,
         lines=[_line(trace, line, places, nodes) for line in history.lines],
-        memories=[_memory(node, names) for node in memories],
+        memories=[_memory(node, names, history.floats) for node in memories],
         line=[history.line_of[int(p)] for p in history.positions],
         rounds={a.axis_name: r.tolist() for a, r in history.rounds.items()},
         masks=[_bits(mask) for mask in history.masks],
@@ -86,10 +87,10 @@ def _memories(linear: Sequence[UOp]) -> list[UOp]:
     return [*params, *(n for n in linear if n.op is Ops.DEFINE and n in listed)]
 
 
-def _memory(node: UOp, names: Sequence[str]) -> GpuMemory:
+def _memory(node: UOp, names: Sequence[str], floats: Mapping[UOp, DType]) -> GpuMemory:
     is_param = node.op is Ops.PARAM
     user = names[node.slot] if is_param and node.slot < len(names) else ""
-    dtype = node.dtype.scalar
+    dtype = floats.get(node, node.dtype.scalar)
     return GpuMemory(
         name_of(node),
         user,
