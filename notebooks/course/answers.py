@@ -151,4 +151,12 @@ ANSWERS = {
         lambda trace, groups: sum(trace.barriers.values()) // groups,
         "For each of the 4 tiles one after it is filled, and one before it is filled again.",
     ),
+    "10-products": Answer(
+        _itself,
+        "2 * 4 tiles of the result, and for each of them 2 times 16 steps of the sums.",
+    ),
+    "10-fragment": Answer(
+        lambda core: core.a.per_lane,
+        "The tile has 16 * 16 elements, and there are 32 lanes.",
+    ),
 }

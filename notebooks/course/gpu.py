@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
 
 from course.ask import Verdict, failure, right, wrong
 from workbench import Kernel, Opt, emulate
 from workbench.base.errors import WorkbenchError
+from workbench.base.tensor_cores.tensor_core import TensorCore
 from workbench.emulator.trace import Trace
+from workbench.ir.node.ops import Ops
 
 
 def per_warp(trace: Trace, is_store: bool) -> int:
@@ -22,6 +27,31 @@ def tuned(kernel: Kernel, opts: Opt | Sequence[Opt]) -> Kernel:
     for opt in [opts] if isinstance(opts, Opt) else opts:
         kernel = kernel.apply(opt)
     return kernel
+
+
+def tensor_core(trace: Trace) -> TensorCore:
+    """Return the tensor core that a program uses. Errors: StopIteration where it has none."""
+    core: TensorCore = next(n.arg for n in trace.linear if n.op is Ops.WMMA)
+    return core
+
+
+def products(trace: Trace) -> int:
+    """Return how often all warps together execute the instruction of a tensor core."""
+    return sum(
+        trace.executed[place] // node.arg.lanes
+        for place, node in enumerate(trace.linear)
+        if node.op is Ops.WMMA
+    )
+
+
+def fragment(trace: Trace, lane: int) -> Any:
+    """Return what a lane of the stepped group holds of A at the first step with a tensor core.
+    Errors: StopIteration where it has none."""
+    history = trace.history
+    assert history is not None
+    steps = (trace.step(number) for number in range(len(history)))
+    step = next(s for s in steps if s.node.op is Ops.WMMA)
+    return np.asarray(step.registers(lane)[history.names[step.node.src[0]]])
 
 
 def check_sectors(kernel: Kernel, opts: Opt | Sequence[Opt]) -> Verdict:
@@ -56,6 +86,32 @@ def check_conflicts(kernel: Kernel, opts: Opt | Sequence[Opt]) -> Verdict:
             " rows of the tile does a warp read at once?"
         )
     return right(f"{shared.transactions:,} passes, and none of them is for a conflict")
+
+
+def check_loads(kernel: Kernel, opts: Opt | Sequence[Opt]) -> Verdict:
+    """With `opts`, a kernel must use a tensor core and load each element of its operands once."""
+    try:
+        trace = emulate(tuned(kernel, opts))
+    except WorkbenchError as error:
+        return wrong(failure(error))
+    if not products(trace):
+        return wrong("no tensor core is used")
+    loads = [
+        n for n in trace.linear if n.op is Ops.LOAD and n.place.param.op is Ops.PARAM
+    ]
+    once = sum(p.length * p.dtype.itemsize for p in {n.place.param for n in loads})
+    counts = [
+        c for c in trace.accesses.values() if c.space == "global" and not c.is_store
+    ]
+    wanted = sum(count.bytes_wanted for count in counts)
+    if wanted > once:
+        return wrong(
+            f"{wanted:,} bytes are loaded, and the operands have {once:,}: which warps need the"
+            " same tile?"
+        )
+    return right(
+        f"{wanted:,} bytes are loaded, for {products(trace)} products of tiles"
+    )
 
 
 def check_race(trace: Trace, pair: tuple[str, str]) -> Verdict:

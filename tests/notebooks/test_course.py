@@ -24,7 +24,16 @@ from course import (
     table,
 )
 from course.ask import Prediction, Verdict
-from course.gpu import check_conflicts, check_race, check_sectors, tuned
+from course.gpu import (
+    check_conflicts,
+    check_loads,
+    check_race,
+    check_sectors,
+    fragment,
+    products,
+    tensor_core,
+    tuned,
+)
 from course.opts import check_best_tile, check_columns, check_tile, lanes, registers
 from course.rewriting import (
     check_double,
@@ -45,6 +54,7 @@ from workbench.base.target import Target
 from workbench.cost.bottleneck import bottleneck
 from workbench.cost.kernel_cost import Cost, cost
 from workbench.emulator.trace import Trace
+from workbench.ir.meaning.tiles import lane_map
 from workbench.ir.node.uop import UOp
 from workbench.ir.opt.apply import apply_opt
 from workbench.ir.rewriting.patterns import var
@@ -143,6 +153,10 @@ i = var("x", "integer")
         (lambda: check_conflicts(_twice(), Opt(OptOps.LOCAL, "g0", 32)), "no shared"),
         (lambda: check_race(_raced(), ("STORE", "LOAD")), "the other one comes first"),
         (lambda: check_race(_raced(), ("LOAD", "LOAD")), "one of the two must write"),
+        (lambda: check_loads(_tile(), []), "12,288 bytes are loaded, and the operands"),
+        (lambda: check_loads(_tile(), Opt(OptOps.UPCAST, "g0", 2)), "10,240 bytes are"),
+        (lambda: check_loads(_tile(), Opt(OptOps.UPCAST, "g9", 2)), "g9"),
+        (lambda: check_loads(kernel(32, 32, 32), []), "no tensor core"),
         (lambda: check_best_tile(0, 0), "computes nothing"),
         (lambda: check_best_tile(-1, 5), "computes nothing"),
         (lambda: check_best_tile(registers(), 1), "registers, and there are"),
@@ -193,6 +207,24 @@ def _raced() -> Trace:
     tiled = tuned(kernel(32, 32, 32), _TILES)
     first, second = emulate(tiled).code.split("BARRIER\n", 1)
     return emulate(tiled, code=first + "BARRIER\n" + second.replace("BARRIER\n", ""))
+
+
+def _tile() -> Kernel:
+    """A product of halves in tiles of a tensor core."""
+    a, b = (Tensor(np.eye(32, dtype=np.float16)).realize() for _ in range(2))
+    product = explore(a.float() @ b.float(), device="CUDA:H100").kernels[-1]
+    return tuned(product, Opt(OptOps.TC, "g0 g1 r0", "16x8x16"))
+
+
+def test_what_a_tensor_core_does_is_counted_and_shown() -> None:
+    trace = emulate(_tile(), history=True)
+    assert products(trace) == (32 // 16) * (32 // 8) * (32 // 16)
+    lanes = lane_map(tensor_core(trace), "a")
+    for lane in range(32):
+        diagonal = lanes.rows[lane] == lanes.columns[lane]
+        assert (fragment(trace, lane) == diagonal).all()
+    opts = [Opt(OptOps.UPCAST, "g1", 4), Opt(OptOps.UPCAST, "g0", 2)]
+    assert check_loads(_tile(), opts).ok
 
 
 def _raises(x: UOp) -> UOp:
