@@ -9,7 +9,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-from workbench import Context, Device, Opt, OptOps, SearchResult, Tensor, TinyJit, load
+from workbench import (
+    Context,
+    Device,
+    Opt,
+    OptOps,
+    SearchResult,
+    Tensor,
+    TinyJit,
+    emulate,
+    load,
+)
 from workbench import explore as explore_
 from workbench.base.errors import WorkbenchError
 
@@ -38,6 +48,14 @@ MISUSES: dict[str, Callable[[Any, Any], Any]] = {
     "a name for a number": lambda ex, k: Context(DEBUG="2"),
     "no function to capture": lambda ex, k: TinyJit(None),  # type: ignore[arg-type]
     "a device of a long name": lambda ex, k: Device["x" * 5000],
+    "a number for a machine": lambda ex, k: explore(product(), target=5),
+    "an exploration on the emulator": lambda ex, k: emulate(ex),
+    "code that is a number": lambda ex, k: emulate(k, code=5),  # type: ignore[arg-type]
+    "code in lines": lambda ex, k: emulate(k, code=["a"]),  # type: ignore[list-item]
+    "the history of a number": lambda ex, k: emulate(k, history=1),  # type: ignore[arg-type]
+    "the history of half a group": lambda ex, k: emulate(k, history=(0.5, 0)),  # type: ignore[arg-type]
+    "the history of a name": lambda ex, k: emulate(k, history="x"),
+    "half a step": lambda ex, k: emulate(k, history=True).step(1.5),  # type: ignore[arg-type]
 }
 
 

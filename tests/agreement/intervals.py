@@ -179,7 +179,7 @@ def _off(
     stays = fits & (np.asarray(ulps) == 0) & (np.asarray(lost) == 0)
     moved = end + way * (np.maximum(ulps, 1.0) * step + lost)
     moved = np.where(stays, end, to_dtype(moved, dtype))
-    return np.where(np.isfinite(end), moved, end)
+    return np.where(np.isfinite(end), moved, to_dtype(end, dtype))
 
 
 def corners(f: Callable[..., Any], *inputs: Known) -> tuple[Array, Array]:

@@ -7,7 +7,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from ml_dtypes import float8_e4m3fn
 
+from tests.agreement.intervals import known
+from tests.agreement.meanings import divide, floor_divide
 from tests.tools.compiler import NONE_HERE
 from workbench import Context, Opt, OptOps, Tensor, dtypes, explore
 
@@ -77,3 +80,17 @@ def test_what_follows_a_shift_by_the_width_knows_that_it_gives_0(
             want = a >> by if by < a.itemsize * 8 else a * 0
             np.testing.assert_array_equal((shifted + 1).numpy(), want + 1)
             np.testing.assert_array_equal((shifted < 0).numpy(), want < 0)
+
+
+@pytest.mark.parametrize("device", (*DEVICES, "CUDA:H100"))
+def test_an_infinite_quotient_of_fp8e4m3_is_its_greatest_number(device: str) -> None:
+    x = np.array([1, -2, 0, 448], float8_e4m3fn)
+    zero = np.array([0], float8_e4m3fn)
+    expected = np.array([448, -448, np.nan, 448], np.float32)
+    a, b = Tensor(x, device=device), Tensor(zero, device=device)
+    for actual, meaning in ((a / b, divide), (a // b, floor_divide)):
+        assert actual.dtype is dtypes.fp8e4m3
+        np.testing.assert_array_equal(actual.numpy(), expected)
+        oracle = meaning(known(x), known(zero))
+        assert oracle.exact
+        np.testing.assert_array_equal(oracle.low, expected)

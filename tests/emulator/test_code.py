@@ -13,7 +13,7 @@ import pytest
 from tests.emulator.assembly import GPU, Assembly
 from tests.emulator.test_machine import product
 from tests.support import count
-from workbench import Kernel, Tensor, emulate, explore
+from workbench import Device, Kernel, Tensor, emulate, explore
 from workbench.base.errors import (
     DeviceError,
     ParseError,
@@ -160,3 +160,10 @@ def _edited(lines: list[str], dice: random.Random) -> str:
                     r"\b[vrlg]\d+\b", f"v{dice.randrange(45)}", changed[place], count=1
                 )
     return "\n".join(changed)
+
+
+def test_a_target_is_a_device_or_a_machine(kernel: Kernel) -> None:
+    for name in ("CUDA:H100", "h100", "H100"):
+        assert emulate(kernel, target=name).target == Device["CUDA:H100"].target
+    with pytest.raises(DeviceError, match="there is no machine 'H1000'"):
+        emulate(kernel, target="H1000")

@@ -89,6 +89,8 @@ class DeviceInfo(ABC):
     that somebody edited is, too; else from the linear program alone."""
     renders_anywhere: bool = False
     """Whether its Target, and so its source, is available where it cannot run."""
+    only_compiles: bool = False
+    """Whether it runs no kernel on any machine."""
     runs_in_page: bool = False
     """Whether a page can run its sources in the browser that shows it."""
 
@@ -102,6 +104,11 @@ class DeviceInfo(ABC):
         """Targets of machines that need not be here, by name: kernels are compiled, predicted and
         emulated for them. `Device["NAME:MACHINE"]` is the device on one."""
         return {}
+
+    @property
+    def source_device(self) -> DeviceInfo:
+        """The device whose source its kernels have, and so whose costs; most often itself."""
+        return self
 
     def on(self, machine: str) -> DeviceInfo | None:
         """Return the device on something that is none of `machines`, None where it is as any

@@ -92,10 +92,11 @@ class Devices:
         if key is not None and colon:
             return self._canonical_machine(key, machine)
         if key is None:
+            first = self._with_machine(str(name)) or next(iter(self._devices))
             raise DeviceError(
                 f"there is no device {name!r:.60}",
                 "the devices are " + ", ".join(self._devices),
-                f"one of them, such as {next(iter(self._devices))!r}",
+                f"one of them, such as {first!r}",
             )
         return key
 
@@ -106,16 +107,17 @@ class Devices:
     def on_machine(self, device: str = "", machine: str = "") -> str:
         """Return the name of a device on a machine that need not be here: "CUDA" and "H100", one of
         them alone ("": any), or both in one as "CUDA:H100". A device that is not available has its
-        first machine.
+        first machine; one that runs nothing is what it is.
 
         Errors: DeviceError for an unknown name, with those that there are.
         """
         if not device:
-            return self._device_of(machine)
+            named = self._name_of(str(machine).upper())
+            return self.on_machine(named) if named else self._device_of(str(machine))
         name = self.canonical(device)
         if machine:
             return self.canonical(f"{name.partition(':')[0]}:{machine}")
-        if ":" in name or self.available(name):
+        if ":" in name or self.available(name) or self[name].only_compiles:
             return name
         first = next(iter(self[name].machines), None)
         if first is None:
@@ -247,13 +249,18 @@ class Devices:
         """Return the name of a machine with its device. Errors: DeviceError for an unknown one."""
         if ":" in machine:
             return self.canonical(machine)
-        key = machine.replace(" ", "").upper()
-        for name in self.machine_names():
-            if name.partition(":")[2].replace(" ", "").upper() == key:
-                return self.canonical(name)
+        name = self._with_machine(machine)
+        if name is not None:
+            return self.canonical(name)
         names = ", ".join(self.machine_names())
         what = f"there is no machine {machine!r:.60}"
         raise DeviceError(what, f"the machines are {names}", "one of them")
+
+    def _with_machine(self, machine: str) -> str | None:
+        """Return the name of a machine with its device, as `machine_names` has it."""
+        key = machine.replace(" ", "").upper()
+        named = ((n.partition(":")[2], n) for n in self.machine_names())
+        return next((n for m, n in named if m.replace(" ", "").upper() == key), None)
 
     def _of_package(self) -> list[DeviceInfo]:
         return [d for name, d in self._devices.items() if name in self._own]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Iterable, Mapping, Sequence, Set
 from types import MappingProxyType
 from typing import Any
@@ -49,7 +50,8 @@ def emulate(
     code: str | Sequence[UOp] | None = None,
 ) -> Trace:
     """Return the Trace of a run of `kernel`, on its own data, as a device with work-groups runs it:
-    `target` is the name of one, or a Target; "" is the kernel's device, or else a common GPU.
+    `target` is the name of one or of a machine ("CUDA:H100", "H100"), or a Target; "" is the
+    kernel's device, or else a common GPU.
 
     `code` is another program for it, the text of its `emulate(kernel).code` that somebody edited:
     what it computes is compared with what the kernel does. The text of a program may also stand
@@ -59,11 +61,17 @@ def emulate(
     group; True is the group of the first finding, else the first one.
 
     Errors: DeviceError for a device without work-groups; WorkbenchError where the kernel's data are
-    not here, and for a group that there is not; CompileError as `compile`; ParseError and
-    VerifyError for code that is not a program; DeviceError for one too large for the device.
+    not here, for what is no kernel, and for a group that there is not; CompileError as `compile`;
+    ParseError and VerifyError for code that is not a program; DeviceError for one too large for the
+    device.
     """
+    history = _asked(history)
     if isinstance(kernel, str):
         return _alone(kernel, target_of(None, target), history)
+    if not isinstance(kernel, RunnableKernel):
+        because = f"{type(kernel).__name__} is neither a kernel nor text"
+        hint = "explore(y).kernels[0]"
+        raise WorkbenchError(f"cannot emulate {kernel!r:.60}", because, hint)
     gpu = target_of(kernel, target)
     linear, arrays = _program(kernel, gpu)
     fresh = _only_written(kernel.original.toposort(), kernel.original.outputs)
@@ -74,6 +82,18 @@ def emulate(
     require_params(program, params_of(linear, gpu), gpu)
     expected = _results(kernel, fresh)
     return emulated(program, arrays, gpu, history, expected, fresh)
+
+
+def _asked(history: Any) -> bool | tuple[int, ...]:
+    """Return whether there is a history, or the numbers of its group. Errors: WorkbenchError."""
+    if isinstance(history, bool):
+        return history
+    try:
+        return tuple(map(operator.index, history))
+    except TypeError:
+        because = "a group has a whole number along each of x, y and z"
+        hint = "history=(0, 0, 0), or history=True"
+        raise WorkbenchError(f"no group is {history!r:.60}", because, hint) from None
 
 
 def _alone(code: str, gpu: Target, history: bool | Sequence[int]) -> Trace:
@@ -263,7 +283,7 @@ def target_of(kernel: RunnableKernel | None, target: str | Target = "") -> Targe
     if isinstance(target, Target):
         gpu = target
     elif target:
-        gpu = Device[target].target
+        gpu = Device[Device.on_machine(machine=target)].target
     else:
         own = None if kernel is None else Device[kernel.device].target
         return own if own and own.has_groups else common_gpu("common GPU")

@@ -48,11 +48,15 @@ class Trace:
     def step(self, number: int) -> HistoryStep:
         """Return a step of the work-group whose history there is; it prints itself.
 
-        Errors: WorkbenchError where there is none; IndexError beyond the last one.
+        Errors: WorkbenchError where there is none, and for what is no whole number; IndexError
+        beyond the last one.
         """
         if self.history is None:
             what, because = "there are no steps", "this run noted none"
             raise WorkbenchError(what, because, "emulate(kernel, history=True)")
+        if not isinstance(number, (int, np.integer)):
+            because = "steps have whole numbers"
+            raise WorkbenchError(f"there is no step {number!r:.60}", because)
         count = len(self.history)
         if not -count <= number < count:
             raise IndexError(f"there are {count} steps, and no step {number}")

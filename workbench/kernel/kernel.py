@@ -77,7 +77,7 @@ class Kernel(RunnableKernel, Displayed):
 
         Errors: DeviceError where llvmlite is missing.
         """
-        is_here = not Device[self.device].is_elsewhere
+        is_here = not Device[self.device].source_device.is_elsewhere
         return performance.cost_of(self, self.device, speeds() if is_here else None)
 
     @property

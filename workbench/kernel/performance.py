@@ -26,7 +26,7 @@ def costs_target(device: str) -> Target:
     """Return the target of costs: the device's own if it is this machine's processor, or a machine
     that is not here; for another device's kernels that of this machine's processor, whose speeds
     are measured."""
-    info = Device[device]
+    info = Device[device].source_device
     is_own = info.is_processor or info.is_elsewhere
     return (info if is_own else Device.processor).target
 
@@ -41,7 +41,8 @@ def cost_of(
     here by its published figures; `registers` of a work-item are those that a compiler said."""
     target = costs_target(device)
     with without(kernel.rules_off):
-        own = None if Device[device].is_elsewhere else machine
+        is_here = not Device[device].source_device.is_elsewhere
+        own = machine if is_here else None
         return predicted_cost(kernel.ast, target, own, kernel.original, registers)
 
 

@@ -53,6 +53,16 @@ def test_random_programs_compile() -> None:
             kernel.optimized().compile()
 
 
+def test_it_is_explored_as_it_is_and_costs_what_its_source_does() -> None:
+    y = Tensor(X) + 1
+    assert explore(y, device="NULL").device == "NULL"
+    kernel, there = (
+        explore(y, device=d).kernels[-1] for d in ("NULL:CUDA:H100", "CUDA:H100")
+    )
+    assert str(kernel.cost) == str(there.cost) and "not run here" in str(kernel.cost)
+    assert str(kernel.bound()) == str(there.bound())
+
+
 def test_it_is_nobodys_default_and_no_language_of_a_page() -> None:
     assert Device.DEFAULT != "NULL" and not Device["NULL"].is_available
     record = build(explore(Tensor(X, device="NULL") + 1))

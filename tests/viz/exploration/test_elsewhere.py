@@ -28,6 +28,13 @@ def test_the_names_of_a_machine() -> None:
     assert explore(y).elsewhere == ""
 
 
+def test_a_device_for_a_machine_is_that_device() -> None:
+    missing = next(d.name for d in Device if d.machines and not d.is_available)
+    for name in (DEVICE, missing, Device.processor.name, MACHINE):
+        ex = explore(array(8) + 1, target=name)
+        assert ex.device == Device.on_machine(name)
+
+
 def test_a_device_that_is_missing_has_its_first_machine() -> None:
     device = next(d for d in Device if d.machines and not d.is_available)
     ex = explore(array(8) + 1, device=device.name)
@@ -42,6 +49,8 @@ def test_a_device_that_is_missing_has_its_first_machine() -> None:
         (DEVICE, "Cray", f"there is no machine 'Cray' of {DEVICE}.*{NAME}"),
         ("", "Cray", f"there is no machine 'Cray'.*{MACHINE}"),
         ("FOO", "", "there is no device 'FOO'"),
+        (NAME, "", f"there is no device '{NAME}'.*such as '{MACHINE}'"),
+        (f"{DEVICE}:", "", f"there is no machine '' of {DEVICE}"),
         ("PYTHON", NAME, "it has none"),
     ],
 )

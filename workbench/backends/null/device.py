@@ -28,6 +28,7 @@ class NullDevice(DeviceInfo):
     rank = 200
     is_available = False
     renders_anywhere = True
+    only_compiles = True
     memory = host_memory
 
     def __init__(self, inner: str = ""):
@@ -36,8 +37,7 @@ class NullDevice(DeviceInfo):
             self.name = f"{NullDevice.name}:{inner}"
 
     @property
-    def inner(self) -> DeviceInfo:
-        """The device whose compiler it uses."""
+    def source_device(self) -> DeviceInfo:
         from workbench.backends.device import Device
 
         return Device[self._inner] if self._inner else Device.processor
@@ -48,15 +48,15 @@ class NullDevice(DeviceInfo):
         return NullDevice(Device[machine].name)
 
     def _target(self) -> Target:
-        return replace(self.inner.target, device=self.name)
+        return replace(self.source_device.target, device=self.name)
 
     def render(
         self, block: UOp, linear: tuple[UOp, ...], tree: UOp | None = None
     ) -> Source:
-        return self.inner.render(block, linear, tree)
+        return self.source_device.render(block, linear, tree)
 
     def load(self, source: Source) -> Program:
-        return NullProgram(self, self.inner.load(source))
+        return NullProgram(self, self.source_device.load(source))
 
 
 class NullProgram:
@@ -79,7 +79,8 @@ class NullProgram:
         self.bind(buffers)
 
     def bind(self, buffers: Sequence[Buffer]) -> Launch:
-        what, inner = f"{self.device.name} runs no kernels", self.device.inner.name
+        what = f"{self.device.name} runs no kernels"
+        inner = self.device.source_device.name
         because = "it compiles them, and what they compute is not known"
         raise DeviceError(what, because, f'the device "{inner}"')
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from workbench.backends.program.analysis import analyse
 from workbench.backends.program.source import signature
@@ -25,7 +26,7 @@ def program_of(code: str | Sequence[UOp]) -> tuple[UOp, ...]:
 
     Errors: ParseError for a text that is not one; VerifyError for steps that no program has.
     """
-    steps = parse(code) if isinstance(code, str) else tuple(code)
+    steps = parse(code) if isinstance(code, str) else _steps(code)
     if isinstance(steps, UOp):
         because = "it has no line LINEAR at its beginning"
         hint = "the text of emulate(kernel).code, edited"
@@ -33,6 +34,14 @@ def program_of(code: str | Sequence[UOp]) -> tuple[UOp, ...]:
     verify_linear(steps, without=NAMED_BY_RUNS)
     _require_numbers(steps)
     return steps
+
+
+def _steps(code: Any) -> tuple[UOp, ...]:
+    if isinstance(code, (list, tuple)) and all(isinstance(s, UOp) for s in code):
+        return tuple(code)
+    what = f"{code!r:.60} is not a linear program"
+    hint = "the text of emulate(kernel).code, edited"
+    raise ParseError(what, "it is neither text nor a list of steps", hint)
 
 
 def _require_numbers(steps: Sequence[UOp]) -> None:
