@@ -156,3 +156,26 @@ def test_a_machine_that_is_elsewhere_is_a_device_with_its_target() -> None:
         Device.canonical("CUDA:H1")
     with pytest.raises(DeviceError, match="it has none"):
         Device.canonical("PYTHON:H100")
+
+
+class Own(type(Device["CUDA"])):  # type: ignore[misc]
+    """A device of somebody's own, with machines."""
+
+    name = "OWN"
+    aliases = ()
+
+
+def test_a_machine_goes_with_its_device() -> None:
+    for name in ("CUDA:H100", "NULL:CUDA:H100"):
+        with pytest.raises(DeviceError, match="the package's own"):
+            Device.unregister(name)
+    first, second = Own(), Own()
+    Device.register(first)
+    assert Device["OWN:H100"].device is first  # type: ignore[attr-defined]
+    with pytest.raises(DeviceError, match="it goes with its device"):
+        Device.unregister("OWN:H100")
+    Device.register(second)
+    assert Device["OWN:H100"].device is second  # type: ignore[attr-defined]
+    Device.unregister("OWN")
+    with pytest.raises(DeviceError, match="no device 'OWN:H100'"):
+        Device.canonical("OWN:H100")

@@ -68,17 +68,21 @@ class Devices:
                 because = f"there is a device {name}"
                 raise DeviceError(what, because, "another name")
         self._add(device)
+        for there in self._machines_of(device.name):
+            del self._elsewhere[there]
         return device
 
     def unregister(self, name: str) -> None:
         """Remove a registered device. Errors: DeviceError for any other one."""
         key = self.canonical(name)
-        if key in self._own:
-            what = f"cannot remove the device {key}"
+        what, device = f"cannot remove the device {key}", key.partition(":")[0]
+        if device in self._own:
             raise DeviceError(what, "it is one of the package's own")
+        if device != key:
+            raise DeviceError(what, "it goes with its device", device)
         del self._devices[key], memories[key]
-        for elsewhere in [n for n in self._elsewhere if n.startswith(f"{key}:")]:
-            del self._elsewhere[elsewhere], memories[elsewhere]
+        for there in self._machines_of(key):
+            del self._elsewhere[there], memories[there]
         if self._default == key:
             self._default = ""
 
@@ -238,6 +242,10 @@ class Devices:
         memories.setdefault(there.name, there.memory)
         self._elsewhere.setdefault(there.name, there)
         return there.name
+
+    def _machines_of(self, device: str) -> list[str]:
+        """Return the names of a device on machines, as far as somebody asked for them."""
+        return [name for name in self._elsewhere if name.startswith(f"{device}:")]
 
     def _first_machines(self) -> Iterator[DeviceInfo]:
         for device in self._devices.values():

@@ -61,11 +61,11 @@ def emulate(
     group; True is the group of the first finding, else the first one.
 
     Errors: DeviceError for a device without work-groups; WorkbenchError where the kernel's data are
-    not here, for what is no kernel, and for a group that there is not; CompileError as `compile`;
-    ParseError and VerifyError for code that is not a program; DeviceError for one too large for the
-    device.
+    not here, for a value that is not a kernel, and for a group that there is not; CompileError as
+    `compile`; ParseError and VerifyError for code that is not a program; DeviceError for one too
+    large for the device.
     """
-    history = _asked(history)
+    history = _group_numbers(history)
     if isinstance(kernel, str):
         return _alone(kernel, target_of(None, target), history)
     if not isinstance(kernel, RunnableKernel):
@@ -84,7 +84,7 @@ def emulate(
     return emulated(program, arrays, gpu, history, expected, fresh)
 
 
-def _asked(history: Any) -> bool | tuple[int, ...]:
+def _group_numbers(history: Any) -> bool | tuple[int, ...]:
     """Return whether there is a history, or the numbers of its group. Errors: WorkbenchError."""
     if isinstance(history, bool):
         return history

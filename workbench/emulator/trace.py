@@ -48,8 +48,8 @@ class Trace:
     def step(self, number: int) -> HistoryStep:
         """Return a step of the work-group whose history there is; it prints itself.
 
-        Errors: WorkbenchError where there is none, and for what is no whole number; IndexError
-        beyond the last one.
+        Errors: WorkbenchError where there is none, and unless `number` is a whole number;
+        IndexError beyond the last one.
         """
         if self.history is None:
             what, because = "there are no steps", "this run noted none"
