@@ -6,8 +6,7 @@ from __future__ import annotations
 import re
 import subprocess
 import tempfile
-from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -17,12 +16,14 @@ from workbench.backends.compilers.machine_code import (
     ResourceUse,
 )
 from workbench.backends.cuda import nvrtc
+from workbench.backends.cuda.line_table import LineStart, line_at, line_table
 from workbench.backends.native.assembly import AsmLine
 from workbench.base.errors import CompileError, DeviceError
 
 LIMIT_S = 40.0
 _INSTRUCTION = re.compile(r"^\s+/\*([0-9a-f]{4,})\*/\s+(.*?)\s*;")
-_LOCATION = re.compile(r'^\s*//## File ".*?", line (\d+)')
+_SECTION = re.compile(r"^\t\.section\t([^,\s]+)")
+_COLUMNS = re.compile(r"\s*// [|+ ].*$")
 _LABEL = re.compile(r"^(\.L_x_\d+):")
 _TARGET = re.compile(r"`\((\.L_x_\d+)\)")
 _LIVE = re.compile(r"// \|\s*(\d+) ([^|]*)\|")
@@ -58,23 +59,20 @@ def read_cubin(cubin: bytes, arch: str, compiler: str, log: str) -> MachineCode:
     with tempfile.TemporaryDirectory(prefix="workbench-") as folder:
         path = Path(folder) / "kernel.cubin"
         path.write_bytes(cubin)
-        reads = (["-gi"], ["-lrm", "narrow"])
-        with ThreadPoolExecutor(2) as both:
-            text, registers = both.map(
-                lambda words: _disassembled(tools.nvdisasm, words, path), reads
-            )
-    listing = list(_listing(text))
-    live = dict(live_registers(registers))
+        text = _disassembled(tools.nvdisasm, path)
+    listing = list(_listing(text, line_table(cubin)))
+    live = dict(live_registers(text))
     lines = tuple(line for _, line in listing)
     in_use = tuple(None if line.is_label else live.get(at) for at, line in listing)
     isa = f"SASS for {arch}"
-    return MachineCode("sass", isa, compiler, text, lines, resources(log), in_use)
+    plain = _without_registers(text)
+    return MachineCode("sass", isa, compiler, plain, lines, resources(log), in_use)
 
 
-def _disassembled(program: str, words: list[str], path: Path) -> str:
+def _disassembled(program: str, path: Path) -> str:
     try:
         process = subprocess.run(
-            [program, "-c", *words, str(path)],
+            [program, "-c", "-lrm", "narrow", str(path)],
             capture_output=True,
             encoding="utf-8",
             errors="replace",
@@ -87,22 +85,29 @@ def _disassembled(program: str, words: list[str], path: Path) -> str:
     return process.stdout
 
 
-def _listing(text: str) -> Iterator[_Listing]:
+def _without_registers(text: str) -> str:
+    """Return a listing without the columns of registers in use, and without their legend."""
+    rows = [(line, _COLUMNS.sub("", line)) for line in text.splitlines()]
+    return "\n".join([plain for line, plain in rows if plain or not line])
+
+
+def _listing(text: str, table: Mapping[str, Sequence[LineStart]]) -> Iterator[_Listing]:
     """Yield labels that something jumps to, and instructions, each with the line of the source that
-    it is for: of a function that was inlined, the line of its call. What pads the end is left
-    out."""
+    it is for, by the table of its section. What pads the end is left out."""
     rows: list[_Listing] = []
-    number: int | None = None
+    places: Sequence[LineStart] = ()
     labels: list[str] = []
     for line in text.splitlines():
-        if location := _LOCATION.match(line):
-            number = int(location[1])  # of several, the outermost is the last
+        if section := _SECTION.match(line):
+            places = table.get(section[1], ())
         elif label := _LABEL.match(line):
             labels.append(label[1])
         elif row := _INSTRUCTION.match(line):
             offset, words = int(row[1], 16), _TARGET.sub(r"\1", row[2])
             rows += [_Listing(offset, AsmLine(f"{name}:", None)) for name in labels]
-            rows.append(_Listing(offset, AsmLine("  " + words, number)))
+            rows.append(
+                _Listing(offset, AsmLine("  " + words, line_at(places, offset)))
+            )
             labels = []
     while rows and rows[-1].line.text.split()[0] == "NOP":
         del rows[-1]
