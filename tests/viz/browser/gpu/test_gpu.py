@@ -218,3 +218,27 @@ def test_counts_stand_beside_lines_of_source(browser: Any, tmp_path: Path) -> No
             "writes As: 64 passes over the banks, no conflict",
             "reads p1: 256 transactions, 8,192 bytes wanted, 8,192 moved",
         ]
+
+
+def test_words_of_two_halves_of_a_wave_do_not_meet(
+    browser: Any, tmp_path: Path
+) -> None:
+    """64 work-items, 32 banks: four waves take two passes each, and none is for a conflict."""
+    product = explore(array(32, 32) @ array(32, 32), device="HIP", target="MI300X")
+    with session_of(product) as there, LivePage(browser, tmp_path, there) as live:
+        variant = tiled(there)
+        there.handle({"id": 1, "do": "emulate", "variant": variant})
+        row = there.row(variant).gpu
+        assert row is not None and row.warp_lanes == 64
+        shared = [a for a in row.accesses if row.memories[a.memory].space == "shared"]
+        page = live.page
+        page.focus(".wb")
+        live.answer()
+        page.evaluate("v => show({ variant: v, mode: 'gpu' })", variant)
+        for access in shared[:3]:
+            assert (access.transactions, access.conflicts) == (8, 0)
+            page.fill("[data-key=gpu-steps]", str(access.step))
+            (words,) = texts(page, ".wb-gpu-access p")
+            assert words == "warp 0: 2 parts of 32 work-items: 2 passes"
+            assert page.locator(".wb-gpu-bank").count() == 32
+            assert page.locator(".wb-gpu-conflict").count() == 0

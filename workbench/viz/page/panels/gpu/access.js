@@ -37,11 +37,11 @@ export class AccessPane {
     });
     const width = steps.row.warp_lanes;
     const warp = Math.floor(item / width);
-    const lanes = lanesOf(access, warp * width, Math.min(steps.items, (warp + 1) * width));
+    const [first, end] = [warp * width, Math.min(steps.items, (warp + 1) * width)];
     const parts = memory.space === "global"
-      ? sectors(steps, memory, lanes, warp)
+      ? sectors(steps, memory, lanesOf(access, first, end), warp)
       : memory.space === "shared"
-      ? banks(steps, memory, access, lanes, warp)
+      ? banks(steps, memory, access, first, end)
       : [];
     refill(this.el, heading("ACCESS", h("span", { class: "wb-quiet" }, words)), ...parts);
   }
@@ -106,35 +106,54 @@ function sectors(steps, memory, items, warp) {
   ];
 }
 
-/** The banks of shared memory: of each the words that a warp wants of it, one above the other.
+/** The banks of shared memory: of each the words that a warp wants of it, one above the other. Work-items
+ * of a warp that are more than the banks come in parts, whose words do not meet.
  * @param {GroupSteps} steps
  * @param {GpuMemory} memory
  * @param {Access} access
- * @param {Map<number, number>} items
- * @param {number} warp */
-function banks(steps, { itemsize, name }, access, items, warp) {
-  const { banks: count, bank_bytes: width } = steps.row;
-  /** @type {Map<number, number>[]} */
-  const wanted = Array.from({ length: count }, () => new Map());
-  for (const element of items.keys()) {
-    const word = Math.floor((element * itemsize) / width);
-    wanted[word % count].set(word, element);
-  }
-  const most = Math.max(...wanted.map((words) => words.size));
-  const columns = wanted.map((words, bank) => {
+ * @param {number} first work-item of the warp
+ * @param {number} end */
+function banks(steps, { itemsize, name }, access, first, end) {
+  const { banks: count, bank_bytes: width, warp_lanes: lanes } = steps.row;
+  const parts = Array.from({ length: Math.ceil((end - first) / count) }, (_, part) => {
+    const from = first + part * count;
+    return wordsOf(lanesOf(access, from, Math.min(end, from + count)), itemsize / width, count);
+  });
+  const most = parts.map((part) => Math.max(...part.map((words) => words.size)));
+  const passes = most.reduce((sum, words) => sum + words, 0);
+  const columns = Array.from({ length: count }, (_, bank) => {
+    const words = new Map(parts.flatMap((part) => [...part[bank]]));
     const listed = [...words.values()].map((element) => `${name}[${element}]`).join(", ");
-    const one = words.size > 1 ? `${words.size} words, one after the other: ` : "";
+    const isSlow = parts.some((part) => part[bank].size > 1);
+    const one = isSlow ? `${words.size} words, one after the other: ` : "";
     const title = `bank ${bank}: ${one}${listed || "nothing"}`;
     const boxes = [...words.keys()].map(() => h("i", {}));
-    const kind = words.size > 1 ? "wb-gpu-bank wb-gpu-conflict" : "wb-gpu-bank";
+    const kind = isSlow ? "wb-gpu-bank wb-gpu-conflict" : "wb-gpu-bank";
     return h("div", { class: kind, title, role: "img", "aria-label": title }, ...boxes);
   });
   const isWide = access.lanes * itemsize > width;
-  const words = isWide
-    ? `warp ${warp}: ${access.lanes * itemsize} bytes of each work-item, in several passes`
-    : `warp ${warp}: ${plural(most, "word")} of the busiest bank: ${plural(most, "pass")}`;
+  const said = isWide
+    ? `${access.lanes * itemsize} bytes of each work-item, in several passes`
+    : parts.length > 1
+    ? `${parts.length} parts of ${count} work-items: ${plural(passes, "pass")}`
+    : `${plural(passes, "word")} of the busiest bank: ${plural(passes, "pass")}`;
   return [
-    h("p", { class: "wb-quiet", "data-term": "bank" }, words),
+    h("p", { class: "wb-quiet", "data-term": "bank" }, `warp ${first / lanes}: ${said}`),
     h("div", { class: "wb-gpu-banks" }, ...columns),
   ];
+}
+
+/** Of each bank its words that are wanted, each with an element in it.
+ * @param {Map<number, number>} items
+ * @param {number} share of a word that an element is
+ * @param {number} count
+ * @returns {Map<number, number>[]} */
+function wordsOf(items, share, count) {
+  /** @type {Map<number, number>[]} */
+  const wanted = Array.from({ length: count }, () => new Map());
+  for (const element of items.keys()) {
+    const word = Math.floor(element * share);
+    wanted[word % count].set(word, element);
+  }
+  return wanted;
 }
