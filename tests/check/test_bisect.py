@@ -17,7 +17,7 @@ from workbench.base.errors import WorkbenchError
 from workbench.base.trace import Match, PassRecord
 from workbench.check import bisect as module
 from workbench.check.bisect import first_wrong
-from workbench.ir.lower.lower import DECOMPOSED, LOW_PRECISION
+from workbench.ir.lower.lower import DECOMPOSED, DECOMPOSED_INTEGERS, LOW_PRECISION
 from workbench.ir.node.ops import Ops
 from workbench.ir.rewriting.patterns import const, op, var
 from workbench.ir.rewriting.rewrite import Rule, RuleSet
@@ -57,6 +57,34 @@ def test_where_nothing_is_wrong_nothing_is_found(device: str) -> None:
         assert kernel.bisect(device) is None
         assert kernel.optimized().bisect(device) is None
         assert ex.bisect(kernel.optimized()) is None
+
+
+TILES = (Opt(OptOps.LOCAL, "g0", 4), Opt(OptOps.LOCAL, "g1", 8), Opt(OptOps.SPLIT, "r0", 8),
+         Opt(OptOps.ORDER, "r0", "l0"))  # fmt: skip
+
+
+@pytest.mark.parametrize("machine", ["CUDA:H100", "HIP:MI300X", "METAL:M3"])
+@pytest.mark.parametrize(
+    "opts",
+    [TILES, (*TILES, Opt(OptOps.STAGE, "r0", 1)), (Opt(OptOps.GROUP, "r0", 8),), ()],
+    ids=str,
+)
+def test_registers_of_work_items_are_not_one(
+    machine: str, opts: tuple[Opt, ...]
+) -> None:
+    (kernel,) = explore(Tensor(A) @ Tensor(B), device=machine).kernels
+    assert kernel.apply(*opts).check().ok
+    assert kernel.apply(*opts).bisect() is None
+
+
+@pytest.mark.parametrize("machine", ["CUDA:H100", "METAL:M3"])
+def test_a_tile_is_computed_by_lanes_together(
+    machine: str,
+) -> None:
+    a, b = (Tensor(x).cast(dtypes.float16).realize() for x in (A, B))
+    kernel = explore(a.matmul(b, dtype=dtypes.float32), device=machine).kernels[-1]
+    tiled = kernel.apply(Opt(OptOps.TC, "g0 g1 r0", 2))
+    assert tiled.check().ok and tiled.bisect() is None
 
 
 def test_random_expressions_have_nothing_wrong() -> None:
@@ -105,6 +133,22 @@ def test_a_wrong_rule_of_lowering_is_found(monkeypatch: pytest.MonkeyPatch) -> N
         fault = kernel.bisect()
         assert fault is not None and fault.stage == "decompose" and fault.rule is bad
         assert fault.number <= fault.rewrites
+
+
+@pytest.mark.parametrize("opts", [TILES, TILES[:2]], ids=str)
+def test_a_wrong_rule_is_found_in_work_items_too(
+    opts: tuple[Opt, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert isinstance(DECOMPOSED_INTEGERS.run, RuleSet)
+    bad = Rule("bad-max", op(Ops.MAX, x, y), x)
+    product = (Tensor(A) @ Tensor(B)).relu()
+    (kernel,) = explore(product, device="CUDA:H100").kernels
+    kernel = kernel.apply(*opts)
+    assert kernel.bisect() is None
+    with with_rule(DECOMPOSED_INTEGERS.run, bad, monkeypatch):
+        fault = kernel.bisect()
+    assert fault is not None
+    assert fault.stage == "decompose" or "pass decompose" in fault.unsure
 
 
 def test_states_that_cannot_be_judged_are_named(

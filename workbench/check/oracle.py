@@ -109,6 +109,8 @@ class KernelOracle:
 
     def _runner(self, state: Any) -> Callable[[Any], dict[int, Array]] | None:
         if isinstance(state, UOp):
+            if any(n.op is Ops.WMMA for n in state.toposort()):
+                return None  # the lanes of a warp compute it together
             if state.op is Ops.SINK:
                 return None if state.arg is None else self._interpreted
             is_whole = not _slots_differ(state) and not _is_of_one_item(state)
@@ -154,8 +156,18 @@ def _slots_differ(block: UOp) -> bool:
 
 
 def _is_of_one_item(block: UOp) -> bool:
-    """Whether a statement tree is what one work-item does: the program that it becomes is run."""
-    return any(n.op is Ops.SPECIAL for n in block.toposort())
+    """Whether a statement tree is what one work-item does: the program that it becomes is run. Its
+    loops over work-items are none then; memory that two of them use, and that is not shared, is
+    one of each work-item.
+    """
+    nodes = block.toposort()
+    loops = [n for n in nodes if n.op is Ops.LOOP and n.arg == "item"]
+    inner = {n for loop in loops for n in loop.toposort() if n is not loop}
+    of_loops = [set(loop.toposort()) for loop in loops if loop not in inner]
+    own = [n for n in nodes if n.op is Ops.DEFINE and n.arg.space != "shared"]
+    return any(n.op is Ops.SPECIAL for n in nodes) or any(
+        sum(place in nodes for nodes in of_loops) > 1 for place in own
+    )
 
 
 def _ordered(kernel: UOp) -> UOp:
