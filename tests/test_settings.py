@@ -9,9 +9,11 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from workbench import debug
+from workbench import debug, explore
+from workbench.backends.device import Device
 from workbench.base.context import SETTINGS, Context
 from workbench.execution.realize import schedule
+from workbench.ir.opt.heuristic.default_opts import heuristic
 from workbench.pipeline import tuned
 from workbench.search import realization
 from workbench.tensor import Tensor
@@ -126,9 +128,14 @@ def test_beam_searches_and_finds_again(
         monkeypatch.setattr("workbench.pipeline._tuned", {})
         assert (a + 0).sum(1).tolist() == [40] * 24
         assert "found in the cache" in capsys.readouterr().err
-    with Context(DEV="PYTHON", BEAM=1, DEBUG=1):
-        assert a.to("PYTHON").sum().item() == 960
-        assert "search" not in capsys.readouterr().err
+    for emulator in ("PYTHON", "CUDA:H100"):
+        with Context(DEV=emulator, BEAM=1, DEBUG=1):
+            assert a.to(emulator).sum().item() == 960
+            assert "search" not in capsys.readouterr().err
+    machine = Device["CUDA:H100"]
+    kernel = explore(a @ a.T, device=machine.name).kernels[-1].ast
+    with Context(BEAM=1):
+        assert tuned(kernel, machine.name) is heuristic(kernel, machine.target)[0]
 
 
 def test_jit_levels(capsys: pytest.CaptureFixture[str]) -> None:

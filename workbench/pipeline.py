@@ -328,8 +328,10 @@ def _checked(state: UOp | tuple[UOp, ...], level: Level, stage: str) -> None:
 
 def tuned(kernel: UOp, device: str) -> UOp:
     """Return `kernel` as `realize` runs it on `device`: with the default opts, with those that a
-    search of the width BEAM finds, or, by the setting NOOPT and on some devices, without opts."""
-    info, width = Device[device], BEAM.value
+    search of the width BEAM finds, or, by the setting NOOPT and on some devices, without opts. An
+    emulator's times are not a kernel's, so there nothing is searched."""
+    info = Device[device]
+    width = 0 if info.is_emulator else BEAM.value
     if info.runs_plain or NOOPT.value or kernel.code is not None:
         return kernel
     key = kernel, info, rules_in_force()
