@@ -45,6 +45,17 @@ def test_a_line_per_kernel_is_logged(caplog: pytest.LogCaptureFixture) -> None:
     )
 
 
+@pytest.mark.parametrize("device", ["PYTHON", "CUDA:H100"])
+def test_an_emulators_clock_says_so(
+    device: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    x = Tensor(np.ones((4, 8), np.float32), device=device)
+    with Context(DEBUG=2):
+        x.sum(1).tolist()
+    (line,) = (s for s in capsys.readouterr().err.splitlines() if "r_4_8" in s)
+    assert line.endswith("EMULATOR") and "GFLOP/s" not in line
+
+
 def test_debug_shows_the_line(capsys: pytest.CaptureFixture[str]) -> None:
     run()
     assert capsys.readouterr().err == ""

@@ -9,6 +9,7 @@ import logging
 import sys
 from functools import lru_cache
 
+from workbench.backends.device import Device
 from workbench.backends.memory import memories
 from workbench.backends.native.host_memory import HOST
 from workbench.base.context import DEBUG
@@ -69,8 +70,10 @@ def ran(plain: UOp, tuned: UOp, device: str, seconds: float) -> None:
 def _line(kernel: UOp, device: str, seconds: float, estimates: Estimates) -> str:
     shape = " ".join(f"{a.name}={a.size}" for a in axes(kernel))
     number = GlobalCounters.kernel_count
+    begin = f"{device:6} {number:4} {kernel.arg.name:24} {shape:40} {seconds * 1e6:10.1f} µs "
+    if Device[device].is_emulator:
+        return f"{begin}  EMULATOR"
     return (
-        f"{device:6} {number:4} {kernel.arg.name:24} {shape:40} {seconds * 1e6:10.1f} µs "
-        f"{estimates.flops / max(seconds, 1e-9) / 1e9:8.2f} GFLOP/s "
+        f"{begin}{estimates.flops / max(seconds, 1e-9) / 1e9:8.2f} GFLOP/s "
         f"{estimates.bytes / max(seconds, 1e-9) / 1e9:8.2f} GB/s"
     )
