@@ -12,7 +12,8 @@ from tests.tools.compiler import needs_c
 from tests.viz.browser.page.live import LivePage
 from tests.viz.browser.page.support import Record, keys, selected, send_reply, texts
 from tests.viz.session.support import session_of
-from tests.viz.support import matmul
+from tests.viz.support import array, matmul
+from workbench import explore
 
 
 def test_languages_have_tabs(page: Any, record: Record) -> None:
@@ -262,3 +263,30 @@ def test_machine_code_of_two_devices_stands_side_by_side(
         assert selected(page, "language on the right") == []
         page.click("[data-key=right-IR]")
         assert right.locator(".wb-line").count() and page.faults == []
+
+
+def test_what_is_edited_for_a_machine_that_is_not_here_is_compiled(
+    browser: Any, tmp_path: Path
+) -> None:
+    product = explore(array(16, 8) @ array(8, 12), device="LLVM", target="Graviton4")
+    with (
+        session_of(product) as session,
+        LivePage(browser, tmp_path, session) as live,
+    ):
+        page = live.page
+        page.click("[data-key=code-LLVM]")
+        live.answer()
+        page.click(".wb-code-bar >> text=edit")
+        page.wait_for_function("document.activeElement.matches('.wb-editor')")
+        assert page.inner_text("[data-key=run-edit]") == "Compile it as a variant"
+        live.answer("compile")
+        page.click("[data-key=run-edit]")
+        live.answer("edit")
+        row = page.locator(".wb-name:has-text('edited 1')")
+        assert "not run" in row.inner_text()
+        page.click("[data-key=code-asm]")
+        lines = texts(page, ".wb-code-body .wb-line > code")
+        assert lines == session.row(1).code[-1].lines
+        assert "neoverse" in page.inner_text(".wb-code-body .wb-quiet")
+        page.click("[data-key=mode-tune]")
+        assert page.locator(":text('LLVM:Graviton4, which is not here')").count() == 1
