@@ -72,7 +72,10 @@ class VariantCode:
         loops with their links."""
         own = Device[self._kernels[variant].device]
         linker, c_linker, code = self._linked(variant, self._compiled(variant))
-        self._changes.put(("variants", variant, "code"), code)
+        new = {row.language for row in code}
+        before = self._record.variants[variant].code
+        others = [row for row in before if row.language not in new]  # somebody reads it
+        self._changes.put(("variants", variant, "code"), [*code, *others])
         nest = rows.nest_row(self._kernels[variant], self._nodes, linker)
         self._changes.put(("variants", variant, "loops"), nest)
         for language in own.languages:
