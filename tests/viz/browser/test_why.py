@@ -18,6 +18,7 @@ from workbench.viz.record.record import build
 Record = dict[str, Any]
 COST = {
     "kind": "f32", "threads": 2, "flops": 2_000_000, "limit": "L2", "predicted_s": 2.15e-4, "launch_s": 0.0,
+    "of": "thread", "notes": [],
     "bytes": {"L1": 2048, "L2": 3 << 20, "memory": 0},
     "seconds": {"core": 1e-4, "L2": 2e-4, "memory": 0.0}, "roofs": {"peak": 2e11},
 }  # fmt: skip

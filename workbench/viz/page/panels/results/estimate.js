@@ -38,12 +38,14 @@ export function estimateParts(app, { cost, timing }) {
  * @param {KernelRow} kernel
  * @param {CostRow} cost */
 function estimateTable({ bytes: needed }, { flops, bytes, seconds, threads, of }) {
-  const parts = [...new Set([...Object.keys(seconds), ...Object.keys(bytes)])];
-  const rows = parts.map((part) => [
-    part,
-    part in bytes ? bytesText(bytes[part]) : "",
-    part in seconds ? secondsText(seconds[part]) : "in core",
-  ]);
+  const took = (/** @type {string} */ part) =>
+    part in seconds ? secondsText(seconds[part]) : "in core";
+  const rows = [
+    ...Object.keys(seconds).filter((part) => !(part in bytes)).map((
+      part,
+    ) => [part, "", took(part)]),
+    ...Object.entries(bytes).map(([level, n]) => [level, bytesText(n), n ? took(level) : ""]),
+  ];
   const about = `${countText(flops)} operations on ${bytesText(needed)}: ${
     three(flops / needed)
   } per byte`;
