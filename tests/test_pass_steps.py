@@ -14,6 +14,7 @@ from tests.support import count
 from tests.tools.kernels import legal_opt
 from workbench import pipeline
 from workbench.backends.device import Device
+from workbench.backends.gpu.target import common_gpu
 from workbench.base.dtypes import dtypes
 from workbench.base.trace import (
     LazyMatches,
@@ -29,13 +30,15 @@ from workbench.ir.lower.tree_steps import innermost_change
 from workbench.ir.node.axis import AxisType
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
+from workbench.ir.opt.apply import apply_if_legal
+from workbench.ir.opt.opt import Opt, OptOps
 from workbench.ir.rewriting.rewrite import replay
 from workbench.ir.schedule import merge, range_steps
 from workbench.tensor.tensor import Tensor
 from workbench.viz.record.states import States
 
 DEVICE = "LLVM"
-UNNAMED = {"place-registers", "place-barrier"}
+UNNAMED = {"place-registers", "place-barrier", "place-halves"}
 """Steps that are about all that is around them."""
 STEPPED = {"rangeify", "merge-axes", "statement-tree", "linearize"}
 
@@ -141,6 +144,20 @@ def steps_of(*tensors: Tensor) -> Iterator[Match]:
                         pipeline.stages(kernel, DEVICE, upto="linear")
         for record in watching.records:
             yield from (m for m in record.matches if isinstance(m.rule, PassStep))
+
+
+def test_a_work_group_combines_partial_results_in_halves() -> None:
+    target = common_gpu("GPU")
+    schedule, _ = planned([Tensor(np.ones(64, np.float32)).sum().uop])
+    (kernel,) = (item.kernel for item in schedule.items if item.kernel is not None)
+    grouped = apply_if_legal(kernel, Opt(OptOps.GROUP, "r0", 32), target)
+    assert grouped is not None
+    with observe() as watching:
+        pipeline.stages(grouped, target, upto="linear")
+    tree = next(r for r in watching.records if r.name == "statement-tree")
+    names = [match.rule.name for match in tree.matches or ()]
+    assert names.count("place-halves") >= 3  # of 32 parts, until four are left
+    check(tree)
 
 
 def test_steps_are_listed_when_somebody_looks() -> None:
