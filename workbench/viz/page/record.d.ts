@@ -25,11 +25,12 @@ export interface AccessCosts {
 
 /**
  * A line of the program, `depth` loops deep, with its nodes and the user's lines. `executed`
- * counts work-items, `divergent` warps, `barriers` groups that waited.
+ * counts work-items, `divergent` warps, `barriers` groups that waited; `barrier` is the
+ * number of the barrier that it is, None for another statement.
  */
 export interface GpuLine {
   text: string;
-  op: string;
+  barrier: number | null;
   depth: number;
   nodes: Array<number>;
   lines: Array<number>;

@@ -34,10 +34,11 @@ class AccessCosts(Struct, forbid_unknown_fields=True):
 
 class GpuLine(Struct, forbid_unknown_fields=True):
     """A line of the program, `depth` loops deep, with its nodes and the user's lines. `executed`
-    counts work-items, `divergent` warps, `barriers` groups that waited."""
+    counts work-items, `divergent` warps, `barriers` groups that waited; `barrier` is the number of
+    the barrier that it is, None for another statement."""
 
     text: str
-    op: str
+    barrier: int | None
     depth: int
     nodes: list[int]
     lines: list[int]

@@ -123,9 +123,10 @@ def _line(
             )
     here = nodes.add_all(program)
     lines = {way[0]: None for node in here for way in nodes.columns.lines[node]}
+    before = sum(node.op is Ops.BARRIER for node in trace.linear[: at[-1]])
     return GpuLine(
         text=line.text,
-        op=program[-1].op.name,
+        barrier=before if program[-1].op is Ops.BARRIER else None,
         depth=line.depth,
         nodes=here,
         lines=list(lines),

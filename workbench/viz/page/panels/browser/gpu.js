@@ -165,12 +165,12 @@ async function read(bound, buffers) {
     return copy;
   });
   bound.device.queue.submit([encoder.finish()]);
-  return await Promise.all(copies.map(taken));
+  return await Promise.all(copies.map(bytesOf));
 }
 
 /** Return the bytes of a buffer that can be mapped, which is then gone.
  * @param {GPUBuffer} buffer */
-async function taken(buffer) {
+async function bytesOf(buffer) {
   await buffer.mapAsync(GPUMapMode.READ);
   const bytes = new Uint8Array(buffer.getMappedRange()).slice();
   buffer.destroy();
@@ -244,7 +244,7 @@ async function byGpu(bound, runs) {
   encoder.resolveQuerySet(querySet, 0, 2, stamps, 0);
   encoder.copyBufferToBuffer(stamps, 0, copy, 0, 16);
   device.queue.submit([encoder.finish()]);
-  const [begin, end] = new BigUint64Array((await taken(copy)).buffer);
+  const [begin, end] = new BigUint64Array((await bytesOf(copy)).buffer);
   stamps.destroy();
   querySet.destroy();
   return Number(end - begin) / 1e9;

@@ -132,13 +132,13 @@ function banks(steps, { itemsize, name }, access, first, end) {
     return h("div", { class: kind, title, role: "img", "aria-label": title }, ...boxes);
   });
   const isWide = access.lanes * itemsize > width;
-  const said = isWide
+  const passesText = isWide
     ? `${access.lanes * itemsize} bytes of each work-item, in several passes`
     : parts.length > 1
     ? `${parts.length} parts of ${count} work-items: ${plural(passes, "pass")}`
     : `${plural(passes, "word")} of the busiest bank: ${plural(passes, "pass")}`;
   return [
-    h("p", { class: "wb-quiet", "data-term": "bank" }, `warp ${first / lanes}: ${said}`),
+    h("p", { class: "wb-quiet", "data-term": "bank" }, `warp ${first / lanes}: ${passesText}`),
     h("div", { class: "wb-gpu-banks" }, ...columns),
   ];
 }

@@ -115,9 +115,8 @@ export class StepBar {
     if (row.without !== null) {
       return h("span", { class: "wb-bad" }, `barrier ${row.without} is taken away`);
     }
-    const at = row.line[gpu.at];
-    if (row.lines[at].op !== "BARRIER") return null;
-    const number = row.lines.slice(0, at).filter(({ op }) => op === "BARRIER").length;
+    const number = row.lines[row.line[gpu.at]].barrier;
+    if (number === null) return null;
     return button(gpu.app, "without this barrier", () => gpu.run(null, number), {
       python: true,
       title: "run again as if the program did not have it",
