@@ -71,11 +71,11 @@ def test_a_page_asks_a_renderer_for_any_variant() -> None:
 
 def test_a_renderer_of_a_lower_rank_does_not_replace_the_reader() -> None:
     """All kernels had been read in its language, and it was not among the renderers."""
-    reader, default = Device.reader, Device.DEFAULT
+    reader, default, others = Device.reader, Device.DEFAULT, Device.renderers
     renderer = a_renderer(shader)
     renderer.rank = 5
     register(renderer)
-    assert Device.reader is reader and renderer in Device.renderers
+    assert Device.reader is reader and Device.renderers == [renderer, *others]
     assert Device.DEFAULT == default and next(iter(Device)) is renderer
     record = plain(build(explore(Tensor([1.0, 2.0]) * 3)))
     languages = [row["name"] for row in record["languages"]]

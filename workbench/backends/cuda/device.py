@@ -86,8 +86,7 @@ class CudaDevice(WorkGroupDevice):
         driver().wait()
 
     def compile_for(self, target: Target, source: Source) -> MachineCode | None:
-        hardware = target.hardware
-        return None if hardware is None else compile_source(source, target)
+        return None if target.hardware is None else compile_source(source, target)
 
 
 DEVICE = CudaDevice()

@@ -148,7 +148,7 @@ def test_a_function_is_stepped_through_as_it_lists_its_steps(
     words = {
         "rangeify": ("STORE(", "push-through-op"),
         "statement-tree": ("+ for ", "place-identity"),
-        "linearize": (" = ", "close-loop", "):", "end of "),
+        "linearize": ("v0 = max(v0, p1[", "close-loop", "):", "end of "),
     }
     for name, texts in words.items():
         page.click(f'.wb-rw-pass:has(span:text-is("{name}")) >> nth=0')
