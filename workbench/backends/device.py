@@ -222,8 +222,7 @@ class Devices:
         if other is not None:
             return self._with(other)
         machines = self._devices[device].machines
-        names = {m.replace(" ", "").upper(): m for m in machines}
-        name = names.get(machine.replace(" ", "").upper())
+        name = {_spelling(m): m for m in machines}.get(_spelling(machine))
         if name is None:
             raise DeviceError(
                 f"there is no machine {machine!r:.60} of {device}",
@@ -266,9 +265,9 @@ class Devices:
 
     def _with_machine(self, machine: str) -> str | None:
         """Return the name of a machine with its device, as `machine_names` has it."""
-        key = machine.replace(" ", "").upper()
         named = ((n.partition(":")[2], n) for n in self.machine_names())
-        return next((n for m, n in named if m.replace(" ", "").upper() == key), None)
+        spelling = _spelling(machine)
+        return next((n for m, n in named if _spelling(m) == spelling), None)
 
     def _of_package(self) -> list[DeviceInfo]:
         return [d for name, d in self._devices.items() if name in self._own]
@@ -283,6 +282,11 @@ class Devices:
             return key
         named = (name for name, d in self._devices.items() if key in d.aliases)
         return next(named, None)
+
+
+def _spelling(machine: str) -> str:
+    """Return the name of a machine as it is compared: in any case, without blanks."""
+    return machine.replace(" ", "").upper()
 
 
 def _package_devices() -> list[DeviceInfo]:
