@@ -9,6 +9,7 @@ from __future__ import annotations
 import ctypes
 import os
 import re
+import shutil
 import sys
 from ctypes.util import find_library
 from functools import lru_cache
@@ -67,7 +68,7 @@ def _roots() -> list[Path]:
 def _nvdisasm() -> str:
     name = "nvdisasm.exe" if sys.platform == "win32" else "nvdisasm"
     files = [path for root in _roots() for path in root.glob(f"bin/**/{name}")]
-    return str(files[0]) if files else ""
+    return str(files[0]) if files else shutil.which(name) or ""
 
 
 @lru_cache(maxsize=1)
