@@ -110,6 +110,11 @@ class DeviceInfo(ABC):
         """The device whose source its kernels have, and so whose costs; most often itself."""
         return self
 
+    @property
+    def has_hardware(self) -> bool:
+        """Whether costs of its kernels are by the published figures of its machine."""
+        return self.is_elsewhere
+
     def on(self, machine: str) -> DeviceInfo | None:
         """Return the device on something that is none of `machines`, None where it is as any
         device elsewhere. Errors: DeviceError for an unknown name."""

@@ -90,9 +90,9 @@ class Target:
     multiple of alignment_bytes; a kernel that touches more than non_temporal_bytes writes with
     non-temporal stores (0: it never does); scratch_bytes bounds the arrays a kernel may hold;
     max_lanes bounds the lanes that one statement holds at once (the product of its UPCAST and
-    UNROLL axes). `hardware` has the published figures, where it is a machine that need not be here.
-    tensor_cores: the matrix products that a warp computes in one instruction, the preferred ones
-    first; no two have the same sizes and dtypes.
+    UNROLL axes). `hardware` has the published figures of a GPU, or of a machine that need not be
+    here. tensor_cores: the matrix products that a warp computes in one instruction, the preferred
+    ones first; no two have the same sizes and dtypes.
     """
 
     device: str

@@ -73,17 +73,19 @@ class Kernel(RunnableKernel, Displayed):
     def cost(self) -> RunCost:
         """The cost of a run by the kernel's loop nest: work, bytes from each level of memory, and
         the predicted time on this machine (whose speeds are measured once, in a second); for a
-        machine that is not here, on that, by its published figures.
+        GPU, or a machine that is not here, on that, by its published figures.
 
         Errors: DeviceError where llvmlite is missing.
         """
-        is_here = not Device[self.device].source_device.is_elsewhere
-        return performance.cost_of(self, self.device, speeds() if is_here else None)
+        has_hardware = Device[self.device].source_device.has_hardware
+        return performance.cost_of(
+            self, self.device, None if has_hardware else speeds()
+        )
 
     @property
     def target(self) -> Target:
-        """The target of costs: the kernel's device, if it is this machine's processor or a machine
-        that is not here, else the processor."""
+        """The target of costs: the kernel's device, if it is this machine's processor or has
+        published figures, else the processor."""
         return performance.costs_target(self.device)
 
     def bound(self) -> Bottleneck:

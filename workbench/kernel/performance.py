@@ -23,11 +23,11 @@ Run = Callable[[], object]
 
 
 def costs_target(device: str) -> Target:
-    """Return the target of costs: the device's own if it is this machine's processor, or a machine
-    that is not here; for another device's kernels that of this machine's processor, whose speeds
+    """Return the target of costs: the device's own if it is this machine's processor, or has
+    published figures; for another device's kernels that of this machine's processor, whose speeds
     are measured."""
     info = Device[device].source_device
-    is_own = info.is_processor or info.is_elsewhere
+    is_own = info.is_processor or info.has_hardware
     return (info if is_own else Device.processor).target
 
 
@@ -37,12 +37,11 @@ def cost_of(
     machine: Speeds | None,
     registers: int | None = None,
 ) -> RunCost:
-    """Return the cost of a run on a device, on a machine of these speeds, or for one that is not
-    here by its published figures; `registers` of a work-item are those that a compiler said."""
+    """Return the cost of a run on a device, on a machine of these speeds, or for one that has them
+    by its published figures; `registers` of a work-item are those that a compiler said."""
     target = costs_target(device)
     with without(kernel.rules_off):
-        is_here = not Device[device].source_device.is_elsewhere
-        own = machine if is_here else None
+        own = None if Device[device].source_device.has_hardware else machine
         return predicted_cost(kernel.ast, target, own, kernel.original, registers)
 
 

@@ -134,6 +134,7 @@ class FakeEvent:
 class FakeDevice:
     """A GPU of Hopper's limits."""
 
+    name = "NVIDIA H100 80GB HBM3"
     compute_capability = SimpleNamespace(major=9, minor=0)
     properties = SimpleNamespace(
         max_shared_memory_per_multiprocessor=228 << 10,
@@ -145,6 +146,13 @@ class FakeDevice:
         max_threads_per_block=1024,
         warp_size=32,
         max_shared_memory_per_block=48 << 10,
+        reserved_shared_memory_per_block=1 << 10,
+        max_registers_per_multiprocessor=65536,
+        max_threads_per_multiprocessor=2048,
+        max_blocks_per_multiprocessor=32,
+        clock_rate=1_980_000,
+        memory_clock_rate=2_619_000,
+        global_memory_bus_width=5120,
     )
 
     def __init__(self, gpu: FakeGpu):
@@ -222,7 +230,7 @@ def bindings(gpu: FakeGpu, real: Any) -> ModuleType:
     functions = {
         "cuMemAlloc": allocate, "cuMemFree": free, "cuMemcpyHtoDAsync": to_gpu,
         "cuMemcpyDtoHAsync": from_gpu, "cuMemcpyDtoDAsync": on_gpu,
-        "cuMemGetInfo": lambda: (0, 1 << 33, 1 << 34),
+        "cuMemGetInfo": lambda: (0, 1 << 33, 85_520_809_984),
     }  # fmt: skip
     for name, function in functions.items():
         setattr(module, name, function if real is None else fits(function, real, name))

@@ -7,6 +7,7 @@ import gc
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -67,6 +68,25 @@ def test_it_is_there_with_a_gpu_and_missing_without(gpu: FakeGpu) -> None:
     target = info.target
     assert (target.group_items, target.warp_lanes, target.cores) == (1024, 32, 132)
     assert driver.driver().arch == "sm_90"
+
+
+def test_its_target_is_the_machines_with_what_its_driver_says(gpu: FakeGpu) -> None:
+    here, table = Device[NAME].target, Device[f"{NAME}:H100"].target
+    assert here.tensor_cores == table.tensor_cores and here.tensor_cores
+    assert here.hardware and table.hardware
+    assert here.hardware.memory_bytes == 85_520_809_984
+    same = replace(here.hardware, memory_bytes=table.hardware.memory_bytes)
+    assert same == table.hardware
+
+
+def test_a_product_has_its_cost_and_its_tensor_cores(gpu: FakeGpu) -> None:
+    a = Tensor(np.ones((64, 64), np.float16), device=NAME).realize()
+    kernel = explore(a.matmul(a, dtype="float32")).kernels[-1].optimized()
+    assert any(opt.op is OptOps.TC for opt in kernel.applied_opts), kernel.applied_opts
+    assert kernel.target.hardware is Device[NAME].target.hardware
+    assert kernel.cost.predicted_s > 0
+    (actual,) = kernel.run()
+    np.testing.assert_array_equal(actual, np.full((64, 64), 64, np.float32))
 
 
 def test_without_a_gpu_it_says_how_to_get_it() -> None:

@@ -43,7 +43,7 @@ def test_events_have_a_clock() -> None:
 
 def test_limits_have_these_names() -> None:
     kinds = {type(v).__name__: v for v in vars(core.Device).values()}
-    assert "compute_capability" in dir(core.Device) and kinds
+    assert {"compute_capability", "name"} <= {*dir(core.Device)} and kinds
     properties = pytest.importorskip("cuda.core._device").DeviceProperties
     for name in vars(FakeDevice.properties):
         assert hasattr(properties, name), name

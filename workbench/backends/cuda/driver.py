@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, TypeVar
 
+from workbench.backends.cuda.generations import target
+from workbench.backends.cuda.machines import hardware_here
 from workbench.base.errors import DeviceError
 from workbench.base.libraries import library
 from workbench.base.target import Target
 
 T = TypeVar("T")
+KILO = 1e3
 FAULTS: list[str] = []
 """The errors that took the GPU from this process."""
 STICKY = (
@@ -35,30 +38,49 @@ class CudaDriver:
         capability = self.gpu.compute_capability
         return f"sm_{capability.major}{capability.minor}"
 
-    def target(self, name: str) -> Target:
-        """Return its limits."""
+    def target(self, device: str) -> Target:
+        """Return its limits, with the figures that are known of it."""
         limits = self.gpu.properties
-        return Target(
-            name,
-            vector_bytes=16,
-            caches=(
-                ("L1", limits.max_shared_memory_per_multiprocessor),
-                ("L2", limits.l2_cache_size),
+        hardware = replace(
+            hardware_here(
+                self.gpu.name,
+                self.arch,
+                units=limits.multiprocessor_count,
+                clock_hz=limits.clock_rate * KILO,
+                memory_bytes=self.memory_bytes,
+                # two transfers per cycle
+                dram=2
+                * limits.memory_clock_rate
+                * KILO
+                * limits.global_memory_bus_width
+                / 8,
             ),
-            line_bytes=128,
-            native_transcendentals=True,
-            cores=limits.multiprocessor_count,
-            grid_limits=(
-                limits.max_grid_dim_x,
-                limits.max_grid_dim_y,
-                limits.max_grid_dim_z,
-            ),
+            unit_registers=limits.max_registers_per_multiprocessor,
+            unit_items=limits.max_threads_per_multiprocessor,
+            unit_groups=limits.max_blocks_per_multiprocessor,
+            unit_shared_bytes=limits.max_shared_memory_per_multiprocessor,
+            group_shared_bytes=limits.reserved_shared_memory_per_block,
+        )
+        grid = (limits.max_grid_dim_x, limits.max_grid_dim_y, limits.max_grid_dim_z)
+        return replace(
+            target(device, hardware, limits.l2_cache_size),
+            grid_limits=grid,
             group_items=limits.max_threads_per_block,
             warp_lanes=limits.warp_size,
             shared_bytes=limits.max_shared_memory_per_block,
-            stack_bytes=1 << 30,
-            scratch_bytes=16 << 10,
         )
+
+    @property
+    def memory_bytes(self) -> int:
+        """The bytes of its memory, taken or not."""
+        function = library("cuda.bindings.driver").cuMemGetInfo
+
+        def act() -> int:
+            self.gpu.set_current()
+            _, total = checked(function())
+            return int(total)
+
+        return explain("the GPU does not say what memory it has", act)
 
     def wait(self) -> None:
         """Wait until all that was launched is done."""
@@ -105,7 +127,7 @@ def explain(what: str, act: Callable[[], T]) -> T:
         raise DeviceError(what, because, hint) from error
 
 
-def checked(answer: tuple[Any, ...]) -> Any:
+def checked(answer: tuple[Any, ...]) -> tuple[Any, ...]:
     """Return what a function of cuda.bindings gives beside its status.
 
     Errors: MemoryError where memory runs out; RuntimeError with the name of any other error.
@@ -116,4 +138,4 @@ def checked(answer: tuple[Any, ...]) -> Any:
         if "OUT_OF_MEMORY" in name:
             raise MemoryError(name)
         raise RuntimeError(name)
-    return values[0] if values else None
+    return tuple(values)

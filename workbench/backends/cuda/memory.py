@@ -19,7 +19,8 @@ class CudaMemory(Memory):
     offset_bytes = 16
 
     def allocate(self, size_bytes: int, alignment_bytes: int) -> int:
-        return int(self._call("cuMemAlloc", max(1, size_bytes)))
+        (address,) = self._call("cuMemAlloc", max(1, size_bytes))
+        return int(address)
 
     def free(self, handle: Any) -> None:
         self._call("cuMemFree", handle)
@@ -49,7 +50,8 @@ class CudaMemory(Memory):
             self._call("cuMemcpyDtoDAsync", *place, self._stream)
 
     def available_bytes(self) -> int | None:
-        return int(self._call("cuMemGetInfo"))
+        free, _ = self._call("cuMemGetInfo")
+        return int(free)
 
     @property
     def _driver(self) -> CudaDriver:
@@ -61,13 +63,13 @@ class CudaMemory(Memory):
     def _stream(self) -> Any:
         return self._driver.stream.handle
 
-    def _call(self, name: str, *arguments: Any) -> Any:
+    def _call(self, name: str, *arguments: Any) -> tuple[Any, ...]:
         from workbench.backends.cuda.driver import checked, explain
 
         gpu = self._driver.gpu
         function = getattr(library("cuda.bindings.driver"), name)
 
-        def act() -> Any:
+        def act() -> tuple[Any, ...]:
             gpu.set_current()  # a thread has no context of its own
             return checked(function(*arguments))
 

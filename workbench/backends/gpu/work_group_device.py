@@ -34,6 +34,10 @@ class WorkGroupDevice(DeviceInfo):
     def is_available(self) -> bool:
         return False
 
+    @property
+    def has_hardware(self) -> bool:
+        return self.is_available and self.target.hardware is not None
+
     def _target(self) -> Target:
         raise self._missing()
 

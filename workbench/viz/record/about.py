@@ -94,15 +94,15 @@ def _device_row(info: DeviceInfo) -> DeviceRow:
 
 
 def machine(speeds: Speeds | None = None, device: str = "") -> MachineRow:
-    """Return the machine: this one, or that of a `device` that is not here, by its published
-    figures. Speeds are those of all cores together, and None where they are not known."""
-    if device and Device[device].is_elsewhere:
-        return _machine_elsewhere(Device[device].target)
+    """Return the machine: this one, or that of a `device` with published figures.
+    Speeds are those of all cores together, and None where they are not known."""
+    if device and Device[device].has_hardware:
+        return _published_machine(Device[device].target)
     levels = [CacheSize(*level) for level in system.caches()]
     return MachineRow(system.cpu(), os.cpu_count() or 1, levels, *speed_rows(speeds))
 
 
-def _machine_elsewhere(target: Target) -> MachineRow:
+def _published_machine(target: Target) -> MachineRow:
     caches = [CacheSize(*level) for level in target.caches]
     hardware = target.hardware
     if hardware is None:
@@ -174,17 +174,17 @@ class MachineSpeeds:
 
     def add(self) -> None:
         """Add them to the record; where they are unknown, measuring them takes a second, once."""
-        if self.speeds is None and not self._is_elsewhere:
+        if self.speeds is None and not self._has_hardware:
             with suppress(WorkbenchError):  # it needs a compiler
                 self._put(speeds())
                 self.mend()
 
     @property
-    def _is_elsewhere(self) -> bool:
-        return Device[self._record.device].is_elsewhere
+    def _has_hardware(self) -> bool:
+        return Device[self._record.device].has_hardware
 
     def show_device(self) -> None:
-        """Show the machine of the record's device: this one, or one that is not here."""
+        """Show the machine of the record's device: this one, or one with published figures."""
         row = machine(self.speeds, self._record.device)
         if row != self._record.machine:
             self._changes.put(("machine",), row)
@@ -214,7 +214,7 @@ class MachineSpeeds:
 
     def _put(self, machine_speeds: Speeds) -> None:
         self.speeds = machine_speeds
-        if self._is_elsewhere:
+        if self._has_hardware:
             return
         for name, value in speed_rows(machine_speeds)._asdict().items():
             if getattr(self._record.machine, name) != value:

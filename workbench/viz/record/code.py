@@ -58,9 +58,9 @@ class VariantCode:
             self._changes.put(("variants", variant, "counts"), counts)
 
     def registers(self, variant: int) -> int | None:
-        """Return the registers of a work-item that the compiler of a machine that is not here says;
-        None where it says nothing, or is missing."""
-        if not Device[self._kernels[variant].device].is_elsewhere:
+        """Return the registers of a work-item that the compiler says where costs are by figures of
+        a machine; None where it says nothing, or is missing."""
+        if not Device[self._kernels[variant].device].has_hardware:
             return None
         with suppress(WorkbenchError):
             code = self._compiled(variant).machine_code

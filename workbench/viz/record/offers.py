@@ -56,8 +56,8 @@ def _predicted(
     kernel: Kernel, legal: Sequence[Opt], speeds: Speeds | None
 ) -> dict[Opt, PredictedSpeedup]:
     """Return the predictions for opts: for the largest amounts of every kind and axis."""
-    is_elsewhere = Device[kernel.device].is_elsewhere
-    if speeds is None and not is_elsewhere:
+    has_hardware = Device[kernel.device].has_hardware
+    if speeds is None and not has_hardware:
         return {}
     affordable = PREDICTED_NODES // len(kernel.ast.toposort())
     most = max(FEWEST_PREDICTED, min(MOST_PREDICTED, affordable))
@@ -69,7 +69,7 @@ def _predicted(
                 kernel.ast,
                 opts_to_predict,
                 kernel.target,
-                None if is_elsewhere else speeds,
+                None if has_hardware else speeds,
             )
         }
     except WorkbenchError:  # offers need no prediction

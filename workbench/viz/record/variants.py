@@ -305,14 +305,14 @@ def cost_rows(
     """Return the bottleneck of a kernel, and its cost by its loop nest, on a machine of these
     speeds; None where they are unknown. `measured_s` is the measured time of a run, if known.
 
-    On a machine that is not here both follow from its published figures.
+    On a GPU, or a machine that is not here, both follow from its published figures.
 
     Units: bytes from each level in one run; seconds of each part alone, "core" with the loads and
     stores of L1; roofs in operations per second.
     """
     device = Device[kernel.device]
     is_here = device.is_processor or device.is_emulator
-    if not device.is_elsewhere and (speeds is None or not is_here):
+    if not device.has_hardware and (speeds is None or not is_here):
         return None
     try:
         cost = cost_of(kernel, kernel.device, speeds, registers)
