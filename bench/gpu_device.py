@@ -40,7 +40,7 @@ except ImportError:
     torch = None  # type: ignore[assignment]
 
 
-class Case(NamedTuple):
+class GpuCase(NamedTuple):
     """A function of workbench's tensors, the same of torch's, and the shapes of the arguments."""
 
     name: str
@@ -70,40 +70,41 @@ def _product(a: Any, b: Any) -> Any:
     return a @ b
 
 
-def _products() -> list[Case]:
+def _products() -> list[GpuCase]:
     """Matrix products: of full tiles, and of sizes that no tile divides."""
     kinds = ("float32", "float16", "bfloat16")
     sizes = [(512, "float32"), (1000, "float32"), *((SIDE, kind) for kind in kinds)]
     sizes += [(4095, "float16"), (4095, "float32")]
     return [
-        Case(f"matmul {n} {kind}", _product, _product, ((n, n),) * 2, kind)
+        GpuCase(f"matmul {n} {kind}", _product, _product, ((n, n),) * 2, kind)
         for n, kind in sizes
     ]
 
 
 SIDE = 1 << 12
-VECTOR, SQUARE = (1 << 24,), (SIDE, SIDE)
+VECTOR = (1 << 24,)
+SQUARE = (SIDE, SIDE)
 CASES = (
-    Case("a * b + a", lambda a, b: a * b + a, lambda a, b: a * b + a, (VECTOR, VECTOR)),
-    Case(
+    GpuCase("a * b + a", lambda a, b: a * b + a, lambda a, b: a * b + a, (VECTOR, VECTOR)),
+    GpuCase(
         "gelu", lambda a: a.gelu(),
         lambda a: functional.gelu(a, approximate="tanh"), (VECTOR,),
     ),
-    Case("sum", lambda a: a.sum(), lambda a: a.sum(), (VECTOR,)),
-    Case("sum of rows", lambda a: a.sum(1), lambda a: a.sum(1), (SQUARE,)),
-    Case("sum of columns", lambda a: a.sum(0), lambda a: a.sum(0), (SQUARE,)),
-    Case("softmax", lambda a: a.softmax(-1), lambda a: a.softmax(-1), ((SIDE, 1000),)),
-    Case(
+    GpuCase("sum", lambda a: a.sum(), lambda a: a.sum(), (VECTOR,)),
+    GpuCase("sum of rows", lambda a: a.sum(1), lambda a: a.sum(1), (SQUARE,)),
+    GpuCase("sum of columns", lambda a: a.sum(0), lambda a: a.sum(0), (SQUARE,)),
+    GpuCase("softmax", lambda a: a.softmax(-1), lambda a: a.softmax(-1), ((SIDE, 1000),)),
+    GpuCase(
         "layernorm", lambda a: a.layernorm(),
         lambda a: functional.layer_norm(a, a.shape[-1:]), ((SIDE, 1024),),
     ),
-    Case("transpose", lambda a: a.T.contiguous(), lambda a: a.T.contiguous(), (SQUARE,)),
-    Case("cumsum", lambda a: a.cumsum(1), lambda a: a.cumsum(1), ((SIDE, 1000),)),
-    Case(
+    GpuCase("transpose", lambda a: a.T.contiguous(), lambda a: a.T.contiguous(), (SQUARE,)),
+    GpuCase("cumsum", lambda a: a.cumsum(1), lambda a: a.cumsum(1), ((SIDE, 1000),)),
+    GpuCase(
         "conv 3x3", lambda a, w: a.conv2d(w, padding=1),
         lambda a, w: functional.conv2d(a, w, padding=1), ((16, 64, 56, 56), (64, 64, 3, 3)),
     ),
-    Case(
+    GpuCase(
         "attention", lambda q, k, v: q.scaled_dot_product_attention(k, v),
         lambda q, k, v: functional.scaled_dot_product_attention(q, k, v),
         ((8, 8, 512, 64),) * 3, "float16",
@@ -132,7 +133,7 @@ def on_gpu(array: Any, dtype: str) -> Any:
     return torch.from_numpy(array).to(place).to(getattr(torch, dtype))
 
 
-def error_of(case: Case, arrays: list[Any], actual: Any) -> float:
+def error_of(case: GpuCase, arrays: list[Any], actual: Any) -> float:
     """Return the norm of the error for the norm of the answer."""
     if torch is None:
         raise SystemExit("this comparison needs torch: pip install torch")
@@ -141,7 +142,7 @@ def error_of(case: Case, arrays: list[Any], actual: Any) -> float:
     return float(error / np.linalg.norm(exact))
 
 
-class Row(NamedTuple):
+class GpuTimes(NamedTuple):
     """What a case took, in seconds; None where it was not run."""
 
     ours: float
@@ -149,7 +150,7 @@ class Row(NamedTuple):
     compiled: float | None
 
 
-def run_case(case: Case, device: str, arguments: argparse.Namespace) -> int:
+def run_case(case: GpuCase, device: str, arguments: argparse.Namespace) -> int:
     """Print a row for a case; return 1 where its answer is wrong."""
     arrays = case.arrays()
     tensors = [
@@ -169,22 +170,22 @@ def run_case(case: Case, device: str, arguments: argparse.Namespace) -> int:
         if arguments.compile:
             fast = torch.compile(case.theirs)
             compiled = queued(lambda: fast(*peers), wait, arguments.seconds)
-    print(line(case, Row(ours, eager, compiled), error, is_right), flush=True)
+    print(line(case, GpuTimes(ours, eager, compiled), error, is_right), flush=True)
     kernels = explore(case.ours(*tensors)).kernels
     for kernel in kernels:
         seconds = kernel.optimized().time(budget_s=0.1).median_s
         print(f"    {seconds * 1e6:9,.1f} us  {kernel.name}", flush=True)
     if case.multiply_adds and arguments.search:
         kernel = kernels[-1]
-        found = kernel.search(budget_s=arguments.search, progress=False)
-        seconds = found.kernel.time().median_s
+        search = kernel.search(budget_s=arguments.search, progress=False)
+        seconds = search.kernel.time().median_s
         share = f", {eager / seconds:.2f} of eager's speed" if eager else ""
-        opts = found.tried[found.best].opts
+        opts = search.tried[search.best].opts
         print(f"    after a search {seconds * 1e6:,.1f} us{share}: {opts}", flush=True)
     return int(not is_right)
 
 
-def line(case: Case, row: Row, error: float, is_right: bool) -> str:
+def line(case: GpuCase, row: GpuTimes, error: float, is_right: bool) -> str:
     """Return the text of a row."""
     words = [
         f"{case.name:22} {'right' if is_right else 'WRONG'} {error:.1e}",
