@@ -171,6 +171,9 @@ class Shelf(DeviceInfo):
     def load(self, source: Source) -> ShelfProgram:
         return ShelfProgram(self, source)
 
+    def flush(self) -> None:
+        """Nothing begins before somebody waits: the longest that a queue can get."""
+
     def synchronize(self) -> None:
         self.longest_queue = max(self.longest_queue, len(self.queue))
         self.waits += bool(self.queue)

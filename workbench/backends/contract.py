@@ -231,6 +231,11 @@ class DeviceInfo(ABC):
     def synchronize(self) -> None:  # noqa: B027  most devices do not queue
         """Wait until all launches are done."""
 
+    def flush(self) -> None:
+        """See that launches begin that are queued, without waiting for them where the device can
+        do so: an error of theirs then comes with the next that waits."""
+        self.synchronize()
+
     @abstractmethod
     def load(self, source: Source) -> Program:
         """Return the Program of a Source, compiled if necessary."""

@@ -151,7 +151,7 @@ class Replay:
             self._versions = None if versions is None else [*versions]
         self._run_launches()
         for device in self._queues:
-            device.synchronize()
+            device.flush()
         return [
             _window(buffers[place], piece) if constant is None else constant
             for place, piece, constant in self._results

@@ -85,6 +85,9 @@ class CudaDevice(WorkGroupDevice):
 
         driver().wait()
 
+    def flush(self) -> None:
+        """A stream begins by itself."""
+
     def compile_for(self, target: Target, source: Source) -> MachineCode | None:
         return compile_source(source, target)
 
