@@ -73,8 +73,16 @@ def captured(entry: Entry, arrays: Arrays) -> tuple[Any, tuple[Any, ...]]:
 
 
 def _workbench(entry: Entry, arrays: Arrays) -> Prepared:
+    from workbench.backends.device import Device
+
     call, inputs = captured(entry, arrays)
-    return lambda: call(*inputs), lambda: call(*inputs).numpy()
+    device = Device[Device.DEFAULT]
+
+    def run() -> None:
+        call(*inputs)
+        device.synchronize()  # where it queues
+
+    return run, lambda: call(*inputs).numpy()
 
 
 def _kernels_alone(entry: Entry, arrays: Arrays) -> Prepared:
