@@ -191,7 +191,7 @@ def kernel_line(kernel: Kernel) -> str:
     words = f"{measured * 1e6:9,.1f} us  {kernel.name}"
     if not Device[kernel.device].has_hardware:
         return words
-    predicted, bound = kernel.cost.seconds, kernel.bound()
+    predicted, bound = kernel.cost.predicted_s, kernel.bound()
     return f"{words}, predicted {predicted * 1e6:,.1f} us ({bound})"
 
 
