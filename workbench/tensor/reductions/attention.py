@@ -64,6 +64,8 @@ class Attention(Base):
             weights = scores._attended(attn_mask)
         if chance:
             weights = weights.dropout(chance)
+        if kind.is_float:  # as exact as the values: a product of two narrow operands
+            weights = weights.cast(kind).cast(wide)
         output = weights.matmul(values.cast(wide))
         return output.cast(kind if kind.is_float else wide)
 

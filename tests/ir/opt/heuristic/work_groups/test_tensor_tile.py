@@ -71,3 +71,11 @@ def test_axes_of_a_batch_stay_work_groups() -> None:
     a, b = Tensor.empty(8, 64, 64, dtype=F16), Tensor.empty(8, 64, 64, dtype=F16)
     graph = explore(a @ b).kernels[-1].ast
     assert names(graph, "CUDA:H100")[:1] == ["tensor-tile"]
+
+
+@pytest.mark.parametrize("dtype", [dtypes.float16, dtypes.bfloat16])
+def test_both_products_of_attention_are_of_tensor_cores(dtype: Any) -> None:
+    q, k, v = (Tensor.empty(2, 64, 32, dtype=dtype) for _ in range(3))
+    kernels = explore(q.scaled_dot_product_attention(k, v)).kernels
+    firsts = [names(kernel.ast, "CUDA:H100")[0] for kernel in kernels]
+    assert firsts.count("tensor-tile") == 2
