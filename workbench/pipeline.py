@@ -12,6 +12,7 @@ from itertools import islice
 from typing import Any, TypeVar
 
 from workbench.backends.device import Device, DeviceInfo
+from workbench.backends.elsewhere import Elsewhere
 from workbench.backends.program.language import Language
 from workbench.backends.program.source import Source
 from workbench.base.context import BEAM, NOOPT
@@ -215,7 +216,7 @@ def _loader(info: DeviceInfo, reached: Stages) -> Callable[[Source], Any]:
     """Return what loads a source on a device. Text that a user wrote may do anything: it runs in a
     process of its own."""
     kernel = reached.kernel
-    if kernel.code is None and info.is_elsewhere:
+    if kernel.code is None and isinstance(info, Elsewhere):
         linear, target = reached.linear, info.target
         return lambda source: info.load_emulated(
             source, call("emulated", linear, target, source)

@@ -209,19 +209,6 @@ class DeviceInfo(ABC):
         """Return the Source of a kernel (a EXTERN) that a user wrote, on such a device."""
         raise NotImplementedError
 
-    def load_emulated(self, source: Source, emulated: Program) -> Program:
-        """Return the Program of a Source on a device that `is_elsewhere`: `emulated` runs it."""
-        raise NotImplementedError
-
-    def load_edited(self, source: Source, text: str) -> Program:
-        """Return the Program of a text that somebody edited of a Source, on such a device: nothing
-        runs it."""
-        raise NotImplementedError
-
-    def no_times(self) -> DeviceError:
-        """Return the error of what would measure a time, on a device that `is_elsewhere`."""
-        raise NotImplementedError
-
     def graph(self, launches: Sequence[Launch]) -> Callable[[], None] | None:
         """Return what runs launches of this device together, in their order, each time on the
         memory that they have then, and returns as they do without `wait`; None where a device

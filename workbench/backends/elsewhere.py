@@ -75,6 +75,7 @@ class Elsewhere(DeviceInfo):
         return ElsewhereProgram(self, source)
 
     def load_emulated(self, source: Source, emulated: Program) -> Program:
+        """Return the Program of a Source that `emulated` runs."""
         return ElsewhereProgram(self, source, emulated)
 
     def load_edited(self, source: Source, text: str) -> Program:
@@ -84,6 +85,7 @@ class Elsewhere(DeviceInfo):
         return ElsewhereProgram(self, edited, original=source)
 
     def no_times(self) -> DeviceError:
+        """Return the error of what would measure a time."""
         return DeviceError(
             f"{self.name} is not timed",
             f"the {self.machine} is not here: its times are predicted, not run here",

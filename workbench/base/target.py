@@ -3,7 +3,7 @@ figures that the maker of a machine publishes."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from workbench.base.tensor_cores.tensor_core import TensorCore
 
@@ -67,6 +67,23 @@ class Hardware:
         or a dtype): those without tensor cores where none are published."""
         usual = self.peak(operand_format) or self.peak("float32")
         return dict(self.tensor_peaks).get(operand_format, usual)
+
+    def at(self, units: int, clock_hz: float, memory_bytes: int) -> Hardware:
+        """Return the figures of a machine of the same kind with other units, clock and memory; the
+        memory is as fast."""
+        factor = units * clock_hz / (self.units * self.clock_hz)
+        scaled = {level: speed * factor for level, speed in self.bandwidths}
+        if "DRAM" in scaled:
+            scaled["DRAM"] = self.bandwidth("DRAM")
+        return replace(
+            self,
+            units=units,
+            clock_hz=clock_hz,
+            memory_bytes=memory_bytes,
+            peaks=tuple((name, speed * factor) for name, speed in self.peaks),
+            tensor_peaks=tuple((name, s * factor) for name, s in self.tensor_peaks),
+            bandwidths=tuple(scaled.items()),
+        )
 
     def bandwidth(self, level: str) -> float:
         """Return the bytes per second from a level, 0 where it is not known."""

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from workbench.backends.device import Device
+from workbench.backends.elsewhere import Elsewhere
 from workbench.base.errors import WorkbenchError
 from workbench.base.target import Target
 from workbench.base.trace import unobserved
@@ -72,8 +73,9 @@ def timed(kernel: RunnableKernel, device: str, budget_s: float, cold: bool) -> T
 
 def require_times(device: str) -> None:
     """Errors: DeviceError for a machine that is not here, whose times are predicted."""
-    if Device[device].is_elsewhere:
-        raise Device[device].no_times()
+    info = Device[device]
+    if isinstance(info, Elsewhere):
+        raise info.no_times()
 
 
 def beside(

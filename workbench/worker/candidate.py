@@ -16,6 +16,7 @@ from typing import Any
 
 from workbench.backends.buffer import Buffer
 from workbench.backends.device import Device
+from workbench.backends.elsewhere import Elsewhere
 from workbench.backends.program.launch import LaunchAxis, LaunchShape
 from workbench.backends.program.source import Source
 from workbench.base.dtypes import dtypes
@@ -63,7 +64,7 @@ def compiled(candidate: Row) -> tuple[Source, Any]:
             source = rendered.source
         if candidate["source"] is not None:
             device = Device[candidate["device"]]
-            if device.is_elsewhere:
+            if isinstance(device, Elsewhere):
                 return source, device.load_edited(source, candidate["source"])
             source = replace(source, text=candidate["source"], lines=())
         program = stages(replace(rendered, source=source), candidate["device"]).program

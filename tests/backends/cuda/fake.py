@@ -1,27 +1,19 @@
-"""A CUDA driver for tests without a GPU: modules like cuda.core and cuda.bindings.driver, whose
-memory is numpy's and whose launches run the emulator. A cubin is the text of the kernel; its
-program is that of the Source with this text. Where the real library is installed each call must fit
-its signature."""
+"""A CUDA driver for tests without a GPU: modules like cuda.core and cuda.bindings.driver. A cubin
+is the text of the kernel. Where the real library is installed each call must fit its signature."""
 
 from __future__ import annotations
 
 import ctypes
 import inspect
-import sys
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import IntEnum
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import numpy as np
 
-from workbench.backends.program.source import Source
-from workbench.emulator.machine import Machine
-
-Array = np.ndarray[Any, Any]
+from tests.backends.gpu.fake_gpu import FakeGpu, FakeKernel, module_of
 
 
 class Status(IntEnum):
@@ -33,48 +25,6 @@ class Status(IntEnum):
 
 class CUDAError(Exception):
     """What the real library raises, too."""
-
-
-@dataclass
-class FakeGpu:
-    """The state of the driver: memory by address, launches so far, and the next error."""
-
-    sources: dict[bytes, Source] = field(default_factory=dict)
-    memory: dict[int, Array] = field(default_factory=dict)
-    launches: list[str] = field(default_factory=list)
-    built: int = 0
-    fault: str = ""
-
-    def bytes_at(self, address: int, size: int) -> Array:
-        """Return memory. Errors: CUDAError for an address that is in no allocation."""
-        for start, block in self.memory.items():
-            if start <= address and address + size <= start + block.size:
-                return block[address - start : address - start + size]
-        raise CUDAError("CUDA_ERROR_ILLEGAL_ADDRESS: an illegal memory access")
-
-
-class FakeKernel:
-    """A kernel, which the emulator runs."""
-
-    def __init__(self, gpu: FakeGpu, source: Source):
-        self.gpu, self.source = gpu, source
-
-    def run(self, config: SimpleNamespace, places: Sequence[int]) -> None:
-        source, left = self.source, iter(places)
-        launch = source.launch
-        grid = (*reversed(launch.grid), 1, 1, 1)[:3]
-        group = (*reversed(launch.group), 1, 1, 1)[:3]
-        assert (tuple(config.grid), tuple(config.block)) == (grid, group)
-        arrays = [
-            self.gpu.bytes_at(next(left), size * dtype.itemsize).view(dtype.numpy)
-            if dtype.bits
-            else np.zeros(0)
-            for dtype, size in source.params
-        ]
-        machine = Machine(source.linear, arrays)
-        machine.run()
-        assert not machine.findings.all, machine.findings.all
-        self.gpu.launches.append(source.name)
 
 
 class FakeGraph:
@@ -99,7 +49,7 @@ class FakeGraph:
     def launch(self, stream: FakeStream) -> None:
         assert self.is_whole and isinstance(stream, FakeStream)
         for kernel, config, places in self.steps:
-            kernel.run(config, places)
+            kernel.run(config.grid, config.block, places)
 
 
 class FakeStream:
@@ -175,7 +125,7 @@ def core(gpu: FakeGpu) -> ModuleType:
         if isinstance(stream, FakeGraph):
             assert not stream.is_whole
             return stream.steps.append((kernel, config, arguments))
-        kernel.run(config, arguments)
+        kernel.run(config.grid, config.block, arguments)
 
     def from_cubin(module: bytes, *, name: str = "") -> Any:
         source = gpu.sources[module]
@@ -186,28 +136,26 @@ def core(gpu: FakeGpu) -> ModuleType:
 
         return SimpleNamespace(get_kernel=get_kernel)
 
-    module: Any = ModuleType("cuda.core")
-    module.Device = SimpleNamespace(get_all_devices=lambda: (FakeDevice(gpu),))
-    module.ObjectCode = SimpleNamespace(from_cubin=from_cubin)
-    module.LaunchConfig = lambda grid, block: SimpleNamespace(grid=grid, block=block)
-    module.EventOptions = lambda timing_enabled: SimpleNamespace(
-        timing_enabled=timing_enabled
+    return module_of(
+        "cuda.core",
+        Device=SimpleNamespace(get_all_devices=lambda: (FakeDevice(gpu),)),
+        ObjectCode=SimpleNamespace(from_cubin=from_cubin),
+        LaunchConfig=lambda grid, block: SimpleNamespace(grid=grid, block=block),
+        EventOptions=lambda timing_enabled: SimpleNamespace(
+            timing_enabled=timing_enabled
+        ),
+        launch=launch,
     )
-    module.launch = launch
-    whole: ModuleType = module
-    return whole
 
 
 def bindings(gpu: FakeGpu, real: Any) -> ModuleType:
     """Return a module like cuda.bindings.driver; `real` is the real one, or None."""
 
     def allocate(bytesize: int) -> tuple[int, int]:
-        if bytesize > 1 << 32:
+        try:
+            return 0, gpu.allocate(bytesize)
+        except MemoryError:
             return Status.CUDA_ERROR_OUT_OF_MEMORY, 0
-        address = max([1 << 40, *(a + b.size + 4096 for a, b in gpu.memory.items())])
-        address = -(-address // 512) * 512
-        gpu.memory[address] = np.full(bytesize, 0xA5, np.uint8)
-        return 0, address
 
     def free(dptr: int) -> tuple[int]:
         del gpu.memory[dptr]
@@ -226,16 +174,14 @@ def bindings(gpu: FakeGpu, real: Any) -> ModuleType:
         gpu.bytes_at(target, size)[:] = gpu.bytes_at(source, size).copy()
         return (0,)
 
-    module: Any = ModuleType("cuda.bindings.driver")
     functions = {
         "cuMemAlloc": allocate, "cuMemFree": free, "cuMemcpyHtoDAsync": to_gpu,
         "cuMemcpyDtoHAsync": from_gpu, "cuMemcpyDtoDAsync": on_gpu,
         "cuMemGetInfo": lambda: (0, 1 << 33, 85_520_809_984),
     }  # fmt: skip
-    for name, function in functions.items():
-        setattr(module, name, function if real is None else fits(function, real, name))
-    whole: ModuleType = module
-    return whole
+    if real is not None:
+        functions = {n: fits(f, real, n) for n, f in functions.items()}
+    return module_of("cuda.bindings.driver", **functions)
 
 
 def fits(function: Any, real: Any, name: str) -> Any:
@@ -249,21 +195,10 @@ def fits(function: Any, real: Any, name: str) -> Any:
     return call
 
 
-@contextmanager
-def modules(gpu: FakeGpu) -> Iterator[None]:
-    """Put the fake modules in the place of the real ones."""
+def fakes(gpu: FakeGpu) -> dict[str, ModuleType]:
+    """Return the modules in whose place they stand."""
     try:
         from cuda.bindings import driver as real
     except ImportError:
         real = None
-    fakes = {"cuda.core": core(gpu), "cuda.bindings.driver": bindings(gpu, real)}
-    before = {name: sys.modules.get(name) for name in fakes}
-    sys.modules.update(fakes)
-    try:
-        yield
-    finally:
-        for name, module in before.items():
-            if module is None:
-                del sys.modules[name]
-            else:
-                sys.modules[name] = module
+    return {"cuda.core": core(gpu), "cuda.bindings.driver": bindings(gpu, real)}

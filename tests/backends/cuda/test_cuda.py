@@ -3,7 +3,6 @@ GPU is tested by `bench/cuda_device.py`."""
 
 from __future__ import annotations
 
-import gc
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -13,15 +12,20 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.agreement.hunt import attempts, report
-from tests.backends.cuda.fake import FakeGpu, modules
-from tests.support import count
-from workbench import Opt, OptOps, Tensor, TinyJit, explore
-from workbench.backends.cuda import device as cuda
-from workbench.backends.cuda import driver, nvrtc, runtime
+from tests.backends.cuda.fake import fakes
+from tests.backends.gpu.checks import (
+    check_an_error_names_the_line_and_the_operation,
+    check_memory,
+    check_random_programs,
+    check_tiled_product,
+    check_time,
+)
+from tests.backends.gpu.fake_gpu import WRONG_WORD, FakeGpu, device_with, mend
+from workbench import OptOps, Tensor, TinyJit, explore
+from workbench.backends.cuda import nvrtc, runtime
+from workbench.backends.cuda.driver import CudaDriver
 from workbench.backends.device import Device
-from workbench.backends.program.source import Source
-from workbench.base.errors import DeviceError
+from workbench.base.errors import CompileError, DeviceError
 
 NAME = "CUDA"
 
@@ -31,35 +35,23 @@ def played() -> Iterator[FakeGpu]:
     """A GPU whose compiler leaves the text as it is."""
     fake = FakeGpu()
 
-    def load(source: Source) -> Any:
-        fake.sources[source.text.encode()] = source
-        return runtime.CudaProgram(source)
-
     def compiled(function: Any, text: str, arch: str) -> nvrtc.Image:
         assert function is nvrtc.compile_text and arch == "sm_90"
+        line = fake.wrong_line(text)
+        if line is not None:
+            raise CompileError("nvrtc", f"{WRONG_WORD} is undefined", line=line)
         return nvrtc.Image(text.encode(), "")
 
-    caches = driver.find_gpu, driver.driver
-    for cached in caches:
-        cached.cache_clear()
-    with pytest.MonkeyPatch.context() as patch, modules(fake):
-        patch.setattr(cuda, "find_spec", lambda name: name)
+    with device_with(NAME, fake, fakes(fake)) as patch:
         patch.setattr(nvrtc, "toolkit", lambda: object())
         patch.setattr(runtime, "in_child", compiled)
-        patch.setattr(runtime, "load", load)
         yield fake
-        gc.collect()
-        Device[NAME].memory.pool.clear()
-    for cached in caches:
-        cached.cache_clear()
-    vars(Device[NAME]).pop("target", None)
 
 
 @pytest.fixture
 def gpu(played: FakeGpu) -> Iterator[FakeGpu]:
     yield played
-    played.fault = ""
-    driver.FAULTS.clear()
+    mend(played)
 
 
 def test_it_is_there_with_a_gpu_and_missing_without(gpu: FakeGpu) -> None:
@@ -67,7 +59,7 @@ def test_it_is_there_with_a_gpu_and_missing_without(gpu: FakeGpu) -> None:
     assert info.is_available
     target = info.target
     assert (target.group_items, target.warp_lanes, target.cores) == (1024, 32, 132)
-    assert driver.driver().arch == "sm_90"
+    assert CudaDriver.here().arch == "sm_90"
 
 
 def test_its_target_is_the_machines_with_what_its_driver_says(gpu: FakeGpu) -> None:
@@ -100,43 +92,25 @@ def test_without_a_gpu_it_says_how_to_get_it() -> None:
 
 
 def test_random_programs_with_random_opts(gpu: FakeGpu) -> None:
-    for attempt in attempts(range(750_000, 750_000 + count(300)), NAME, "mixed"):
-        assert not attempt.verdict and not attempt.refusal, report(attempt)
+    check_random_programs(NAME, 750_000)
     assert gpu.launches
 
 
 def test_a_tiled_product(gpu: FakeGpu) -> None:
-    rng = np.random.default_rng(0)
-    a, b = (rng.standard_normal((16, 16), dtype=np.float32) for _ in range(2))
-    kernel = explore(Tensor(a, device=NAME) @ Tensor(b, device=NAME)).kernels[-1]
-    for opt in (
-        Opt(OptOps.LOCAL, "g0", 8),
-        Opt(OptOps.LOCAL, "g1", 8),
-        Opt(OptOps.SPLIT, "r0", 8),
-        Opt(OptOps.ORDER, "r0", "l0"),
-        Opt(OptOps.STAGE, "r0", 1),
-        Opt(OptOps.STAGE, "r0", 2),
-    ):
-        kernel = kernel.apply(opt)
-    (actual,) = kernel.run()
-    np.testing.assert_allclose(actual, a @ b, rtol=1e-4, atol=1e-5)
+    check_tiled_product(NAME, 16)
 
 
 def test_memory_is_the_drivers(gpu: FakeGpu) -> None:
-    values = np.arange(100, dtype=np.float32)
-    x = Tensor(values, device=NAME).realize()
-    np.testing.assert_array_equal(x[64:].numpy(), values[64:])
-    np.testing.assert_array_equal(x.to("PYTHON").numpy(), values)
-    x[32:64] = 0
-    values[32:64] = 0
-    np.testing.assert_array_equal(x.numpy(), values)
+    check_memory(NAME)
     assert gpu.memory
 
 
 def test_a_time_is_the_gpus(gpu: FakeGpu) -> None:
-    x = Tensor(np.ones((8, 8), np.float32), device=NAME).realize()
-    timing = explore(x + 1).kernels[-1].time(budget_s=0.02)
-    assert timing.median_s > 0
+    check_time(NAME)
+
+
+def test_an_error_names_the_line_and_the_operation(gpu: FakeGpu) -> None:
+    check_an_error_names_the_line_and_the_operation(NAME)
 
 
 def test_a_captured_function(gpu: FakeGpu) -> None:

@@ -4,15 +4,17 @@ work-items, the lines and the nodes."""
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pytest
 
-from tests.agreement.hunt import attempts, report
+from tests.backends.gpu.checks import (
+    check_random_programs,
+    check_tiled_product,
+    tiled_product,
+)
 from tests.backends.oclgrind.support import need_simulator
-from tests.support import count
-from workbench import Kernel, Opt, OptOps, Tensor, explore
+from workbench import Kernel
 from workbench.backends.device import Device
 from workbench.backends.oclgrind import runtime
 from workbench.base.errors import CompileError, DefectError, DeviceError
@@ -21,7 +23,6 @@ from workbench.ir.node.ops import Ops
 from workbench.pipeline import Stages, stages
 
 NAME = "OCLGRIND"
-Array = np.ndarray[Any, Any]
 pytestmark = pytest.mark.usefixtures("simulator")
 
 
@@ -31,17 +32,15 @@ def simulator() -> None:
 
 
 def test_random_programs_are_clean() -> None:
-    for attempt in attempts(range(740_000, 740_000 + count(300)), NAME, "mixed"):
-        assert not attempt.verdict and not attempt.refusal, report(attempt)
+    check_random_programs(NAME, 740_000)
 
 
 def test_a_tiled_product() -> None:
-    kernel, expected = product()
-    np.testing.assert_allclose(kernel.run()[0], expected, rtol=1e-4, atol=1e-5)
+    check_tiled_product(NAME)
 
 
 def test_a_barrier_that_somebody_took_away() -> None:
-    kernel, _ = product()
+    kernel, _ = tiled_product(NAME)
     built = stages(kernel.ast, NAME, "source")
     text = built.source.text
     line = "    barrier(CLK_LOCAL_MEM_FENCE);\n"
@@ -56,7 +55,7 @@ def test_a_barrier_that_somebody_took_away() -> None:
 
 
 def test_an_index_that_somebody_changed() -> None:
-    kernel, _ = product()
+    kernel, _ = tiled_product(NAME)
     built = stages(kernel.ast, NAME, "source")
     (store,) = (x for x in built.source.text.splitlines() if x.strip().startswith("p0"))
     changed = store.replace("p0[", "p0[900 + ")
@@ -68,7 +67,7 @@ def test_an_index_that_somebody_changed() -> None:
 
 
 def test_text_that_is_no_program() -> None:
-    kernel, _ = product()
+    kernel, _ = tiled_product(NAME)
     built = stages(kernel.ast, NAME, "source")
     with pytest.raises(CompileError, match="undeclared") as error:
         run(kernel, built, built.source.text.replace("l0*8", "lO*8"))
@@ -76,7 +75,7 @@ def test_text_that_is_no_program() -> None:
 
 
 def test_a_kernel_that_does_not_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    kernel, expected = product()
+    kernel, expected = tiled_product(NAME)
     built = stages(kernel.ast, NAME, "source")
     endless = built.source.text.replace("r1 < 8", "r1 < 8 || p0")
     assert endless != built.source.text
@@ -92,22 +91,6 @@ def test_no_other_device_uses_the_simulator() -> None:
     other = Device.for_language(Device[NAME].languages[0].name)
     assert other is not None and other.name != NAME
     assert Device.emulator.name != NAME and Device.DEFAULT != NAME
-
-
-def product() -> tuple[Kernel, Array]:
-    rng = np.random.default_rng(0)
-    a, b = (rng.standard_normal((32, 32), dtype=np.float32) for _ in range(2))
-    kernel = explore(Tensor(a, device=NAME) @ Tensor(b, device=NAME)).kernels[-1]
-    for opt in (
-        Opt(OptOps.LOCAL, "g0", 8),
-        Opt(OptOps.LOCAL, "g1", 8),
-        Opt(OptOps.SPLIT, "r0", 8),
-        Opt(OptOps.ORDER, "r0", "l0"),
-        Opt(OptOps.STAGE, "r0", 1),
-        Opt(OptOps.STAGE, "r0", 2),
-    ):
-        kernel = kernel.apply(opt)
-    return kernel, a @ b
 
 
 def run(kernel: Kernel, built: Stages, text: str) -> None:

@@ -4,19 +4,22 @@ lavapipe are some."""
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from tests.agreement.hunt import attempts, report
+from tests.backends.gpu.checks import (
+    check_an_error_names_the_line_and_the_operation,
+    check_memory,
+    check_time,
+)
 from tests.support import count
 from workbench import Tensor, dtypes, explore
 from workbench.backends.buffer import Buffer
 from workbench.backends.device import Device
 from workbench.backends.program.source import Source
 from workbench.base.errors import CompileError
-from workbench.pipeline import stages
 
 NAME = "WEBGPU"
 SUBNORMAL = re.compile(r"e[-+](?:3[89]|4\d|3\d\d)\b")
@@ -44,12 +47,7 @@ def test_random_programs() -> None:
 
 
 def test_memory_is_the_drivers() -> None:
-    values = np.arange(100, dtype=np.float32)
-    x = Tensor(values, device=NAME).realize()
-    np.testing.assert_array_equal(x[64:].numpy(), values[64:])
-    x[32:64] = 0
-    values[32:64] = 0
-    np.testing.assert_array_equal(x.numpy(), values)
+    check_memory(NAME)
 
 
 @pytest.mark.parametrize("size", [1, 3, 4, 7, 1025])
@@ -70,8 +68,7 @@ def test_what_it_writes_over_an_input() -> None:
 
 
 def test_a_time() -> None:
-    x = Tensor(np.ones((64, 64), np.float32), device=NAME).realize()
-    assert explore(x + 1).kernels[-1].time(budget_s=0.05).median_s > 0
+    check_time(NAME)
 
 
 def test_an_error_of_the_compiler_names_the_line() -> None:
@@ -92,12 +89,4 @@ def test_too_many_buffers_are_refused() -> None:
 
 
 def test_an_error_in_a_line_of_a_kernel_names_its_operation() -> None:
-    kernel = explore(Tensor(np.ones(8, np.float32), device=NAME) + 1).kernels[-1]
-    source = stages(kernel.ast, NAME, "source").source
-    lines = source.text.split("\n")
-    at = next(i for i, line in enumerate(lines) if line.lstrip().startswith("p0["))
-    lines[at] = lines[at].replace("p1", "undefined_name")
-    wrong = replace(source, text="\n".join(lines))
-    with pytest.raises(CompileError, match="the code of ") as error:
-        Device[NAME].load(wrong).bind([])
-    assert error.value.line == at + 1 and lines[at].strip() in str(error.value)
+    check_an_error_names_the_line_and_the_operation(NAME)

@@ -2,35 +2,48 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
-from functools import lru_cache
-from typing import Any, TypeVar
+from dataclasses import replace
+from typing import Any
 
+from workbench.backends.cuda import nvrtc
 from workbench.backends.cuda.generations import target
 from workbench.backends.cuda.machines import hardware_here
-from workbench.base.errors import DeviceError
+from workbench.backends.gpu.driver import GpuDriver
 from workbench.base.libraries import library
 from workbench.base.target import Target
 
-T = TypeVar("T")
 KILO = 1e3
-FAULTS: list[str] = []
-"""The errors that took the GPU from this process."""
-STICKY = (
-    "ILLEGAL_ADDRESS", "LAUNCH_FAILED", "LAUNCH_TIMEOUT", "MISALIGNED_ADDRESS",
-    "ILLEGAL_INSTRUCTION", "ASSERT", "ECC_UNCORRECTABLE", "HARDWARE_STACK_ERROR",
-    "CONTEXT_IS_DESTROYED", "DEVICE_UNAVAILABLE",
-)  # fmt: skip
-"""Errors after which the process cannot use the GPU any more (CUDA Driver API, CUresult)."""
 
 
-@dataclass(frozen=True)
-class CudaDriver:
+class CudaDriver(GpuDriver):
     """The first GPU: a cuda.core Device, and the stream of all launches and copies."""
 
-    gpu: Any
-    stream: Any
+    name = "CUDA"
+    package = "cuda.core"
+    absence = "no NVIDIA GPU with its driver is found"
+    # CUDA Driver API, CUresult
+    sticky = (
+        "ILLEGAL_ADDRESS", "LAUNCH_FAILED", "LAUNCH_TIMEOUT", "MISALIGNED_ADDRESS",
+        "ILLEGAL_INSTRUCTION", "ASSERT", "ECC_UNCORRECTABLE", "HARDWARE_STACK_ERROR",
+        "CONTEXT_IS_DESTROYED", "DEVICE_UNAVAILABLE",
+    )  # fmt: skip
+
+    def __init__(self, gpu: Any):
+        gpu.set_current()
+        self.gpu = gpu
+        self.stream = self.explain("the GPU cannot be used", gpu.create_stream)
+
+    @staticmethod
+    def find() -> Any | None:
+        if nvrtc.toolkit() is None:
+            return None
+        try:
+            gpus = library("cuda.core").Device.get_all_devices()
+        except (
+            Exception
+        ):  # each library of the way to the driver has an error of its own
+            return None
+        return gpus[0] if gpus else None
 
     @property
     def arch(self) -> str:
@@ -38,8 +51,7 @@ class CudaDriver:
         capability = self.gpu.compute_capability
         return f"sm_{capability.major}{capability.minor}"
 
-    def target(self, device: str) -> Target:
-        """Return its limits, with the figures that are known of it."""
+    def target(self) -> Target:
         limits = self.gpu.properties
         hardware = replace(
             hardware_here(
@@ -63,7 +75,7 @@ class CudaDriver:
         )
         grid = (limits.max_grid_dim_x, limits.max_grid_dim_y, limits.max_grid_dim_z)
         return replace(
-            target(device, hardware, limits.l2_cache_size),
+            target(self.name, hardware, limits.l2_cache_size),
             grid_limits=grid,
             group_items=limits.max_threads_per_block,
             warp_lanes=limits.warp_size,
@@ -80,51 +92,13 @@ class CudaDriver:
             _, total = checked(function())
             return int(total)
 
-        return explain("the GPU does not say what memory it has", act)
+        return self.explain("the GPU does not say what memory it has", act)
+
+    def flush(self) -> None:
+        """A stream begins by itself."""
 
     def wait(self) -> None:
-        """Wait until all that was launched is done."""
-        explain("the GPU stopped", self.stream.sync)
-
-
-@lru_cache(maxsize=1)
-def find_gpu() -> Any | None:
-    """Return the first GPU, None without one or without its driver."""
-    try:
-        gpus = library("cuda.core").Device.get_all_devices()
-    except Exception:  # each library of the way to the driver has an error of its own
-        return None
-    return gpus[0] if gpus else None
-
-
-@lru_cache(maxsize=1)
-def driver() -> CudaDriver:
-    """Return the driver. Errors: DeviceError where there is none."""
-    gpu = find_gpu()
-    if gpu is None:
-        because = "no NVIDIA GPU with its driver is found"
-        raise DeviceError("the device CUDA is not available", because)
-    gpu.set_current()
-    return CudaDriver(gpu, explain("the GPU cannot be used", gpu.create_stream))
-
-
-def explain(what: str, act: Callable[[], T]) -> T:
-    """Return what `act` does.
-
-    Errors: DeviceError with `what` for an error of the driver; after some, only another process can
-    use the GPU.
-    """
-    try:
-        return act()
-    except (DeviceError, MemoryError):
-        raise
-    except Exception as error:  # CUDAError is not public
-        because = " ".join(str(error).split())[:400]
-        if not any(name in because for name in STICKY):
-            raise DeviceError(what, because) from error
-        FAULTS.append(because)
-        hint = "in another process: the GPU is lost to this one"
-        raise DeviceError(what, because, hint) from error
+        self.explain("the GPU stopped", self.stream.sync)
 
 
 def checked(answer: tuple[Any, ...]) -> tuple[Any, ...]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from workbench.backends.cuda.driver import driver, explain
+from workbench.backends.cuda.driver import CudaDriver
 from workbench.backends.cuda.runtime import CudaLaunch
 
 KEPT_GRAPHS = 8
@@ -22,18 +22,18 @@ class CudaGraph:
         self._graphs: dict[tuple[int, ...], Any] = {}
 
     def __call__(self) -> None:
-        here = driver()
+        here = CudaDriver.here()
         places = tuple(p for each in self.launches for p in each.places.values())
         graph = self._graphs.pop(places, None)
         if graph is None:
-            graph = explain("CUDA cannot build a graph", self._built)
+            graph = here.explain("CUDA cannot build a graph", self._built)
         self._graphs[places] = graph  # the newest again
         while len(self._graphs) > KEPT_GRAPHS:
             del self._graphs[next(iter(self._graphs))]
-        explain("CUDA cannot launch a graph", lambda: graph.launch(here.stream))
+        here.explain("CUDA cannot launch a graph", lambda: graph.launch(here.stream))
 
     def _built(self) -> Any:
-        here = driver()
+        here = CudaDriver.here()
         here.gpu.set_current()
         builder = here.gpu.create_graph_builder()
         builder.begin_building()

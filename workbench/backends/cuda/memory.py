@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from workbench.backends.cuda.driver import CudaDriver, checked
 from workbench.backends.memory import Bytes, Memory
 from workbench.base.libraries import library
-
-if TYPE_CHECKING:
-    from workbench.backends.cuda.driver import CudaDriver
 
 
 class CudaMemory(Memory):
@@ -29,13 +27,13 @@ class CudaMemory(Memory):
         if data.size:
             place = handle + offset, data.ctypes.data, data.size
             self._call("cuMemcpyHtoDAsync", *place, self._stream)
-            self._driver.wait()
+            CudaDriver.here().wait()
 
     def copy_out(self, handle: Any, offset: int, data: Bytes) -> None:
         if data.size:
             place = data.ctypes.data, handle + offset, data.size
             self._call("cuMemcpyDtoHAsync", *place, self._stream)
-            self._driver.wait()
+            CudaDriver.here().wait()
 
     def copy(
         self,
@@ -54,23 +52,15 @@ class CudaMemory(Memory):
         return int(free)
 
     @property
-    def _driver(self) -> CudaDriver:
-        from workbench.backends.cuda.driver import driver
-
-        return driver()
-
-    @property
     def _stream(self) -> Any:
-        return self._driver.stream.handle
+        return CudaDriver.here().stream.handle
 
     def _call(self, name: str, *arguments: Any) -> tuple[Any, ...]:
-        from workbench.backends.cuda.driver import checked, explain
-
-        gpu = self._driver.gpu
+        here = CudaDriver.here()
         function = getattr(library("cuda.bindings.driver"), name)
 
         def act() -> tuple[Any, ...]:
-            gpu.set_current()  # a thread has no context of its own
+            here.gpu.set_current()  # a thread has no context of its own
             return checked(function(*arguments))
 
-        return explain(f"the GPU refuses {name}", act)
+        return here.explain(f"the GPU refuses {name}", act)

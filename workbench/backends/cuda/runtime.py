@@ -3,29 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache
 from typing import Any
 
 from workbench.backends.buffer import Buffer
 from workbench.backends.compilers.child import in_child
 from workbench.backends.compilers.machine_code import MachineCode
 from workbench.backends.cuda import nvrtc, sass
-from workbench.backends.cuda.driver import CudaDriver, driver, explain
+from workbench.backends.cuda.driver import CudaDriver
 from workbench.backends.elsewhere import about_line
-from workbench.backends.gpu.dialect import grid_size, group_size
+from workbench.backends.gpu.launch import AddressLaunch
 from workbench.backends.native.assembly import AsmLine
 from workbench.backends.program.source import Source
 from workbench.base.errors import CompileError
 from workbench.base.forking import once
 from workbench.base.libraries import library
-
-KEPT_PROGRAMS = 1024
-
-
-@lru_cache(maxsize=KEPT_PROGRAMS)
-def load(source: Source) -> CudaProgram:
-    """Return the Program of a Source, the same one for the same text."""
-    return CudaProgram(source)
 
 
 class CudaProgram:
@@ -41,7 +32,7 @@ class CudaProgram:
     @once
     def image(self) -> nvrtc.Image:
         """The cubin, compiled in the process of compilers."""
-        text, arch = self.source.text, driver().arch
+        text, arch = self.source.text, CudaDriver.here().arch
         try:
             image: nvrtc.Image = in_child(nvrtc.compile_text, text, arch)
         except CompileError as error:
@@ -55,18 +46,18 @@ class CudaProgram:
         cubin = self.image.data
 
         def act() -> Any:
-            driver().gpu.set_current()
+            CudaDriver.here().gpu.set_current()
             return core.ObjectCode.from_cubin(cubin).get_kernel(name)
 
-        return explain(f"the GPU does not load {name}", act)
+        return CudaDriver.explain(f"the GPU does not load {name}", act)
 
     @once
     def machine_code(self) -> MachineCode:
         """The SASS, with the registers that are in use."""
-        compiler = f"NVRTC for {driver().arch}"
+        compiler = f"NVRTC for {CudaDriver.here().arch}"
         image = self.image
         code: MachineCode = in_child(
-            sass.read_cubin, image.data, driver().arch, compiler, image.log
+            sass.read_cubin, image.data, CudaDriver.here().arch, compiler, image.log
         )
         return code
 
@@ -87,37 +78,29 @@ class CudaProgram:
         return CudaLaunch(self, buffers)
 
 
-class CudaLaunch:
+class CudaLaunch(AddressLaunch):
     """A kernel and its memory."""
 
     def __init__(self, program: CudaProgram, buffers: Sequence[Buffer]):
-        source = program.source
-        self.name, self.kernel = source.name, program.kernel
-        self.slots = [s for s, (dtype, _) in enumerate(source.params) if dtype.bits]
-        self.places = {slot: _place(buffers[slot]) for slot in self.slots}
-        self.buffers = [*buffers]
-        grid, group = grid_size(source.launch), group_size(source.launch)
-        self.config = library("cuda.core").LaunchConfig(grid=grid, block=group)
-
-    def move(self, slot: int, buffer: Buffer) -> None:
-        self.buffers[slot] = buffer
-        if slot in self.places:
-            self.places[slot] = _place(buffer)
+        self.kernel = program.kernel
+        super().__init__(program.source, buffers)
+        config = library("cuda.core").LaunchConfig
+        self.config = config(grid=self.grid, block=self.group)
 
     def __call__(self, wait: bool = True) -> None:
-        here = driver()
-        explain(
+        here = CudaDriver.here()
+        here.explain(
             f"CUDA cannot launch {self.name}", lambda: self.enqueue(here, here.stream)
         )
         if wait:
-            explain(f"the GPU stopped in {self.name}", here.stream.sync)
+            here.explain(f"the GPU stopped in {self.name}", here.stream.sync)
 
     def timed(self) -> float:
         """Run, and return the seconds between two events of the stream."""
-        return explain(f"the GPU stopped in {self.name}", self._timed)
+        return CudaDriver.explain(f"the GPU stopped in {self.name}", self._timed)
 
     def _timed(self) -> float:
-        here = driver()
+        here = CudaDriver.here()
         has_clock = library("cuda.core").EventOptions(timing_enabled=True)
         begin = here.stream.record(options=has_clock)
         self.enqueue(here, here.stream)
@@ -130,7 +113,3 @@ class CudaLaunch:
         here.gpu.set_current()
         places = self.places.values()
         library("cuda.core").launch(stream, self.config, self.kernel, *places)
-
-
-def _place(buffer: Buffer) -> int:
-    return int(buffer.handle) + buffer.offset

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Callable
+from functools import lru_cache
 
 from workbench.backends.contract import DeviceInfo, Program
 from workbench.backends.gpu.dialect import Dialect
+from workbench.backends.gpu.driver import GpuDriver
 from workbench.backends.llvm_ir.gpu.targets import GpuTarget
 from workbench.backends.memory import Memory
 from workbench.backends.native.host_memory import host_memory
@@ -16,14 +19,19 @@ from workbench.base.forking import no_fork
 from workbench.base.target import Target
 from workbench.ir.node.uop import UOp
 
+KEPT_PROGRAMS = 1024
+
 
 class WorkGroupDevice(DeviceInfo):
-    """A device with work-groups. Where it has no runtime here, it is not available."""
+    """A device with work-groups. It runs kernels where it has a driver that finds a GPU: each is
+    the `program` of its Source."""
 
     memory: Memory = host_memory
     has_groups = True
     gpu_target: GpuTarget | None = None
     """What LLVM writes for it, beside its own language."""
+    driver: type[GpuDriver] | None = None
+    program: Callable[[Source], Program]
 
     @property
     def languages(self) -> tuple[Language, ...]:
@@ -32,14 +40,19 @@ class WorkGroupDevice(DeviceInfo):
 
     @property
     def is_available(self) -> bool:
-        return False
+        with no_fork:
+            return self.driver is not None and self.driver.gpu_here() is not None
 
     @property
     def has_hardware(self) -> bool:
         return self.is_available and self.target.hardware is not None
 
+    @property
+    def is_lost(self) -> bool:
+        return self.driver is not None and self.driver.is_lost()
+
     def _target(self) -> Target:
-        raise self._missing()
+        return self._driver().target()
 
     @abstractmethod
     def dialect(self) -> Dialect:
@@ -88,8 +101,26 @@ class WorkGroupDevice(DeviceInfo):
         return gpu_source(gpu, gpu.processor(target), linear, target)
 
     def load(self, source: Source) -> Program:
-        raise self._missing()
+        """Return the Program of a Source, the same one for the same text."""
+        if not self.is_available:
+            what = f"the device {self.name} is not available"
+            raise DeviceError(what, self.about, self.how_to_get)
+        return _program(type(self).program, source)
 
-    def _missing(self) -> DeviceError:
-        what = f"the device {self.name} is not available"
-        return DeviceError(what, self.about, self.how_to_get)
+    def synchronize(self) -> None:
+        if self.queues:
+            self._driver().wait()
+
+    def flush(self) -> None:
+        if self.queues:
+            self._driver().flush()
+
+    def _driver(self) -> GpuDriver:
+        assert self.driver is not None
+        with no_fork:
+            return self.driver.here()
+
+
+@lru_cache(maxsize=KEPT_PROGRAMS)
+def _program(kind: Callable[[Source], Program], source: Source) -> Program:
+    return kind(source)

@@ -1,4 +1,4 @@
-"""The HIP device: an AMD GPU, through HIP. It has a language and machines, and no runtime."""
+"""The HIP device: an AMD GPU, through HIP."""
 
 from __future__ import annotations
 
@@ -7,8 +7,12 @@ from collections.abc import Mapping
 from workbench.backends.compilers.machine_code import MachineCode
 from workbench.backends.gpu.work_group_device import WorkGroupDevice
 from workbench.backends.hip.dialect import HIP_CPP, HipCpp
+from workbench.backends.hip.driver import HipDriver
 from workbench.backends.hip.machines import MACHINES
+from workbench.backends.hip.memory import HipMemory
+from workbench.backends.hip.runtime import HipProgram
 from workbench.backends.llvm_ir.gpu.targets import AMDGCN
+from workbench.backends.memory import Memory
 from workbench.backends.program.source import Source
 from workbench.base.forking import no_fork
 from workbench.base.target import Target
@@ -20,10 +24,14 @@ class HipDevice(WorkGroupDevice):
     name = "HIP"
     about = "an AMD GPU, through HIP"
     how_to_get = (
-        "nothing here launches HIP; pip install 'workbench[webgpu]', or an OpenCL driver with"
-        " 'workbench[opencl]', runs kernels on an AMD GPU"
+        "pip install 'workbench[hip]', on a machine with an AMD GPU and ROCm; without ROCm"
+        " 'workbench[webgpu]' runs kernels on an AMD GPU"
     )
     rank = 97
+    queues = True
+    memory: Memory = HipMemory()
+    driver = HipDriver
+    program = HipProgram
     language = HIP_CPP
     gpu_target = AMDGCN
 

@@ -10,7 +10,9 @@ unit).
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
+from workbench.backends.gpu.target import common_gpu
 from workbench.backends.hip.tensor_cores import tensor_cores
 from workbench.base.target import Hardware, Target
 
@@ -65,3 +67,20 @@ MACHINES: Mapping[str, Target] = {
     )
 }
 """By name."""
+
+
+def machine_of(
+    gpu: str, arch: str, units: int, clock_hz: float, memory_bytes: int
+) -> Target:
+    """Return the Target of a GPU that is here, by what its driver says: that of a machine of its
+    name or architecture, with its own units, clock and memory; else one without figures."""
+    for machine in MACHINES.values():
+        row = machine.hardware
+        assert row is not None
+        is_named = row.name in gpu.split()
+        if is_named or row.arch == arch:
+            own = row.at(units, clock_hz, memory_bytes)
+            names = (own.name, own.about) if is_named else (gpu, gpu)
+            own = replace(own, name=names[0], about=names[1], arch=arch)
+            return replace(machine, hardware=own)
+    return replace(common_gpu(gpu), tensor_cores=tensor_cores(arch))

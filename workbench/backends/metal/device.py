@@ -1,12 +1,16 @@
-"""The METAL device: an Apple GPU. It has a language and machines, and no runtime."""
+"""The METAL device: an Apple GPU."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
 from workbench.backends.gpu.work_group_device import WorkGroupDevice
+from workbench.backends.memory import Memory
 from workbench.backends.metal.dialect import METAL, Metal
+from workbench.backends.metal.driver import MetalDriver
 from workbench.backends.metal.machines import MACHINES
+from workbench.backends.metal.memory import MetalMemory
+from workbench.backends.metal.runtime import MetalProgram
 from workbench.base.target import Target
 
 
@@ -15,8 +19,12 @@ class MetalDevice(WorkGroupDevice):
 
     name = "METAL"
     about = "an Apple GPU"
-    how_to_get = "nothing launches Metal: pip install 'workbench[webgpu]' runs kernels on its GPU"
+    how_to_get = "pip install 'workbench[metal]', on a Mac"
     rank = 98
+    queues = True
+    memory: Memory = MetalMemory()
+    driver = MetalDriver
+    program = MetalProgram
     language = METAL
 
     @property

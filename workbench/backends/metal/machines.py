@@ -10,7 +10,9 @@ work-items that a core holds are not published, and change while a kernel runs.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
+from workbench.backends.gpu.target import common_gpu
 from workbench.backends.metal.tensor_cores import tensor_cores
 from workbench.base.target import Hardware, Target
 
@@ -52,3 +54,16 @@ MACHINES: Mapping[str, Target] = {
     )
 }
 """By name."""
+
+
+def machine_of(gpu: str, arch: str, memory_bytes: int) -> Target:
+    """Return the Target of a GPU that is here, by the name and family that its driver says, and the
+    bytes that it may use: that of a machine of its name; else one without figures, since Metal
+    says nothing of cores and clocks."""
+    for machine in MACHINES.values():
+        row = machine.hardware
+        assert row is not None
+        if gpu == f"Apple {row.name}":
+            return replace(machine, hardware=replace(row, memory_bytes=memory_bytes))
+    cores = tensor_cores(arch) if arch else ()
+    return replace(common_gpu(gpu), tensor_cores=cores)

@@ -6,12 +6,10 @@ from __future__ import annotations
 
 from importlib.util import find_spec
 
-from workbench.backends.contract import Program
 from workbench.backends.gpu.opencl_c import OPENCL_C, OpenCLC
 from workbench.backends.gpu.target import common_gpu
 from workbench.backends.gpu.work_group_device import WorkGroupDevice
-from workbench.backends.program.source import Source
-from workbench.base.forking import no_fork
+from workbench.backends.oclgrind.runtime import OclgrindProgram
 from workbench.base.target import Target
 
 
@@ -25,6 +23,7 @@ class OclgrindDevice(WorkGroupDevice):
     language = OPENCL_C
     is_emulator = True
     can_abort = False
+    program = OclgrindProgram
 
     @property
     def is_available(self) -> bool:
@@ -38,13 +37,6 @@ class OclgrindDevice(WorkGroupDevice):
 
     def dialect(self) -> OpenCLC:
         return OpenCLC()
-
-    def load(self, source: Source) -> Program:
-        if not self.is_available:
-            raise self._missing()
-        with no_fork:
-            from workbench.backends.oclgrind.runtime import OclgrindProgram
-        return OclgrindProgram(source)
 
 
 DEVICE = OclgrindDevice()

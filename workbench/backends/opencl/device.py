@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from importlib.util import find_spec
 
-from workbench.backends.contract import Program
 from workbench.backends.gpu.opencl_c import OPENCL_C, OpenCLC
 from workbench.backends.gpu.work_group_device import WorkGroupDevice
 from workbench.backends.llvm_ir.gpu.targets import SPIRV
 from workbench.backends.memory import Memory
+from workbench.backends.opencl.driver import OpenCLDriver
 from workbench.backends.opencl.machines import MACHINES
 from workbench.backends.opencl.memory import OpenCLMemory
-from workbench.backends.program.source import Source
-from workbench.base.forking import no_fork
+from workbench.backends.opencl.runtime import OpenCLProgram
 from workbench.base.target import Target
 
 
@@ -32,22 +30,8 @@ class OpenCLDevice(WorkGroupDevice):
     language = OPENCL_C
     gpu_target = SPIRV
     memory: Memory = OpenCLMemory()
-
-    @property
-    def is_available(self) -> bool:
-        package = find_spec("pyopencl")
-        if package is None or package.origin is None:  # what only drivers left there
-            return False
-        with no_fork:
-            from workbench.backends.opencl.driver import find_driver
-
-        return find_driver() is not None
-
-    def _target(self) -> Target:
-        with no_fork:
-            from workbench.backends.opencl.driver import driver
-
-        return driver().target(self.name)
+    driver = OpenCLDriver
+    program = OpenCLProgram
 
     @property
     def machines(self) -> Mapping[str, Target]:
@@ -55,19 +39,6 @@ class OpenCLDevice(WorkGroupDevice):
 
     def dialect(self) -> OpenCLC:
         return OpenCLC()
-
-    def load(self, source: Source) -> Program:
-        if not self.is_available:
-            raise self._missing()
-        with no_fork:
-            from workbench.backends.opencl.runtime import load
-        return load(source)
-
-    def synchronize(self) -> None:
-        with no_fork:
-            from workbench.backends.opencl.driver import driver
-
-        driver().queue.finish()
 
 
 DEVICE = OpenCLDevice()

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any
 
-from workbench.base.errors import DeviceError
+from workbench.backends.gpu.driver import GpuDriver
 from workbench.base.libraries import library
 from workbench.base.target import Target
 
@@ -15,21 +13,36 @@ os.environ.setdefault("PYOPENCL_NO_CACHE", "1")
 _SIMULATORS = ("oclgrind",)
 
 
-@dataclass(frozen=True)
-class Driver:
-    """One device of one OpenCL platform."""
+class OpenCLDriver(GpuDriver):
+    """One device of one OpenCL platform: a GPU before others, no simulator."""
 
-    device: Any
-    context: Any
-    queue: Any
+    name = "OPENCL"
+    package = "pyopencl"
+    absence = "pyopencl finds no driver"
 
-    def target(self, name: str) -> Target:
-        """Return its limits."""
+    def __init__(self, gpu: Any):
+        cl = library("pyopencl")
+        self.device, self.context = gpu, cl.Context([gpu])
+        profiling = cl.command_queue_properties.PROFILING_ENABLE
+        self.queue = cl.CommandQueue(self.context, properties=profiling)
+
+    @staticmethod
+    def find() -> Any | None:
+        cl = library("pyopencl")
+        try:
+            platforms = cl.get_platforms()
+        except cl.Error:
+            return None
+        devices = [d for p in platforms for d in p.get_devices() if not is_simulator(d)]
+        devices.sort(key=lambda d: not d.type & cl.device_type.GPU)
+        return devices[0] if devices else None
+
+    def target(self) -> Target:
         device = self.device
         sizes = device.max_work_item_sizes
         is_gpu = device.type & library("pyopencl").device_type.GPU
         return Target(
-            name,
+            self.name,
             vector_bytes=16,
             native_transcendentals=bool(
                 is_gpu
@@ -43,34 +56,13 @@ class Driver:
             cores=device.max_compute_units,
         )
 
+    def flush(self) -> None:
+        self.queue.flush()
+
+    def wait(self) -> None:
+        self.queue.finish()
+
 
 def is_simulator(device: Any) -> bool:
     """Whether a device simulates and checks kernels, which is slow."""
     return any(word in device.platform.name.lower() for word in _SIMULATORS)
-
-
-@lru_cache(maxsize=1)
-def find_driver() -> Any | None:
-    """Return the pyopencl device to use: a GPU before others, no simulator; None without one."""
-    cl = library("pyopencl")
-    try:
-        platforms = cl.get_platforms()
-    except cl.Error:
-        return None
-    devices = [d for p in platforms for d in p.get_devices() if not is_simulator(d)]
-    devices.sort(key=lambda d: not d.type & cl.device_type.GPU)
-    return devices[0] if devices else None
-
-
-@lru_cache(maxsize=1)
-def driver() -> Driver:
-    """Return the driver. Errors: DeviceError where there is none."""
-    device = find_driver()
-    if device is None:
-        because = "pyopencl finds no driver"
-        how = "pip install 'workbench[opencl]'"
-        raise DeviceError("the device OPENCL is not available", because, how)
-    cl = library("pyopencl")
-    context = cl.Context([device])
-    profiling = cl.command_queue_properties.PROFILING_ENABLE
-    return Driver(device, context, cl.CommandQueue(context, properties=profiling))

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from workbench.backends.memory import Bytes, Memory
+from workbench.backends.opencl.driver import OpenCLDriver
 from workbench.base.libraries import library
-
-if TYPE_CHECKING:
-    from workbench.backends.opencl.driver import Driver
 
 
 class OpenCLMemory(Memory):
@@ -17,17 +15,11 @@ class OpenCLMemory(Memory):
     alignment_bytes = 128
     offset_bytes = 128
 
-    @property
-    def _driver(self) -> Driver:
-        from workbench.backends.opencl.driver import driver
-
-        return driver()
-
     def allocate(self, size_bytes: int, alignment_bytes: int) -> Any:
         cl = library("pyopencl")
         try:
             flags = cl.mem_flags.READ_WRITE
-            return cl.Buffer(self._driver.context, flags, size=size_bytes)
+            return cl.Buffer(OpenCLDriver.here().context, flags, size=size_bytes)
         except cl.Error as error:
             raise MemoryError(str(error)) from error
 
@@ -36,12 +28,12 @@ class OpenCLMemory(Memory):
 
     def copy_in(self, handle: Any, offset: int, data: Bytes) -> None:
         cl = library("pyopencl")
-        queue = self._driver.queue
+        queue = OpenCLDriver.here().queue
         cl.enqueue_copy(queue, handle, data, dst_offset=offset, is_blocking=True)
 
     def copy_out(self, handle: Any, offset: int, data: Bytes) -> None:
         cl = library("pyopencl")
-        queue = self._driver.queue
+        queue = OpenCLDriver.here().queue
         cl.enqueue_copy(queue, data, handle, src_offset=offset, is_blocking=True)
 
     def copy(
@@ -54,7 +46,7 @@ class OpenCLMemory(Memory):
     ) -> None:
         cl = library("pyopencl")
         cl.enqueue_copy(
-            self._driver.queue,
+            OpenCLDriver.here().queue,
             target,
             source,
             byte_count=size_bytes,

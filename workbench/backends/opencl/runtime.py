@@ -5,28 +5,20 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Sequence
-from functools import lru_cache
 from typing import Any
 
 from workbench.backends.buffer import Buffer
 from workbench.backends.elsewhere import about_line
 from workbench.backends.gpu.dialect import grid_size, group_size
 from workbench.backends.gpu.opencl_c import STANDARD
-from workbench.backends.opencl.driver import driver
+from workbench.backends.opencl.driver import OpenCLDriver
 from workbench.backends.program.source import Source
 from workbench.base.errors import CompileError, DeviceError
 from workbench.base.forking import once
 from workbench.base.libraries import library
 
-KEPT_PROGRAMS = 1024
 _LINE = re.compile(r"error: .*?:(\d+):\d+: (.*)|:(\d+):\d+: error: (.*)")
 """How drivers (PoCL; those on Clang) say where an error is."""
-
-
-@lru_cache(maxsize=KEPT_PROGRAMS)
-def load(source: Source) -> OpenCLProgram:
-    """Return the Program of a Source, the same one for the same text."""
-    return OpenCLProgram(source)
 
 
 class OpenCLProgram:
@@ -45,7 +37,9 @@ class OpenCLProgram:
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # what compilers say of right kernels
-                return cl.Program(driver().context, text).build(options=STANDARD)
+                return cl.Program(OpenCLDriver.here().context, text).build(
+                    options=STANDARD
+                )
         except cl.Error as error:
             match = _LINE.search(str(error))
             because, line = " ".join(str(error).split())[-400:], None
@@ -88,7 +82,7 @@ class OpenCLLaunch:
         cl = library("pyopencl")
         try:
             return cl.enqueue_nd_range_kernel(
-                driver().queue, self.kernel, self.items, self.group
+                OpenCLDriver.here().queue, self.kernel, self.items, self.group
             )
         except cl.Error as error:
             raise DeviceError(

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import os
 import tempfile
-from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
+from workbench.backends.gpu.driver import GpuDriver
 from workbench.backends.webgpu.machines import target
-from workbench.base.errors import DeviceError
 from workbench.base.libraries import library
 from workbench.base.target import Target
 
@@ -28,58 +26,44 @@ LIMITS = (
 """Limits of which the device asks for all that the GPU has."""
 
 
-@dataclass(frozen=True)
-class WebGpuDriver:
-    """One GPU, and a small buffer that is read to wait."""
+class WebGpuDriver(GpuDriver):
+    """One GPU (WebGPU's adapter), and a small buffer that is read to wait."""
 
-    gpu: Any
-    device: Any
-    mark: Any
+    name = "WEBGPU"
+    package = "wgpu"
+    absence = "wgpu finds no GPU with a Vulkan, Metal or Direct3D driver"
+
+    def __init__(self, gpu: Any):
+        limits = {name: gpu.limits[name] for name in LIMITS}
+        self.gpu, self.device = gpu, gpu.request_device_sync(required_limits=limits)
+        usage = library("wgpu").BufferUsage
+        self.mark = self.device.create_buffer_with_data(
+            data=np.zeros(1, np.uint32), usage=usage.COPY_SRC
+        )
+
+    @staticmethod
+    def find() -> Any | None:
+        # else EGL complains
+        os.environ.setdefault("XDG_RUNTIME_DIR", tempfile.gettempdir())
+        wgpu = library("wgpu")
+        try:
+            return wgpu.gpu.request_adapter_sync(power_preference="high-performance")
+        except (wgpu.GPUError, RuntimeError):
+            return None
 
     @property
     def queue(self) -> Any:
         """The queue of launches and copies."""
         return self.device.queue
 
-    def target(self, name: str) -> Target:
-        """Return its limits."""
+    def target(self) -> Target:
         limits = self.gpu.limits
         return target(
-            name,
+            self.name,
             min(limits[name] for name in LIMITS[3:5]),
             limits["max-compute-workgroup-storage-size"],
             limits["max-compute-workgroups-per-dimension"],
         )
 
     def wait(self) -> None:
-        """Wait until the queue is empty: what is read comes after all that was submitted."""
-        self.queue.read_buffer(self.mark)
-
-
-@lru_cache(maxsize=1)
-def find_gpu() -> Any | None:
-    """Return the GPU (WebGPU's adapter) to use, None without one."""
-    os.environ.setdefault(
-        "XDG_RUNTIME_DIR", tempfile.gettempdir()
-    )  # else EGL complains
-    wgpu = library("wgpu")
-    try:
-        return wgpu.gpu.request_adapter_sync(power_preference="high-performance")
-    except (wgpu.GPUError, RuntimeError):
-        return None
-
-
-@lru_cache(maxsize=1)
-def driver() -> WebGpuDriver:
-    """Return the driver. Errors: DeviceError where there is none."""
-    gpu = find_gpu()
-    if gpu is None:
-        because, how = "wgpu finds no GPU", "a Vulkan, Metal or Direct3D driver"
-        raise DeviceError("the device WEBGPU is not available", because, how)
-    limits = {name: gpu.limits[name] for name in LIMITS}
-    device = gpu.request_device_sync(required_limits=limits)
-    usage = library("wgpu").BufferUsage
-    mark = device.create_buffer_with_data(
-        data=np.zeros(1, np.uint32), usage=usage.COPY_SRC
-    )
-    return WebGpuDriver(gpu, device, mark)
+        self.queue.read_buffer(self.mark)  # which comes after all that was submitted

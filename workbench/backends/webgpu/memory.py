@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from workbench.backends.memory import Bytes, Memory
+from workbench.backends.webgpu.driver import WebGpuDriver
 from workbench.base.libraries import library
-
-if TYPE_CHECKING:
-    from workbench.backends.webgpu.driver import WebGpuDriver
 
 WORD = 4
 
@@ -26,14 +24,8 @@ class WebGpuMemory(Memory):
     alignment_bytes = 256
     offset_bytes = 256
 
-    @property
-    def _driver(self) -> WebGpuDriver:
-        from workbench.backends.webgpu.driver import driver
-
-        return driver()
-
     def allocate(self, size_bytes: int, alignment_bytes: int) -> Any:
-        most = self._driver.device.limits["max-storage-buffer-binding-size"]
+        most = WebGpuDriver.here().device.limits["max-storage-buffer-binding-size"]
         if size_bytes > most:
             raise MemoryError(f"a buffer has at most {most:,} bytes")
         wgpu = library("wgpu")
@@ -41,7 +33,7 @@ class WebGpuMemory(Memory):
         use = usage.STORAGE | usage.COPY_SRC | usage.COPY_DST
         try:
             size = max(WORD, whole_words(size_bytes))
-            return self._driver.device.create_buffer(size=size, usage=use)
+            return WebGpuDriver.here().device.create_buffer(size=size, usage=use)
         except wgpu.GPUError as error:
             raise MemoryError(str(error)) from error
 
@@ -51,11 +43,11 @@ class WebGpuMemory(Memory):
     def copy_in(self, handle: Any, offset: int, data: Bytes) -> None:
         whole = data.size // WORD * WORD
         if whole:
-            self._driver.queue.write_buffer(handle, offset, data[:whole])
+            WebGpuDriver.here().queue.write_buffer(handle, offset, data[:whole])
         if whole < data.size:  # the rest of the last word stays as it is
             last = self._read(handle, offset + whole, WORD)
             last[: data.size - whole] = data[whole:]
-            self._driver.queue.write_buffer(handle, offset + whole, last)
+            WebGpuDriver.here().queue.write_buffer(handle, offset + whole, last)
 
     def copy_out(self, handle: Any, offset: int, data: Bytes) -> None:
         if data.size:
@@ -74,11 +66,11 @@ class WebGpuMemory(Memory):
             data = self._read(source, source_offset, whole_words(size_bytes))
             self.copy_in(target, target_offset, data[:size_bytes])
         elif size_bytes:
-            commands = self._driver.device.create_command_encoder()
+            commands = WebGpuDriver.here().device.create_command_encoder()
             place = target, target_offset, size_bytes
             commands.copy_buffer_to_buffer(source, source_offset, *place)
-            self._driver.queue.submit([commands.finish()])
+            WebGpuDriver.here().queue.submit([commands.finish()])
 
     def _read(self, handle: Any, offset: int, nbytes: int) -> Bytes:
-        words = self._driver.queue.read_buffer(handle, offset, nbytes)
+        words = WebGpuDriver.here().queue.read_buffer(handle, offset, nbytes)
         return np.frombuffer(words, np.uint8).copy()

@@ -5,29 +5,21 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Sequence
-from functools import lru_cache
 from typing import Any
 
 from workbench.backends.buffer import Buffer
 from workbench.backends.elsewhere import about_line
 from workbench.backends.gpu.dialect import grid_size
 from workbench.backends.program.source import Source
-from workbench.backends.webgpu.driver import driver
+from workbench.backends.webgpu.driver import WebGpuDriver
 from workbench.backends.webgpu.memory import WORD, whole_words
 from workbench.base.errors import CompileError, DeviceError
 from workbench.base.forking import once
 from workbench.base.libraries import library
 
-KEPT_PROGRAMS = 1024
 _WRITTEN = re.compile(r"@binding\((\d+)\) var<storage, read_write>")
 _ERROR = re.compile(r"error: (?P<what>.*)\n.*wgsl:(?P<line>\d+):\d+(?P<rest>[^$]*)")
 """What naga says of a text that it refuses: the error, and the line, from 1."""
-
-
-@lru_cache(maxsize=KEPT_PROGRAMS)
-def load(source: Source) -> WebGpuProgram:
-    """Return the Program of a Source, the same one for the same text."""
-    return WebGpuProgram(source)
 
 
 class WebGpuProgram:
@@ -45,7 +37,7 @@ class WebGpuProgram:
     @once
     def pipeline(self) -> Any:
         """The compiled program."""
-        device, wgpu = driver().device, library("wgpu")
+        device, wgpu = WebGpuDriver.here().device, library("wgpu")
         most = device.limits["max-storage-buffers-per-shader-stage"]
         if len(self.slots) > most:
             because = (
@@ -95,18 +87,18 @@ class WebGpuLaunch:
     def __call__(self, wait: bool = True) -> None:
         self._submit(1)
         if wait:
-            driver().wait()
+            WebGpuDriver.here().wait()
 
     def mean_s(self, batch: int) -> float:
         """Return the seconds of one of a batch of runs, by this process's clock."""
-        driver().wait()
+        WebGpuDriver.here().wait()
         begin = time.perf_counter()
         self._submit(batch)
-        driver().wait()
+        WebGpuDriver.here().wait()
         return (time.perf_counter() - begin) / batch
 
     def _submit(self, runs: int) -> None:
-        wgpu, device = library("wgpu"), driver().device
+        wgpu, device = library("wgpu"), WebGpuDriver.here().device
         try:
             self._bind()
             commands = device.create_command_encoder()
@@ -132,7 +124,7 @@ class WebGpuLaunch:
     def _bind(self) -> None:
         if self._group is not None:
             return
-        device, usage = driver().device, library("wgpu").BufferUsage
+        device, usage = WebGpuDriver.here().device, library("wgpu").BufferUsage
         slots, written_slots = self.program.slots, self.program.written
         written = {id(self.buffers[slot].handle) for slot in written_slots}
         self._copies = {

@@ -1,0 +1,86 @@
+"""What holds for each device with work-groups that runs kernels, through any driver."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.agreement.hunt import attempts, report
+from tests.support import count
+from workbench import Kernel, Opt, OptOps, Tensor, explore
+from workbench.backends.device import Device
+from workbench.base.errors import CompileError
+from workbench.pipeline import stages
+
+Array = np.ndarray[Any, Any]
+
+
+def check_random_programs(device: str, first_seed: int, refused: str = "") -> None:
+    """Random programs with random opts compute what numpy does; those that are refused say
+    `refused`, and are not many."""
+    seeds = range(first_seed, first_seed + count(300))
+    right = 0
+    for attempt in attempts(seeds, device, "mixed"):
+        words = attempt.refusal or attempt.verdict
+        if refused and refused in words:
+            continue
+        assert not words, report(attempt)
+        right += 1
+    assert right >= len(seeds) // 3
+
+
+def tiled_product(device: str, size: int = 32) -> tuple[Kernel, Array]:
+    """Return a matrix product whose operands are staged in shared memory, and its value."""
+    rng = np.random.default_rng(0)
+    a, b = (rng.standard_normal((size, size), dtype=np.float32) for _ in range(2))
+    kernel = explore(Tensor(a, device=device) @ Tensor(b, device=device)).kernels[-1]
+    for opt in (
+        Opt(OptOps.LOCAL, "g0", 8),
+        Opt(OptOps.LOCAL, "g1", 8),
+        Opt(OptOps.SPLIT, "r0", 8),
+        Opt(OptOps.ORDER, "r0", "l0"),
+        Opt(OptOps.STAGE, "r0", 1),
+        Opt(OptOps.STAGE, "r0", 2),
+    ):
+        kernel = kernel.apply(opt)
+    return kernel, a @ b
+
+
+def check_tiled_product(device: str, size: int = 32) -> None:
+    """It is right."""
+    kernel, expected = tiled_product(device, size)
+    np.testing.assert_allclose(kernel.run()[0], expected, rtol=1e-4, atol=1e-5)
+
+
+def check_memory(device: str) -> None:
+    """Parts of memory are read, written, and copied to another device."""
+    values = np.arange(100, dtype=np.float32)
+    x = Tensor(values, device=device).realize()
+    np.testing.assert_array_equal(x[64:].numpy(), values[64:])
+    np.testing.assert_array_equal(x.to("PYTHON").numpy(), values)
+    x[32:64] = 0
+    values[32:64] = 0
+    np.testing.assert_array_equal(x.numpy(), values)
+
+
+def check_time(device: str) -> None:
+    """A kernel takes some time by the clock of the device."""
+    x = Tensor(np.ones((8, 8), np.float32), device=device).realize()
+    assert explore(x + 1).kernels[-1].time(budget_s=0.02).median_s > 0
+
+
+def check_an_error_names_the_line_and_the_operation(device: str) -> None:
+    """A line of a kernel that somebody made wrong."""
+    kernel = explore(Tensor(np.ones(8, np.float32), device=device) + 1).kernels[-1]
+    source = stages(kernel.ast, device, "source").source
+    lines = source.text.split("\n")
+    at = next(i for i, line in enumerate(lines) if line.lstrip().startswith("p0["))
+    lines[at] = lines[at].replace("p1", "undefined_name")
+    wrong = replace(source, text="\n".join(lines))
+    with pytest.raises(CompileError, match="the code of ") as error:
+        Device[device].load(wrong).bind([])
+    assert error.value.line == at + 1 and lines[at].strip() in str(error.value)
+    assert "undefined_name" in error.value.because

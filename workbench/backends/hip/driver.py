@@ -1,0 +1,95 @@
+"""AMD's driver, through hip-python: the GPU, its stream, its limits."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from workbench.backends.gpu.driver import GpuDriver
+from workbench.backends.hip.machines import machine_of
+from workbench.base.errors import WorkbenchError
+from workbench.base.libraries import library
+from workbench.base.target import Target
+
+KILO = 1e3
+
+
+class HipDriver(GpuDriver):
+    """The first GPU: its properties, and the stream of all launches and copies."""
+
+    name = "HIP"
+    package = "hip"
+    absence = "no AMD GPU with its driver (ROCm) is found"
+    # HIP Runtime API, hipError_t
+    sticky = (
+        "hipErrorIllegalAddress", "hipErrorLaunchFailure", "hipErrorLaunchTimeOut",
+        "hipErrorAssert", "hipErrorECCNotCorrectable", "hipErrorContextIsDestroyed",
+    )  # fmt: skip
+
+    def __init__(self, gpu: Any):
+        self.properties = gpu
+        self.stream = self.explain(
+            "the GPU cannot be used", lambda: call("StreamCreate")
+        )
+
+    @staticmethod
+    def find() -> Any | None:
+        try:  # without the driver the first call of a function fails
+            if not call("GetDeviceCount"):
+                return None
+            properties = part("hip").hipDeviceProp_t()
+            call("GetDeviceProperties", properties, 0)
+        except (RuntimeError, OSError, WorkbenchError):
+            return None
+        return properties
+
+    @property
+    def arch(self) -> str:
+        """What compilers call it: "gfx942"."""
+        words: str = self.properties.gcnArchName.decode()
+        return words.partition(":")[0]
+
+    def target(self) -> Target:
+        limits = self.properties
+        machine = machine_of(
+            limits.name.decode(),
+            self.arch,
+            units=limits.multiProcessorCount,
+            clock_hz=limits.clockRate * KILO,
+            memory_bytes=limits.totalGlobalMem,
+        )
+        sizes = dict(machine.caches) | {"L2": limits.l2CacheSize}
+        return replace(
+            machine,
+            device=self.name,
+            caches=tuple(sizes.items()),
+            cores=limits.multiProcessorCount,
+            group_items=limits.maxThreadsPerBlock,
+            warp_lanes=limits.warpSize,
+            shared_bytes=limits.sharedMemPerBlock,
+        )
+
+    def flush(self) -> None:
+        """A stream begins by itself."""
+
+    def wait(self) -> None:
+        self.explain("the GPU stopped", lambda: call("StreamSynchronize", self.stream))
+
+
+def part(name: str) -> Any:
+    """Return "hip" or "hiprtc" of hip-python: modules, or names that it binds to others."""
+    return getattr(library("hip"), name, None) or library(f"hip.{name}")
+
+
+def call(name: str, *arguments: Any, module: str = "hip") -> Any:
+    """Return what a function of hip-python gives beside its status: one value, or several.
+
+    Errors: MemoryError where memory runs out; RuntimeError with the name of any other error.
+    """
+    status, *values = getattr(part(module), module + name)(*arguments)
+    if int(status):
+        word = getattr(status, "name", str(status))
+        if "OutOfMemory" in word:
+            raise MemoryError(word)
+        raise RuntimeError(word)
+    return values[0] if len(values) == 1 else tuple(values)

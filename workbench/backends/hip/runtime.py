@@ -1,0 +1,91 @@
+"""HIP -> a Program: code by hipRTC, launched through hip-python."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Sequence
+from typing import Any
+
+from workbench.backends.buffer import Buffer
+from workbench.backends.compilers.child import in_child
+from workbench.backends.elsewhere import about_line
+from workbench.backends.gpu.launch import AddressLaunch
+from workbench.backends.hip.compile import compile_text
+from workbench.backends.hip.driver import HipDriver, call
+from workbench.backends.program.source import Source
+from workbench.base.errors import CompileError
+from workbench.base.forking import once
+
+MILLI = 1e-3
+
+
+class HipProgram:
+    """A kernel in HIP; it is compiled when it is first bound.
+
+    Errors: CompileError with the line that hipRTC refuses; DeviceError where the GPU does not load
+    it.
+    """
+
+    def __init__(self, source: Source):
+        self.source = source
+
+    @once
+    def kernel(self) -> Any:
+        """The kernel on the GPU, with the module that it is of."""
+        here, source = HipDriver.here(), self.source
+        try:
+            code: bytes = in_child(compile_text, source.text, here.arch)
+        except CompileError as error:
+            raise about_line(error, source) from error
+
+        def load() -> Any:
+            module = call("ModuleLoadData", code)
+            return call("ModuleGetFunction", module, source.name.encode()), module
+
+        return here.explain(f"the GPU does not load {source.name}", load)
+
+    def __call__(self, buffers: Sequence[Buffer]) -> None:
+        self.bind(buffers)()
+
+    def bind(self, buffers: Sequence[Buffer]) -> HipLaunch:
+        return HipLaunch(self, buffers)
+
+
+class HipLaunch(AddressLaunch):
+    """A kernel and its memory."""
+
+    def __init__(self, program: HipProgram, buffers: Sequence[Buffer]):
+        self.kernel, _ = program.kernel
+        super().__init__(program.source, buffers)
+
+    def __call__(self, wait: bool = True) -> None:
+        here = HipDriver.here()
+        here.explain(f"HIP cannot launch {self.name}", self._enqueue)
+        if wait:
+            here.explain(
+                f"the GPU stopped in {self.name}",
+                lambda: call("StreamSynchronize", here.stream),
+            )
+
+    def timed(self) -> float:
+        """Run, and return the seconds between two events of the stream."""
+        return HipDriver.explain(f"the GPU stopped in {self.name}", self._timed)
+
+    def _timed(self) -> float:
+        stream = HipDriver.here().stream
+        begin, end = call("EventCreate"), call("EventCreate")
+        try:
+            call("EventRecord", begin, stream)
+            self._enqueue()
+            call("EventRecord", end, stream)
+            call("EventSynchronize", end)
+            return float(call("EventElapsedTime", begin, end)) * MILLI
+        finally:
+            call("EventDestroy", begin)
+            call("EventDestroy", end)
+
+    def _enqueue(self) -> None:
+        arguments = tuple(ctypes.c_void_p(place) for place in self.places.values())
+        sizes = *self.grid, *self.group
+        stream = HipDriver.here().stream
+        call("ModuleLaunchKernel", self.kernel, *sizes, 0, stream, None, arguments)

@@ -1,0 +1,114 @@
+"""Metal -> a Program, through Apple's compiler."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from workbench.backends.buffer import Buffer
+from workbench.backends.elsewhere import about_line
+from workbench.backends.gpu.dialect import grid_size, group_size
+from workbench.backends.metal.driver import MetalDriver
+from workbench.backends.program.source import Source
+from workbench.base.errors import CompileError, DeviceError
+from workbench.base.forking import once
+from workbench.base.libraries import library
+
+_ERROR = re.compile(r":(\d+):\d+: error: (.*)")
+
+
+class MetalProgram:
+    """A kernel in Metal; it is compiled when it is first bound.
+
+    Errors: CompileError with the line that the compiler refuses.
+    """
+
+    def __init__(self, source: Source):
+        self.source = source
+        self.slots = [s for s, (dtype, _) in enumerate(source.params) if dtype.bits]
+
+    @once
+    def pipeline(self) -> Any:
+        """The compiled program."""
+        gpu, source = MetalDriver.here().gpu, self.source
+        options = library("Metal").MTLCompileOptions.new()
+        options.setFastMathEnabled_(False)  # it takes NaN for no value
+        compiled, error = gpu.newLibraryWithSource_options_error_(
+            source.text, options, None
+        )
+        if compiled is None:
+            raise about_line(self._refusal(_words(error)), source)
+        function = compiled.newFunctionWithName_(source.name)
+        state, error = gpu.newComputePipelineStateWithFunction_error_(function, None)
+        if state is None:
+            raise self._refusal(_words(error))
+        return state
+
+    def _refusal(self, words: str) -> CompileError:
+        match, text = _ERROR.search(words), self.source.text
+        if match is None:
+            return CompileError("metal", " ".join(words.split())[-400:], last_good=text)
+        return CompileError("metal", match[2], last_good=text, line=int(match[1]))
+
+    def __call__(self, buffers: Sequence[Buffer]) -> None:
+        self.bind(buffers)()
+
+    def bind(self, buffers: Sequence[Buffer]) -> MetalLaunch:
+        return MetalLaunch(self, buffers)
+
+
+class MetalLaunch:
+    """A kernel and its memory.
+
+    Errors: DeviceError where a work-group has more work-items than the GPU runs of this kernel.
+    """
+
+    def __init__(self, program: MetalProgram, buffers: Sequence[Buffer]):
+        launch = program.source.launch
+        self.name, self.slots = program.source.name, program.slots
+        self.pipeline, self.buffers = program.pipeline, [*buffers]
+        size = library("Metal").MTLSizeMake
+        self.grid, self.group = size(*grid_size(launch)), size(*group_size(launch))
+        items = self.group.width * self.group.height * self.group.depth
+        most = self.pipeline.maxTotalThreadsPerThreadgroup()
+        if items > most:
+            because = (
+                f"a work-group has {items} work-items, and the GPU takes {most} of this"
+            )
+            raise DeviceError(f"METAL cannot launch {self.name}", because)
+
+    def move(self, slot: int, buffer: Buffer) -> None:
+        self.buffers[slot] = buffer
+
+    def __call__(self, wait: bool = True) -> None:
+        self._start()
+        if wait:
+            MetalDriver.here().wait()
+
+    def timed(self) -> float:
+        """Run, and return the seconds by the GPU's clock."""
+        commands = self._start()
+        MetalDriver.here().wait()
+        return float(commands.GPUEndTime() - commands.GPUStartTime())
+
+    def _start(self) -> Any:
+        with library("objc").autorelease_pool():
+            return self._commit()
+
+    def _commit(self) -> Any:
+        here = MetalDriver.here()
+        commands = here.queue.commandBuffer()
+        encoder = commands.computeCommandEncoder()
+        encoder.setComputePipelineState_(self.pipeline)
+        for place, slot in enumerate(self.slots):
+            buffer = self.buffers[slot]
+            encoder.setBuffer_offset_atIndex_(buffer.handle, buffer.offset, place)
+        encoder.dispatchThreadgroups_threadsPerThreadgroup_(self.grid, self.group)
+        encoder.endEncoding()
+        here.start(self.name, commands)
+        return commands
+
+
+def _words(error: Any) -> str:
+    return "" if error is None else str(error.localizedDescription())
