@@ -17,7 +17,7 @@ from workbench.base.errors import WorkbenchError
 from workbench.base.trace import Match, PassRecord
 from workbench.check import bisect as module
 from workbench.check.bisect import first_wrong
-from workbench.ir.lower.lower import DECOMPOSED, DECOMPOSED_INTEGERS, LOW_PRECISION
+from workbench.ir.lower.lower import DECOMPOSED, DECOMPOSED_INTEGERS, low_precision
 from workbench.ir.node.ops import Ops
 from workbench.ir.rewriting.patterns import const, op, var
 from workbench.ir.rewriting.rewrite import Rule, RuleSet
@@ -156,13 +156,13 @@ def test_states_that_cannot_be_judged_are_named(
 ) -> None:
     """Half of the loads are of integers, half of low-precision floats: nobody can say what that
     is."""
-    assert isinstance(LOW_PRECISION.run, RuleSet)
+    assert isinstance(low_precision((dtypes.float16,)).run, RuleSet)
     bad = Rule(
         "bad-add", op(Ops.ADD, x, y), x, where=lambda x: x.dtype is dtypes.float32
     )
     f, g = (Tensor(a).cast(dtypes.bfloat16).realize() for a in (A, A * 2))
     (kernel,) = explore(f + g * f).kernels
-    with with_rule(LOW_PRECISION.run, bad, monkeypatch):
+    with with_rule(low_precision((dtypes.float16,)).run, bad, monkeypatch):
         fault = kernel.bisect()
     assert fault is not None and fault.stage == "low-precision"
     blamed = {fault.rule.name, *fault.unsure}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -9,8 +10,10 @@ import pytest
 
 from tests.emulator.test_machine import GPU, plain, product, program, without
 from workbench import Kernel, Opt, OptOps, Tensor, dtypes, emulate, explore
+from workbench.backends.device import Device
 from workbench.base.dtypes import DType
 from workbench.base.errors import WorkbenchError
+from workbench.base.target import Target
 from workbench.emulator.emulate import emulated
 from workbench.emulator.history import GroupHistory
 from workbench.emulator.history_recorder import history_of
@@ -254,17 +257,26 @@ def halves(dtype: DType, *shape: int) -> tuple[Tensor, Array]:
     return tensor, tensor.float().numpy()
 
 
+H100 = Device["CUDA:H100"].target
+WITH_BITS = replace(H100, conversions=())
+
+
+@pytest.mark.parametrize("target", [H100, WITH_BITS], ids=["floats", "bits"])
 @pytest.mark.parametrize("dtype", [dtypes.float16, dtypes.bfloat16])
-def test_what_a_tensor_core_takes_is_shown_as_numbers(dtype: DType) -> None:
-    """Registers have bits of both dtypes, and nothing but the core says what they are."""
+def test_what_a_tensor_core_takes_is_shown_as_numbers(
+    dtype: DType, target: Target
+) -> None:
+    """Registers have floats, or bits of both dtypes, of which only the core says what they are."""
     (a, left), (b, _) = halves(dtype, 32, 32), halves(dtype, 32, 32)
     kernel = explore(a.float() @ b.float(), device="CUDA:H100").kernels[-1]
-    trace = emulate(kernel.apply(Opt(OptOps.TC, "g0 g1 r0", "16x8x16")), history=[1, 1])
+    kernel = kernel.apply(Opt(OptOps.TC, "g0 g1 r0", "16x8x16"))
+    trace = emulate(kernel, target, history=[1, 1])
     assert trace.history is not None
     tile = next(n for n in trace.linear if n.op is Ops.WMMA).src[0]
     core = next(n.arg for n in trace.linear if n.op is Ops.WMMA)
     where, name = lane_map(core, "a"), trace.history.names[tile]
-    assert tile.dtype.scalar is dtypes.uint16 and core.operand is dtype
+    held = dtype if target.conversions else dtypes.uint16
+    assert tile.dtype.scalar is held and core.operand is dtype
     steps = [n for n in range(len(trace.history)) if trace.step(n).node.op is Ops.WMMA]
     for step, columns in zip(steps, (0, 16), strict=True):
         part = left[16:, columns : columns + 16]
@@ -274,16 +286,18 @@ def test_what_a_tensor_core_takes_is_shown_as_numbers(dtype: DType) -> None:
             np.testing.assert_array_equal(values, right)
 
 
-def test_bits_of_halves_are_numbers_in_memory_too() -> None:
-    """A result that is rounded by integer arithmetic, and a tile of the argument in between."""
+@pytest.mark.parametrize("target", [H100, WITH_BITS], ids=["floats", "bits"])
+def test_halves_are_numbers_in_memory_too(target: Target) -> None:
+    """A result that is rounded, by integer arithmetic too, and a tile of the argument."""
     x, values = halves(dtypes.bfloat16, 32, 32)
     kernel = explore((x.T * 3).contiguous(), device="CUDA:H100").kernels[-1]
     for axis in ("g0", "g1"):
         kernel = kernel.apply(Opt(OptOps.LOCAL, axis, 16))
     kernel = kernel.apply(Opt(OptOps.STAGE, "g1", 1))
-    trace = emulate(kernel, history=True)
+    trace = emulate(kernel, target, history=True)
     assert trace.history is not None
-    assert {n.dtype.scalar for n in trace.history.floats} == {dtypes.uint16}
+    held = dtypes.bfloat16 if target.conversions else dtypes.uint16
+    assert {n.dtype.scalar for n in trace.history.floats} == {held}
     assert set(trace.history.floats.values()) == {dtypes.bfloat16}
     last = trace.step(len(trace.history) - 1)
     (tile,) = (m for m in trace.history.memories if m.space == "shared")

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from workbench.base.dtypes import DType
 from workbench.base.tensor_cores.tensor_core import TensorCore
 
 Caches = tuple[tuple[str, int], ...]
@@ -95,7 +96,7 @@ class Target:
     """Capabilities of one device.
 
     cores: how many run at once. native_low_precision: it computes in floats below 32 bits.
-    converts_float16: it loads and stores float16, and converts it from and to float32.
+    conversions: low-precision floats that it loads, stores, and converts from and to float32.
     fmas_in_flight: how many vector multiply-adds a core must start before the first is done so that
     none waits: the cycles of one times the number that start in a cycle.
     group_items: most work-items of a work-group, 0 where the device has none; grid_limits: most
@@ -125,7 +126,7 @@ class Target:
     stack_bytes: int = 64 << 10
     native_transcendentals: bool = False
     native_low_precision: bool = False
-    converts_float16: bool = False
+    conversions: tuple[DType, ...] = ()
     cores: int = 1
     grid_limits: tuple[int, ...] = ()
     group_items: int = 0

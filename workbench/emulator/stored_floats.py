@@ -1,6 +1,6 @@
-"""Low-precision floats that a program has as bits: which of its values and memories they are in.
+"""Low-precision floats of a program: which of its values and memories they are in.
 
-Lowering leaves no float that a device cannot compute with: its bits are unsigned integers in
+Of a float that a device does not convert itself, lowering leaves the bits, unsigned integers in
 registers and memory. What the arguments of the program hold, and what tensor cores take, says which
 of them are bits of which dtype; they stay so as far as values are loaded, stored, and put together.
 """
@@ -27,7 +27,7 @@ _TOGETHER = frozenset(
 def stored_floats(
     linear: Sequence[UOp], arguments: Mapping[int, DType]
 ) -> dict[UOp, DType]:
-    """Return the dtype of each value and memory that has a low-precision float as bits;
+    """Return the dtype of each value and memory that has low-precision floats, or their bits;
     `arguments` are the dtypes of what the program is called with, by slot."""
     dtype_of: dict[UOp, DType] = {}
     neighbours: defaultdict[UOp, list[UOp]] = defaultdict(list)
@@ -36,6 +36,7 @@ def stored_floats(
             neighbours[one].append(other)
             neighbours[other].append(one)
     starts = [*_of_arguments(linear, arguments), *_of_tensor_cores(linear)]
+    starts += _of_themselves(linear)
     while starts:
         node, dtype = starts.pop()
         if node in dtype_of or not _has_bits_of(node, dtype):
@@ -46,11 +47,14 @@ def stored_floats(
 
 
 def numbers(bits: Array, dtype: DType | None) -> Array:
-    """Return the numbers, as float32, that `bits` of a dtype stand for; what they are, for None."""
+    """Return the numbers, as float32, that are `bits` of a dtype, or have it; what they are, for
+    None."""
     if dtype is None:
         return bits
-    whole = np.ascontiguousarray(bits, f"u{dtype.itemsize}")
-    return whole.view(dtype.numpy).astype(np.float32).reshape(np.shape(bits))
+    whole = np.ascontiguousarray(bits)
+    if whole.dtype != dtype.numpy:
+        whole = whole.astype(f"u{dtype.itemsize}").view(dtype.numpy)
+    return whole.astype(np.float32).reshape(np.shape(bits))
 
 
 def _of_arguments(
@@ -67,6 +71,18 @@ def _of_arguments(
 def _of_tensor_cores(linear: Sequence[UOp]) -> list[tuple[UOp, DType]]:
     products = [n for n in linear if n.op is Ops.WMMA]
     return [(tile, n.arg.operand) for n in products for tile in n.src[:2]]
+
+
+def _of_themselves(linear: Sequence[UOp]) -> list[tuple[UOp, DType]]:
+    """Return what has the dtype of a low-precision float."""
+    memories = [n.place.param for n in linear if n.op in (Ops.LOAD, Ops.STORE)]
+    values = [value for n in linear for value in (n, *n.src)]
+    nodes = dict.fromkeys((*memories, *values))
+    return [
+        (n, n.dtype.scalar)
+        for n in nodes
+        if n.dtype.is_low_precision and n.op not in (Ops.CONST, Ops.INDEX)
+    ]
 
 
 def _same_bits(node: UOp) -> list[tuple[UOp, UOp]]:
@@ -90,8 +106,5 @@ def _same_bits(node: UOp) -> list[tuple[UOp, UOp]]:
 
 def _has_bits_of(node: UOp, dtype: DType) -> bool:
     scalar = node.dtype.scalar
-    return (
-        dtype.is_low_precision
-        and scalar in dtypes.uints
-        and scalar.itemsize == dtype.itemsize
-    )
+    is_bits = scalar in dtypes.uints and scalar.itemsize == dtype.itemsize
+    return dtype.is_low_precision and (is_bits or scalar is dtype)

@@ -95,7 +95,7 @@ def test_a_kernel_with_tensor_cores_is_predicted_faster() -> None:
         without, _ = apply_opt(without, opt, H100)
     usual, fast = gpu_cost(without, H100, plain), cost(2048, 0, *REGISTERS, *WARPS)
     assert "tensor cores" not in usual.seconds and list(usual.roofs())[0] == "peak"
-    assert usual.predicted_s > 2 * fast.predicted_s
+    assert usual.predicted_s > 1.25 * fast.predicted_s
     assert fast.seconds["arithmetic"] < usual.seconds["arithmetic"] / 10
     assert "->" in gpu_change(usual, fast)
 

@@ -110,7 +110,7 @@ def test_lowered_kernels_mean_the_same(name: str, dtype: DType, native: bool) ->
     verify(lowered, "lowered")
     verify(linear, "linear")
     left = [n for n in lowered.toposort() if n.dtype.is_low_precision]
-    if native and target.converts_float16:
+    if native and target.conversions:
         assert all(n.dtype is F16 and n.op in UNCOMPUTED for n in left)
     else:
         assert not left

@@ -55,9 +55,7 @@ class CDevice(Processor):
             return processor_target(self.name)
         # Compilers differ in their support of float16 and in their syntax of non-temporal stores;
         # all of them have integers and plain stores.
-        return replace(
-            compiled_target(self.name), converts_float16=False, non_temporal_bytes=0
-        )
+        return replace(compiled_target(self.name), conversions=(), non_temporal_bytes=0)
 
     def render(
         self, block: UOp, linear: tuple[UOp, ...], tree: UOp | None = None

@@ -2,23 +2,78 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from workbench.backends.cuda.mma import mma_function
 from workbench.backends.gpu.cpp import COMMENT, HEAD, WORD, GpuCpp
 from workbench.backends.gpu.dialect import COMPONENTS, FragmentText
+from workbench.backends.program.expression import ATOM, Expression, call
 from workbench.backends.program.language import Language
-from workbench.base.dtypes import DType
+from workbench.base.dtypes import DType, dtypes
 from workbench.base.tensor_cores.tensor_core import TensorCore
 
+_HALVES = {"float16": "half", "bfloat16": "bfloat16"}
+"""What functions call the types of 16 bits."""
+_HEADERS = {"float16": "cuda_fp16.h", "bfloat16": "cuda_bf16.h"}
 CUDA_CPP = Language("CUDA", "CUDA C++, the program of one thread", COMMENT, WORD, HEAD)
 
 
 class CudaCpp(GpuCpp):
-    """The dialect. A vector of it has no operators: those that a kernel uses stand before it."""
+    """The dialect. A vector of it has no operators: those that a kernel uses stand before it, and
+    so do vectors of more than two floats of 16 bits."""
 
     language = CUDA_CPP
+    types = {**GpuCpp.types, "float16": "__half", "bfloat16": "__nv_bfloat16"}
 
     def __init__(self) -> None:
         self._operators: dict[tuple[str, str, bool, bool], str] = {}
+        self._vectors: dict[str, str] = {}
+
+    # floats of 16 bits
+
+    def has_vector(self, dtype: DType) -> bool:
+        return (
+            dtype.count in (2, 4, 8)
+            if dtype.is_low_precision
+            else super().has_vector(dtype)
+        )
+
+    def vector(self, dtype: DType) -> str:
+        if not dtype.is_low_precision:
+            return super().vector(dtype)
+        kind, count = self.scalar(dtype), dtype.count
+        if count == 2:
+            return f"{kind}2"
+        name = f"{dtype.scalar.name}_x{count}"
+        parts = "x, y, z, w" if count == 4 else f"s[{count}]"
+        align = f"__align__({dtype.itemsize})"
+        self._vectors[name] = f"struct {align} {name} {{ {kind} {parts}; }};"
+        return name
+
+    def build(self, dtype: DType, lanes: Sequence[Expression]) -> Expression:
+        if not dtype.is_low_precision:
+            return super().build(dtype, lanes)
+        return f"{self.vector(dtype)}{{{', '.join(words for words, _ in lanes)}}}", ATOM
+
+    def component(self, value: str, i: int, count: int) -> str:
+        if count <= len(COMPONENTS):
+            return super().component(value, i, count)
+        return f"{value}.s[{i}]"
+
+    def cast(self, value: Expression, source: DType, dtype: DType) -> Expression:
+        if source.is_low_precision:
+            return call(f"__{_HALVES[source.name]}2float", value[0])
+        if dtype.is_low_precision:
+            return call(f"__float2{_HALVES[dtype.name]}", value[0])
+        return super().cast(value, source, dtype)
+
+    def bitcast(self, value: Expression, source: DType, dtype: DType) -> Expression:
+        kinds = {**_HALVES, "int16": "short", "uint16": "ushort"}
+        if source.bits == 16:
+            return call(f"__{kinds[source.name]}_as_{kinds[dtype.name]}", value[0])
+        return super().bitcast(value, source, dtype)
+
+    # operators of vectors
 
     def operator(self, sign: str, dtype: DType, left: bool, right: bool) -> None:
         key = sign, self.vector(dtype), left, right
@@ -45,10 +100,19 @@ class CudaCpp(GpuCpp):
 
     def tile_function(self, name: str, core: TensorCore, bits: DType) -> str:
         total = self.vector(core.accumulator.vec(core.c.per_lane))
-        return mma_function(name, core, (self.scalar(bits), total))
+        return mma_function(name, core, (self.scalar(_word(bits)), total))
 
     def tile_arguments(self, value: FragmentText) -> list[str]:
-        return value.lanes()
+        dtype, lanes = value.dtype.scalar, value.lanes()
+        if not dtype.is_low_precision:
+            return lanes
+        return [self.bitcast((lane, ATOM), dtype, _word(dtype))[0] for lane in lanes]
 
     def preamble(self, uses: frozenset[str]) -> list[str]:
-        return [*self._operators.values()]
+        headers = [f"#include <{h}>" for name, h in _HEADERS.items() if name in uses]
+        return [*headers, *self._vectors.values(), *self._operators.values()]
+
+
+def _word(dtype: DType) -> DType:
+    """Return the type that has the bits of an element of an operand."""
+    return dtypes.uint16 if dtype.is_low_precision else dtype

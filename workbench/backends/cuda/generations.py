@@ -14,8 +14,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from workbench.backends.cuda.tensor_cores import tensor_cores
+from workbench.base.dtypes import dtypes
 from workbench.base.target import Hardware, Rates, Target
 
+CONVERSIONS = (dtypes.float16, dtypes.bfloat16)
+"""What the language has types of."""
 BANK_BYTES = 32 * 4
 GROUP_SHARED_BYTES = 48 << 10
 """Shared memory of a group whose arrays have their sizes in the program."""
@@ -138,6 +141,7 @@ def target(device: str, hardware: Hardware, l2_bytes: int) -> Target:
         caches=(("L1", generation(hardware.arch).l1_bytes), ("L2", l2_bytes)),
         line_bytes=128,
         native_transcendentals=True,
+        conversions=CONVERSIONS,
         cores=hardware.units,
         grid_limits=((1 << 31) - 1, (1 << 16) - 1, (1 << 16) - 1),
         group_items=1024,

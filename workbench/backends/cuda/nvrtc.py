@@ -11,6 +11,7 @@ import os
 import re
 import shutil
 import sys
+from collections.abc import Mapping, Sequence
 from ctypes.util import find_library
 from functools import lru_cache
 from importlib.util import find_spec
@@ -24,6 +25,50 @@ _ERROR = re.compile(
     r"^kernel\.cu\((\d+)\): (?:catastrophic )?error:\s*(.*)$", re.MULTILINE
 )
 _PTXAS = re.compile(r"^ptxas (?:error|fatal)\s*:\s*(.*)$", re.MULTILINE)
+_TYPE = """\
+#pragma once
+struct {kind} {{ unsigned short bits; }};
+struct __align__(4) {kind}2 {{ {kind} x, y; }};
+__device__ inline {kind} __ushort_as_{word}(unsigned short bits) {{ return {kind}{{bits}}; }}
+__device__ inline {kind} __short_as_{word}(short bits) {{ return {kind}{{(unsigned short)bits}}; }}
+__device__ inline unsigned short __{word}_as_ushort({kind} a) {{ return a.bits; }}
+__device__ inline short __{word}_as_short({kind} a) {{ return (short)a.bits; }}
+"""
+_FP16 = """\
+__device__ inline float __half2float(__half a) {
+  float wide;
+  asm("cvt.f32.f16 %0, %1;" : "=f"(wide) : "h"(a.bits));
+  return wide;
+}
+__device__ inline __half __float2half(float a) {
+  __half rounded;
+  asm("cvt.rn.f16.f32 %0, %1;" : "=h"(rounded.bits) : "f"(a));
+  return rounded;
+}
+"""
+_BF16 = """\
+__device__ inline float __bfloat162float(__nv_bfloat16 a) {
+  return __uint_as_float((unsigned)a.bits << 16);
+}
+__device__ inline __nv_bfloat16 __float2bfloat16(float a) {
+  __nv_bfloat16 rounded;
+#if __CUDA_ARCH__ >= 800
+  asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(rounded.bits) : "f"(a));
+#else
+  unsigned whole = __float_as_uint(a);
+  rounded.bits = a != a ? 0x7fff : (whole + 0x7fff + (whole >> 16 & 1)) >> 16;
+#endif
+  return rounded;
+}
+"""
+
+HEADERS: Mapping[str, str] = {
+    "cuda_fp16.h": _TYPE.format(kind="__half", word="half") + _FP16,
+    "cuda_bf16.h": _TYPE.format(kind="__nv_bfloat16", word="bfloat16") + _BF16,
+}
+"""Short stand-ins for NVIDIA's headers, by the name that a text includes, where there are none: the
+types, and conversions by the instructions of PTX ISA 8.5, "cvt". bfloat16 is rounded by an
+instruction from sm_80 on, and before that by integers."""
 
 
 class Toolkit(NamedTuple):
@@ -105,15 +150,22 @@ def compile_text(text: str, arch: str) -> Image:
     ]
     if arch.startswith("sm_"):
         options.append("--ptxas-options=-v")
-    if tools.headers:
+    headers: Mapping[str, str] = HEADERS
+    if Path(tools.headers, next(iter(HEADERS))).exists():
         options.append(f"-I{tools.headers}")
+        headers = {}
     program = ctypes.c_void_p()
-    create = library.nvrtcCreateProgram
-    create(ctypes.byref(program), text.encode(), b"kernel.cu", 0, None, None)
+    library.nvrtcCreateProgram(
+        ctypes.byref(program),
+        text.encode(),
+        b"kernel.cu",
+        len(headers),
+        _strings([*headers.values()]),
+        _strings([*headers]),
+    )
     try:
-        words = [option.encode() for option in options]
-        arguments = (ctypes.c_char_p * len(words))(*words)
-        status = library.nvrtcCompileProgram(program, len(words), arguments)
+        arguments = _strings(options)
+        status = library.nvrtcCompileProgram(program, len(options), arguments)
         log = (
             _read(library, program, "ProgramLog")
             .rstrip(b"\0")
@@ -125,6 +177,11 @@ def compile_text(text: str, arch: str) -> Image:
         return Image(_read(library, program, kind), log)
     finally:
         library.nvrtcDestroyProgram(ctypes.byref(program))
+
+
+def _strings(words: Sequence[str]) -> Any:
+    """Return words as C has them."""
+    return (ctypes.c_char_p * len(words))(*[word.encode() for word in words])
 
 
 def _read(library: Any, program: ctypes.c_void_p, what: str) -> bytes:

@@ -17,7 +17,7 @@ from workbench.ir.node.views import LoopRole
 COMMENT = "//.*$"
 WORD = (
     r"\b(?:for|if|else|return|const|void|float|double|long|int|unsigned|bool|char|inline"
-    r"|extern|__global__|__shared__|__device__|__syncthreads)\b"
+    r"|__half2?|__nv_bfloat16|__nv_bfloat162|_Float16|__bf16|extern|__global__|__shared__|__device__|__syncthreads)\b"
 )
 HEAD = '^extern "C" '
 CPP_WORDS = frozenset(

@@ -81,6 +81,9 @@ class Dialect(ABC):
             )
         return name
 
+    rounds_stores = False
+    """Whether registers hold float16 as float32, which a store rounds."""
+
     def in_memory(self, dtype: DType) -> str:
         """Return the type of one element in memory, where a bool is a byte."""
         return self.scalar(dtypes.uint8 if dtype.is_bool else dtype)
@@ -105,6 +108,9 @@ class Dialect(ABC):
         value = dtype.scalar.const(value)
         if dtype.is_bool:
             return ("true" if value else "false"), ATOM
+        if dtype.is_low_precision:
+            wide = self.constant(value, dtypes.float32)
+            return self.cast(wide, dtypes.float32, dtype.scalar)
         if dtype.is_float:
             return signed(self.float_text(float(value), dtype))
         return signed(self.integer_text(int(value), dtype))
@@ -141,6 +147,13 @@ class Dialect(ABC):
     def cast(self, value: Expression, source: DType, dtype: DType) -> Expression:
         """Return a number as another type, as C does it."""
         return f"({self.scalar(dtype)}){paren(value, UNARY)}", UNARY
+
+    def convert(
+        self, value: Expression, source: DType, dtype: DType
+    ) -> Expression | None:
+        """Return a vector of floats as floats of another type, None where each lane is converted
+        by itself."""
+        return None
 
     @abstractmethod
     def bitcast(self, value: Expression, source: DType, dtype: DType) -> Expression:
@@ -216,6 +229,21 @@ class Dialect(ABC):
     def element(self, name: str, index: str) -> str:
         """Return the place of one element."""
         return f"{name}[{index}]"
+
+    def load_element(self, name: str, index: str, dtype: DType) -> Expression:
+        """Return the expression that loads one element."""
+        place = self.element(name, index)
+        if not dtype.is_bool:
+            return place, ATOM
+        return f"{place} != {self.constant(0, dtypes.uint8)[0]}", EQUAL
+
+    def store_element(
+        self, name: str, index: str, dtype: DType, value: Expression
+    ) -> str:
+        """Return the statement that stores one element."""
+        if dtype.is_bool:
+            value = self.cast(value, dtypes.bool, dtypes.uint8)
+        return f"{self.element(name, index)} = {value[0]};"
 
     def load_vector(
         self,

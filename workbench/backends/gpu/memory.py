@@ -7,9 +7,8 @@ from collections.abc import Sequence
 from workbench.backends.gpu.dialect import Dialect
 from workbench.backends.gpu.values import Lanes, Values
 from workbench.backends.program.analysis import alignment
-from workbench.backends.program.expression import ATOM, EQUAL, Expression
+from workbench.backends.program.expression import ATOM, Expression
 from workbench.backends.program.writer import CodeWriter
-from workbench.base.dtypes import dtypes
 from workbench.base.errors import CompileError
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
@@ -56,10 +55,7 @@ class WorkItemMemory:
     def _element(self, node: UOp, i: int, condition: Sequence[UOp]) -> Expression:
         name, index = self._place(node.place)
         at = index[0] if i == 0 else f"{index[0]} + {i}"
-        text: Expression = self.dialect.element(name, at), ATOM
-        if node.dtype.is_bool:
-            zero = self.dialect.constant(0, dtypes.uint8)[0]
-            text = f"{text[0]} != {zero}", EQUAL
+        text = self.dialect.load_element(name, at, node.dtype.scalar)
         return self._where(condition, i, text, None, node)
 
     def _where(
@@ -110,9 +106,8 @@ class WorkItemMemory:
         name, index = self._place(address)
         at = index[0] if i == 0 else f"{index[0]} + {i}"
         words = self.values.lane(value, i)
-        if value.dtype.is_bool:
-            words = self.dialect.cast(words, dtypes.bool, dtypes.uint8)
-        self._put(condition, i, f"{self.dialect.element(name, at)} = {words[0]};")
+        statement = self.dialect.store_element(name, at, value.dtype.scalar, words)
+        self._put(condition, i, statement)
 
     def _put(self, condition: Sequence[UOp], i: int, statement: str) -> None:
         if not condition:

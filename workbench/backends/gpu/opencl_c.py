@@ -6,10 +6,10 @@ import math
 from collections.abc import Sequence
 
 from workbench.backends.gpu.dialect import COMPONENTS, Dialect, Parameter, group_size
-from workbench.backends.program.expression import Expression, call
+from workbench.backends.program.expression import ATOM, Expression, call
 from workbench.backends.program.language import Language
 from workbench.backends.program.launch import LaunchShape
-from workbench.base.dtypes import DType
+from workbench.base.dtypes import Const, DType, dtypes
 from workbench.base.tensor_cores.tensor_core import TensorCore
 from workbench.ir.node.views import LoopRole
 
@@ -17,12 +17,34 @@ OPENCL_C = Language(
     "OpenCL C",
     "OpenCL C, the program of one work-item",
     comment="//.*$",
-    word=r"\b(?:for|if|else|return|const|void|float|double|long|int|uint|bool|uchar|inline"
+    word=r"\b(?:for|if|else|return|const|void|float|half|double|long|int|uint|bool|uchar|inline"
     r"|__kernel|__local|__global|barrier)\b",
     head="^__kernel ",
 )
 STANDARD = "-cl-std=CL1.2"
 """The option that compilers get."""
+_ENABLE = "#pragma OPENCL EXTENSION {} : enable"
+_HALF_TYPE = _ENABLE.format("cl_khr_fp16")
+_HALF_FUNCTIONS = {
+    "round_half": """\
+static inline float round_half(float a) {
+  uchar2 b;
+  vstore_half_rte(a, 0, (half *)&b);
+  return vload_half(0, (const half *)&b);
+}""",
+    "bits_of_half": """\
+static inline ushort bits_of_half(float a) {
+  uchar2 b;
+  vstore_half_rte(a, 0, (half *)&b);
+  return as_ushort(b);
+}""",
+    "half_of_bits": """\
+static inline float half_of_bits(ushort a) {
+  uchar2 b = as_uchar2(a);
+  return vload_half(0, (const half *)&b);
+}""",
+}
+"""float16 in registers, where it is a float: rounded to it, its bits, and one of bits."""
 _SPACES = {"global": "__global ", "shared": "__local ", "private": ""}
 
 
@@ -40,13 +62,55 @@ class OpenCLC(Dialect):
     types = {
         "bool": "bool", "int8": "char", "uint8": "uchar", "int16": "short", "uint16": "ushort",
         "int32": "int", "uint32": "uint", "int64": "long", "uint64": "ulong",
-        "float32": "float", "float64": "double", "float16": "half",
+        "float32": "float", "float64": "double", "float16": "float",
     }  # fmt: skip
     barrier = "barrier(CLK_LOCAL_MEM_FENCE);"
+    rounds_stores = True
 
     def __init__(self) -> None:
         self._sub_group = 0
         """The work-items of a sub-group, where a kernel depends on it."""
+        self._functions: dict[str, str] = {}
+
+    # float16: every implementation has it in memory, and few in registers
+
+    def in_memory(self, dtype: DType) -> str:
+        return "half" if dtype.scalar is dtypes.float16 else super().in_memory(dtype)
+
+    def constant(self, value: Const, dtype: DType) -> Expression:
+        if dtype.scalar is dtypes.float16:
+            return super().constant(dtype.scalar.const(value), dtypes.float32)
+        return super().constant(value, dtype)
+
+    def cast(self, value: Expression, source: DType, dtype: DType) -> Expression:
+        if source is dtypes.float16:
+            return value
+        if dtype is dtypes.float16:
+            return self._called("round_half", value)
+        return super().cast(value, source, dtype)
+
+    def convert(
+        self, value: Expression, source: DType, dtype: DType
+    ) -> Expression | None:
+        return value if source.scalar is dtypes.float16 else None
+
+    def _called(self, name: str, value: Expression) -> Expression:
+        self._functions[name] = _HALF_FUNCTIONS[name]
+        return call(name, value[0])
+
+    def load_element(self, name: str, index: str, dtype: DType) -> Expression:
+        if dtype is dtypes.float16:
+            return f"vload_half({index}, {name})", ATOM
+        return super().load_element(name, index, dtype)
+
+    def store_element(
+        self, name: str, index: str, dtype: DType, value: Expression
+    ) -> str:
+        if dtype is dtypes.float16:
+            return f"vstore_half_rte({value[0]}, {index}, {name});"
+        return super().store_element(name, index, dtype, value)
+
+    # vectors, tiles
 
     def has_vector(self, dtype: DType) -> bool:
         return dtype.count in (2, 3, 4, 8, 16)
@@ -64,10 +128,14 @@ class OpenCLC(Dialect):
         self._sub_group = core.lanes
         a, b = (self.vector(bits.vec(f.per_lane)) for f in (core.a, core.b))
         total = self.vector(core.accumulator.vec(core.c.per_lane))
-        rows = "as_int8(a)" if core.lanes == 8 else "as_short8(a)"
+        rows, columns = "ab"
+        if bits is dtypes.float16:  # compilers undo the load's conversion by this one
+            rows, columns = f"convert_half{core.a.per_lane}(a)", "convert_half16(b)"
+            self._functions["half"] = _HALF_TYPE
+        rows = f"as_{'int8' if core.lanes == 8 else 'short8'}({rows})"
         return (
             f"static inline {total} {name}({a} a, {b} b, {total} c) {{\n"
-            f"  return {core.instruction}({rows}, as_int8(b), c);\n}}"
+            f"  return {core.instruction}({rows}, as_int8({columns}), c);\n}}"
         )
 
     def special_float(self, value: float, dtype: DType) -> str:
@@ -77,6 +145,10 @@ class OpenCLC(Dialect):
         return sign + ("INFINITY" if dtype.bits <= 32 else "HUGE_VAL")
 
     def bitcast(self, value: Expression, source: DType, dtype: DType) -> Expression:
+        if source is dtypes.float16:
+            return self.cast(self._called("bits_of_half", value), dtypes.uint16, dtype)
+        if dtype is dtypes.float16:
+            return self._called("half_of_bits", self.cast(value, source, dtypes.uint16))
         return call(f"as_{self.scalar(dtype)}", value[0])
 
     def load_vector(
@@ -88,6 +160,9 @@ class OpenCLC(Dialect):
         aligned: bool,
         constant: bool,
     ) -> str | None:
+        if dtype.scalar is dtypes.float16:
+            word = "vloada" if aligned else "vload"
+            return f"{word}_half{dtype.count}(0, &{name}[{index}])"
         if not aligned:
             return f"vload{dtype.count}(0, &{name}[{index}])"
         kind = f"{_SPACES[space]}{'const ' if constant else ''}{self.vector(dtype)}"
@@ -96,6 +171,9 @@ class OpenCLC(Dialect):
     def store_vector(
         self, name: str, index: str, dtype: DType, space: str, aligned: bool, value: str
     ) -> str | None:
+        if dtype.scalar is dtypes.float16:
+            word = "vstorea" if aligned else "vstore"
+            return f"{word}_half{dtype.count}_rte({value}, 0, &{name}[{index}]);"
         if not aligned:
             return f"vstore{dtype.count}({value}, 0, &{name}[{index}]);"
         return f"*({_SPACES[space]}{self.vector(dtype)} *)&{name}[{index}] = {value};"
@@ -123,9 +201,5 @@ class OpenCLC(Dialect):
         return [*lines, f"void {name}({', '.join(listed)}) {{"]
 
     def preamble(self, uses: frozenset[str]) -> list[str]:
-        enabled = {"float64": "cl_khr_fp64", "float16": "cl_khr_fp16"}
-        return [
-            f"#pragma OPENCL EXTENSION {extension} : enable"
-            for name, extension in enabled.items()
-            if name in uses
-        ]
+        lines = [_ENABLE.format("cl_khr_fp64")] if "float64" in uses else []
+        return [*lines, *self._functions.values()]

@@ -97,7 +97,8 @@ class _Writer(StatementWriter):
         self.dialect, self.plan = dialect, plan
         self.helpers = Helpers(dialect)
         dialect.wide = needs_wide(linear)
-        self.values = Values(dialect, self.helpers, self._define)
+        unrounded = _stored_casts(linear) if dialect.rounds_stores else frozenset()
+        self.values = Values(dialect, self.helpers, self._define, unrounded)
         written = {n.place.param for n in linear if n.op is Ops.STORE}
         self.memory = WorkItemMemory(dialect, self.values, self.text, written)
         self.registers = WorkItemRegisters(dialect, self.values, self.text, linear)
@@ -240,3 +241,12 @@ class _Writer(StatementWriter):
         self.values.wholes[axis] = name, ATOM
         self._open()
         self.follower.open(axis)
+
+
+def _stored_casts(linear: Sequence[UOp]) -> frozenset[UOp]:
+    """Return the casts to float16 that nothing but stores reads."""
+    casts = {n for n in linear if n.op is Ops.CAST and n.dtype.scalar is dtypes.float16}
+    for node in linear:
+        read = node.src[:1] + node.src[2:] if node.op is Ops.STORE else node.src
+        casts.difference_update(read)
+    return frozenset(casts)

@@ -7,7 +7,7 @@ its lanes. Each form gives the other: `v.x`, and `(float4)(a, b, c, d)`.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Set
 
 from workbench.backends.gpu.dialect import Dialect, FragmentText
 from workbench.backends.gpu.helpers import Helpers
@@ -38,8 +38,10 @@ class Values:
         dialect: Dialect,
         helpers: Helpers,
         define: Callable[[UOp], None],
+        unrounded: Set[UOp] = frozenset(),
     ):
-        self.dialect, self.helpers = dialect, helpers
+        """`unrounded` has the casts that are left to the stores that read them."""
+        self.dialect, self.helpers, self.unrounded = dialect, helpers, unrounded
         self._define = define
         self.wholes: dict[UOp, Expression] = {}
         self.parts: dict[UOp, Lanes] = {}
@@ -104,6 +106,8 @@ class Values:
         if node.op is Ops.WMMA:
             tiles = [self._tile(source) for source in node.src]
             return self.helpers.multiply(node.arg, tiles)
+        if node in self.unrounded:
+            return self.parts.get(node.src[0]) or self.whole(node.src[0])
         if count == 1:
             return self._operation(node, [self.scalar(s) for s in node.src])
         if node.op is Ops.STACK:
@@ -115,10 +119,21 @@ class Values:
             return tuple(self.lane(source, i) for source, i in places)
         if self._has_operator(node):
             return self._vector_operation(node)
+        converted = self._converted(node)
+        if converted is not None:
+            return converted
         return tuple(
             self._operation(node, [self.lane(s, i) for s in node.src])
             for i in range(count)
         )
+
+    def _converted(self, node: UOp) -> Expression | None:
+        """Return a vector of floats as another one, where the language converts whole vectors."""
+        (source, *_), dtype = node.src, node.dtype
+        is_of_floats = node.op is Ops.CAST and source.dtype.is_float and dtype.is_float
+        if not is_of_floats or source in self.parts:
+            return None
+        return self.dialect.convert(self.whole(source), source.dtype, dtype)
 
     def _tile(self, node: UOp) -> FragmentText:
         def lanes() -> list[str]:

@@ -1,7 +1,7 @@
 """HIP (AMD, HIP documentation): CUDA's words, and vectors with operators.
 
-Vectors of up to 4 lanes are HIP's. What a lane holds of a tile may be longer: these are vectors of
-clang's, and so are the operands of the instructions, to which HIP's are converted bit by bit.
+Vectors of up to 4 lanes are HIP's, but for those of 16-bit floats. These are vectors of clang's; so
+are longer ones, and the operands of instructions, to which HIP's are converted bit by bit.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from workbench.backends.gpu.cpp import COMMENT, HEAD, WORD, GpuCpp
 from workbench.backends.gpu.dialect import COMPONENTS
-from workbench.backends.program.expression import ATOM, Expression
+from workbench.backends.program.expression import ATOM, Expression, call
 from workbench.backends.program.language import Language
 from workbench.base.dtypes import DType, dtypes
 from workbench.base.tensor_cores.tensor_core import TensorCore
@@ -29,26 +29,27 @@ _ELEMENTS = {
 
 
 class HipCpp(GpuCpp):
-    """The dialect. The types of long vectors that a kernel uses stand before it."""
+    """The dialect. The types of clang's vectors that a kernel uses stand before it."""
 
     language = HIP_CPP
+    types = {**GpuCpp.types, "float16": "_Float16", "bfloat16": "__bf16"}
 
     def __init__(self) -> None:
-        self._long_vectors: dict[str, str] = {}
+        self._vectors: dict[str, str] = {}
 
     def has_vector(self, dtype: DType) -> bool:
         return True
 
     def vector(self, dtype: DType) -> str:
-        if dtype.count <= len(COMPONENTS):
+        if _is_of_hip(dtype):
             return super().vector(dtype)
         kind = self.scalar(dtype)
         name = f"{dtype.scalar.name}_x{dtype.count}"
-        self._long_vectors[name] = _typedef(kind, dtype.count, name)
+        self._vectors[name] = _typedef(kind, dtype.count, name)
         return name
 
     def build(self, dtype: DType, lanes: Sequence[Expression]) -> Expression:
-        if dtype.count <= len(COMPONENTS):
+        if _is_of_hip(dtype):
             return super().build(dtype, lanes)
         return f"{self.vector(dtype)}{{{', '.join(words for words, _ in lanes)}}}", ATOM
 
@@ -56,6 +57,11 @@ class HipCpp(GpuCpp):
         if count <= len(COMPONENTS):
             return super().component(value, i, count)
         return f"{value}[{i}]"
+
+    def bitcast(self, value: Expression, source: DType, dtype: DType) -> Expression:
+        if source.bits == 16:
+            return call("__builtin_bit_cast", self.scalar(dtype), value[0])
+        return super().bitcast(value, source, dtype)
 
     def tile_function(self, name: str, core: TensorCore, bits: DType) -> str:
         """Return a call of the compiler's function for v_mfma or v_wmma."""
@@ -86,7 +92,11 @@ class HipCpp(GpuCpp):
         )
 
     def preamble(self, uses: frozenset[str]) -> list[str]:
-        return list(self._long_vectors.values())
+        return list(self._vectors.values())
+
+
+def _is_of_hip(dtype: DType) -> bool:
+    return dtype.count <= len(COMPONENTS) and not dtype.is_low_precision
 
 
 def _typedef(kind: str, count: int, name: str) -> str:

@@ -14,8 +14,11 @@ from dataclasses import replace
 
 from workbench.backends.gpu.target import common_gpu
 from workbench.backends.hip.tensor_cores import tensor_cores
+from workbench.base.dtypes import dtypes
 from workbench.base.target import Hardware, Target
 
+CONVERSIONS = (dtypes.float16, dtypes.bfloat16)
+"""What the language has types of."""
 MI300X = Hardware(
     name="MI300X",
     about="AMD Instinct MI300X (CDNA 3)",
@@ -55,6 +58,7 @@ MACHINES: Mapping[str, Target] = {
         caches=(("L1", 32 << 10), ("L2", 8 * (4 << 20)), ("L3", 256 << 20)),
         line_bytes=128,
         native_transcendentals=True,
+        conversions=CONVERSIONS,
         cores=MI300X.units,
         grid_limits=((1 << 31) - 1, (1 << 16) - 1, (1 << 16) - 1),
         group_items=1024,

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from workbench.base.dtypes import dtypes
 from workbench.base.target import Hardware, Target
 
 
@@ -26,7 +27,7 @@ def _target(
         fmas_in_flight=fmas_in_flight,
         caches=tuple((f"L{n}", size) for n, size in enumerate(cache_bytes, 1)),
         non_temporal_bytes=cache_bytes[-1],
-        converts_float16=True,
+        conversions=(dtypes.float16,),
         cores=hardware.units,
         hardware=hardware,
     )

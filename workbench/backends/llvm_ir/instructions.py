@@ -40,7 +40,10 @@ def memory_type(dtype: DType) -> str:
 
 def suffix(dtype: DType) -> str:
     """Return the part of an intrinsic's name that names a type: f32, v8f32, i64."""
-    scalar = f"{'f' if dtype.is_float else 'i'}{bits_of(dtype)}"
+    kind = "f" if dtype.is_float else "i"
+    if dtype.scalar is dtypes.bfloat16:
+        kind = "bf"
+    scalar = f"{kind}{bits_of(dtype)}"
     return scalar if dtype.count == 1 else f"v{dtype.count}{scalar}"
 
 
@@ -138,7 +141,9 @@ _BINARY = {
     Ops.CMPEQ: ("fcmp oeq",          "icmp eq",  "icmp eq",  "icmp eq"),
     Ops.CMPNE: ("fcmp une",          "icmp ne",  "icmp ne",  "icmp ne"),
 }
-_SCALAR_TYPE = {"float16": "half", "float32": "float", "float64": "double", "bool": "i1"}
+_SCALAR_TYPE = {
+    "float16": "half", "bfloat16": "bfloat", "float32": "float", "float64": "double", "bool": "i1",
+}
 # fmt: on
 
 

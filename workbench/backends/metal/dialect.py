@@ -18,7 +18,7 @@ METAL = Language(
     "Metal",
     "Metal, the program of one thread",
     comment="//.*$",
-    word=r"\b(?:for|if|else|return|const|void|float|long|int|uint|bool|uchar|inline|kernel|device"
+    word=r"\b(?:for|if|else|return|const|void|float|half|bfloat|long|int|uint|bool|uchar|inline|kernel|device"
     r"|threadgroup|using|namespace)\b",
     head="^kernel ",
 )
@@ -36,7 +36,7 @@ class Metal(Dialect):
     types = {
         "bool": "bool", "int8": "char", "uint8": "uchar", "int16": "short", "uint16": "ushort",
         "int32": "int", "uint32": "uint", "int64": "long", "uint64": "ulong",
-        "float32": "float", "float16": "half",
+        "float32": "float", "float16": "half", "bfloat16": "bfloat",
     }  # fmt: skip
     barrier = "threadgroup_barrier(mem_flags::mem_threadgroup);"
     inline = "static inline "
@@ -48,6 +48,11 @@ class Metal(Dialect):
 
     def build(self, dtype: DType, lanes: Sequence[Expression]) -> Expression:
         return call(self.vector(dtype), *[words for words, _ in lanes])
+
+    def convert(
+        self, value: Expression, source: DType, dtype: DType
+    ) -> Expression | None:
+        return call(self.vector(dtype), value[0])
 
     def bitcast(self, value: Expression, source: DType, dtype: DType) -> Expression:
         return call(f"as_type<{self.scalar(dtype)}>", value[0])

@@ -14,8 +14,11 @@ from dataclasses import replace
 
 from workbench.backends.gpu.target import common_gpu
 from workbench.backends.metal.tensor_cores import tensor_cores
+from workbench.base.dtypes import dtypes
 from workbench.base.target import Hardware, Target
 
+CONVERSIONS = (dtypes.float16, dtypes.bfloat16)
+"""What the language has types of."""
 M3 = Hardware(
     name="M3",
     about="Apple M3, the GPU with 10 cores",
@@ -42,6 +45,7 @@ MACHINES: Mapping[str, Target] = {
         caches=(("L1", 8 << 10), ("L2", 8 << 20)),
         line_bytes=128,
         native_transcendentals=True,
+        conversions=CONVERSIONS,
         cores=M3.units,
         grid_limits=((1 << 31) - 1,) * 3,
         group_items=1024,

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from workbench.backends.contract import DeviceInfo
 from workbench.backends.native.host_memory import host_memory
+from workbench.base.dtypes import dtypes
 from workbench.base.forking import no_fork
 from workbench.base.target import Target
 
@@ -41,6 +42,6 @@ def compiled_target(name: str) -> Target:
         vector_bytes=machine.vector_bytes,
         vector_registers=machine.vector_registers,
         non_temporal_bytes=target.last_cache_bytes,
-        converts_float16=machine.converts_float16,
+        conversions=(dtypes.float16,) if machine.converts_float16 else (),
         cores=cores(),
     )

@@ -1,15 +1,16 @@
 """Low-precision floats are formats of memory; arithmetic is in float32.
 
 An elementwise op on low-precision floats becomes the op on float32 between casts, and each result
-is rounded as the graph says. No bfloat16 and no float of 8 bits is left then: loads and stores move
-uint16 or uint8, and casts are integer arithmetic (math/storage_formats.py). float16 goes the same
-way, unless the device converts it in one instruction; then LOAD, STORE, BITCAST and the casts from
-and to float32 are left. Source of rounding to odd: Boldo and Melquiond 2008.
+is rounded as the graph says. A dtype that the device does not convert itself is not left then:
+loads and stores move uint16 or uint8, and casts are integer arithmetic (math/storage_formats.py).
+Of one that it converts, LOAD, STORE, BITCAST and the casts from and to float32 are left. Source of
+rounding to odd: Boldo and Melquiond 2008.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 
 import numpy as np
 
@@ -197,6 +198,22 @@ BFLOAT16_BITS = as_bits(dtypes.bfloat16, widen_bfloat16, round_bfloat16)
 FP8E4M3_BITS = as_bits(dtypes.fp8e4m3, FP8E4M3.widen, FP8E4M3.round)
 FP8E5M2_BITS = as_bits(dtypes.fp8e5m2, FP8E5M2.widen, FP8E5M2.round)
 FLOAT16_BITS = as_bits(dtypes.float16, FLOAT16.widen, FLOAT16.round)
-LOW_PRECISION_RULES = IN_FLOAT32 + BFLOAT16_BITS + FP8E4M3_BITS + FP8E5M2_BITS
-"""For a device that converts float16 itself."""
-ALL_LOW_PRECISION_RULES = LOW_PRECISION_RULES + FLOAT16_BITS
+_BITS = {
+    dtypes.bfloat16: BFLOAT16_BITS,
+    dtypes.fp8e4m3: FP8E4M3_BITS,
+    dtypes.fp8e5m2: FP8E5M2_BITS,
+    dtypes.float16: FLOAT16_BITS,
+}
+
+
+@cache
+def low_precision_rules(conversions: tuple[DType, ...] = ()) -> RuleSet:
+    """Return the rules for a device that converts the dtypes `conversions` itself."""
+    rules = IN_FLOAT32
+    for dtype, bits in _BITS.items():
+        if dtype not in conversions:
+            rules += bits
+    return rules
+
+
+ALL_LOW_PRECISION_RULES = low_precision_rules()

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
 from typing import Any
 
+from workbench.base.dtypes import DType
 from workbench.base.target import Target
 from workbench.ir.lower.decompose import DECOMPOSE_RULES, INTEGER_RULES
 from workbench.ir.lower.launch.work_groups import work_groups
 from workbench.ir.lower.linearize import linearize
 from workbench.ir.lower.low_precision import (
-    ALL_LOW_PRECISION_RULES,
-    LOW_PRECISION_RULES,
     has_low_precision,
+    low_precision_rules,
 )
 from workbench.ir.lower.statement_tree import build_tree
 from workbench.ir.nest.fragments import lane_kernel, tile_axes
@@ -37,18 +38,19 @@ STATEMENT_TREE = Pass(
     "Loops, their order and the storage of every value are explicit.",
     build_tree,
 )
-LOW_PRECISION = Pass(
-    "low-precision",
-    "Low-precision floats are only loaded, stored and converted; bfloat16 is uint16, those of 8"
-    " bits are uint8; float32 is computed with.",
-    LOW_PRECISION_RULES,
-)
-NO_LOW_PRECISION = Pass(
-    "low-precision",
-    "Low-precision floats are uint16 or uint8 in memory, converted by integer arithmetic; float32"
-    " is computed with.",
-    ALL_LOW_PRECISION_RULES,
-)
+
+
+@cache
+def low_precision(conversions: tuple[DType, ...] = ()) -> Pass:
+    """Return the pass for a device that converts the dtypes `conversions` itself."""
+    doc = (
+        "Low-precision floats are uint16 or uint8, converted by integer arithmetic, or else only"
+        " loaded, stored and converted; float32 is computed with."
+    )
+    return Pass("low-precision", doc, low_precision_rules(conversions))
+
+
+NO_LOW_PRECISION = low_precision()
 DECOMPOSED = Pass(
     "decompose",
     "Only operations that the device has remain: no exp2, sin, floor division or wide shift.",
@@ -88,8 +90,7 @@ def levels(kernel: UOp, target: Target) -> Iterator[Any]:
     yield tree
     lowered = tree
     if not target.native_low_precision and has_low_precision(lowered):
-        floats = LOW_PRECISION if target.converts_float16 else NO_LOW_PRECISION
-        lowered = floats(lowered)
+        lowered = low_precision(target.conversions)(lowered)
     if not target.native_transcendentals:
         lowered = DECOMPOSED(lowered)
     elif target.has_groups:
