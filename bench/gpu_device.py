@@ -1,6 +1,7 @@
 """A device with work-groups on a machine that has it: right answers first, then times.
 
-    python bench/gpu_device.py [DEVICE] [--programs N] [--seconds S] [--compile] [--search N]
+    python bench/gpu_device.py [DEVICE] [--programs N] [--seconds S] [--compile] [--search S]
+        [--models]
 
 DEVICE is CUDA, OPENCL, WEBGPU, or any other that is available. N random programs are compared
 with numpy, with default opts and drawn ones. Then each function of the set is compared with
@@ -29,9 +30,11 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from tests.agreement.hunt import attempts, report
-from workbench import Kernel, Tensor, TinyJit, explore
+from workbench import Context, Kernel, Tensor, TinyJit, explore
 from workbench.backends.device import Device
 from workbench.base.dtypes import dtypes
+from workbench.bench.training.models import MODELS, WIDE_MODELS
+from workbench.bench.training.steps import step_of
 
 try:
     import torch
@@ -142,6 +145,32 @@ def error_of(case: GpuCase, arrays: list[Any], actual: Any) -> float:
     return float(error / np.linalg.norm(exact))
 
 
+def run_models(device: str, seconds: float) -> int:
+    """Print a row for each model that is trained; return how many have another loss than on the
+    processor."""
+    wrong = 0
+    for model in (*MODELS.values(), *WIDE_MODELS.values()):
+        losses = {}
+        for name in ("LLVM", device):
+            with Context(DEV=name):
+                Tensor.manual_seed(0)
+                step, kernels = step_of("workbench", model)
+                losses[name] = [step() for _ in range(4)]
+                ours = queued(step, Device[name].synchronize, seconds)
+        is_right = np.allclose(losses["LLVM"], losses[device], rtol=1e-2)
+        wrong += not is_right
+        words = f"{model.name:22} {'right' if is_right else 'WRONG'}   {ours * 1e6:9,.1f} us"
+        if device == "CUDA" and torch is not None and torch.cuda.is_available():
+            torch.set_default_device("cuda")
+            theirs, _ = step_of("torch", model)
+            eager = queued(theirs, torch.cuda.synchronize, seconds)
+            torch.set_default_device("cpu")
+            share = eager / ours
+            words += f"  eager {eager * 1e6:9,.1f} us, {share:5.2f} of its speed"
+        print(f"{words}  {kernels()} kernels, losses {losses[device]}", flush=True)
+    return wrong
+
+
 class GpuTimes(NamedTuple):
     """What a case took, in seconds; None where it was not run."""
 
@@ -237,6 +266,7 @@ def main() -> int:
     parser.add_argument("device", nargs="?", help="by default each that is available")
     parser.add_argument("--programs", type=int, default=300)
     parser.add_argument("--seconds", type=float, default=0.5)
+    parser.add_argument("--models", action="store_true", help="steps of training, too")
     parser.add_argument("--compile", action="store_true", help="torch.compile as well")
     parser.add_argument("--search", type=float, default=0.0)
     parser.add_argument("--cases", default="", help="only those whose name has this")
@@ -257,6 +287,8 @@ def main() -> int:
             except Exception:  # the rest of the table is worth having
                 wrong += 1
                 print(f"{case.name:22} FAILED\n{traceback.format_exc(limit=-8)}")
+        if arguments.models:
+            wrong += run_models(info.name, arguments.seconds)
     return int(wrong > 0)
 
 

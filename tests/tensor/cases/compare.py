@@ -1,9 +1,10 @@
 """All comparisons with torch, counted by kind and device.
 
-    python -m tests.tensor.cases.compare
+    python -m tests.tensor.cases.compare [--device CUDA] [--part 0/8]
 
 makes those of the long profile, goes on where one fails, and ends with how many values, gradients
-and second gradients were compared on each device, and what was not compared, by reason.
+and second gradients were compared on each device, and what was not compared, by reason. With a
+device all rows are compared there alone; of several parts each can run in a process of its own.
 """
 
 from __future__ import annotations
@@ -22,6 +23,8 @@ from tests.tensor.cases.gradients import (
 )
 from tests.tensor.cases.table import Comparison, cases, comparisons
 
+ANYWHERE = "LLVM"
+"""The device on which each row is compared."""
 ORDERS = ("gradients", "second gradients")
 
 counts: Counter[tuple[str, str]] = Counter()
@@ -33,9 +36,15 @@ skips: Counter[str] = Counter()
 def main() -> int:
     parser = argparse.ArgumentParser()
     parser.add_argument("--only", default="", help="keys that begin like this")
-    only = parser.parse_args().only
+    parser.add_argument("--device", default="", help="compare there alone")
+    parser.add_argument("--part", default="0/1", help="the first of eight: 0/8")
+    arguments = parser.parse_args()
+    part, parts = map(int, arguments.part.split("/"))
     warnings.simplefilter("ignore")  # numpy's, of torch's infinities
-    wrong = sum(not _agrees(key, run) for key, run in _all() if key.startswith(only))
+    chosen = [
+        run for run in _all(arguments.device) if run[0].startswith(arguments.only)
+    ]
+    wrong = sum(not _agrees(key, run) for key, run in chosen[part::parts])
     reasons = (without_gradient(key, row) for key, row in cases())
     skips.update(f"no gradient of a row: {reason}" for reason in reasons if reason)
     print(f"{counts.total()} comparisons with torch, {wrong} wrong")
@@ -46,11 +55,20 @@ def main() -> int:
     return wrong > 0
 
 
-def _all() -> Iterator[tuple[str, Callable[[], None]]]:
-    for values in comparisons(True):
+def _all(device: str) -> Iterator[tuple[str, Callable[[], None]]]:
+    for values in _on(device, comparisons(True)):
         yield values.key, lambda c=values: _values(c)  # type: ignore[misc]
-    for gradients in gradient_comparisons(True):
+    for gradients in _on(device, gradient_comparisons(True)):
         yield gradients.key, lambda c=gradients: _gradients(c)  # type: ignore[misc]
+
+
+def _on(device: str, rows: Iterator[Comparison]) -> Iterator[Comparison]:
+    """Yield comparisons, once each, on a device; as they are where none is named."""
+    for row in rows:
+        if not device:
+            yield row
+        elif row.device == ANYWHERE:
+            yield row._replace(device=device)
 
 
 def _values(comparison: Comparison) -> None:

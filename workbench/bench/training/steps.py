@@ -91,7 +91,8 @@ def _torch_step(model: Model, is_compiled: bool) -> Step:
     forward, layers = model.make(TorchLibrary())
     parameters = torch.nn.ModuleList(layers).parameters()
     optimizer = torch.optim.Adam(parameters, lr=RATE)
-    inputs, classes = (torch.from_numpy(a) for a in model.data())
+    place = torch.get_default_device()
+    inputs, classes = (torch.from_numpy(a).to(place) for a in model.data())
     call, labels = torch.compile(forward) if is_compiled else forward, classes.long()
 
     def step() -> float:
