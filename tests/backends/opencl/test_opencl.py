@@ -22,6 +22,7 @@ from workbench.backends.opencl import driver as drivers
 from workbench.backends.program.source import Source
 from workbench.base.errors import CompileError
 from workbench.base.libraries import library
+from workbench.ir.opt.heuristic.default_opts import heuristic
 from workbench.pipeline import stages
 
 NAME = "OPENCL"
@@ -44,6 +45,26 @@ def test_a_tiled_product() -> None:
     text = stages(kernel.ast, NAME, "source").source.text
     assert text.count("barrier(CLK_LOCAL_MEM_FENCE);") == 2
     assert text.count("__local float") == 2
+
+
+def test_default_opts_of_a_gpu() -> None:
+    """A driver for a processor gets opts of its own by default: here those of a GPU run."""
+    gpu = replace(Device[NAME].target, serial_items=False, cores=16)
+    rng = np.random.default_rng(1)
+    a, b = (rng.standard_normal((96, 128), dtype=np.float32) for _ in range(2))
+    x, y = Tensor(a, device=NAME), Tensor(b, device=NAME)
+    stages_used = set()
+    for result, right in (
+        (x @ y.T, a @ b.T),
+        (x.T.contiguous() + y.T, a.T + b.T),
+        ((x - x.max(1, keepdim=True)).sum(1), (a - a.max(1, keepdims=True)).sum(1)),
+    ):
+        (kernel,) = explore(result).kernels
+        _, opts, steps = heuristic(kernel.original, gpu)
+        stages_used |= {step.name for step in steps}
+        (actual,) = kernel.apply(*opts).run()
+        np.testing.assert_allclose(actual, right, rtol=1e-4, atol=1e-4)
+    assert stages_used >= {"product-tile", "transposed-tile", "group-rows"}
 
 
 def test_memory_is_the_drivers() -> None:

@@ -19,7 +19,9 @@
     short-sums       reductions of a few steps, without their loops
     reduce-outside   the loop of a reduction over the far stride, outside of the outputs of a core
 
-These are for a processor; a device with work-groups has steps of its own (`work_groups/steps.py`).
+These are for a processor. A device with work-groups has steps of its own
+(`work_groups/steps.py`), unless a processor runs its work-items one after another: then these make
+the tile of a work-item, and work-items are the parts of its loops.
 A step proposes opts with its counts, or nothing; those of reductions alone stand in
 `reductions.py`. Source: Goto and van de Geijn (packing), Halide's and tinygrad's hand-coded
 schedulers.
@@ -67,6 +69,7 @@ from workbench.ir.opt.heuristic.strides import (
     vector_axis,
 )
 from workbench.ir.opt.heuristic.work_groups.steps import GROUP_STEPS
+from workbench.ir.opt.heuristic.work_groups.work_items import work_items
 from workbench.ir.opt.kinds.stage import fill_name
 from workbench.ir.opt.opt import Opt, OptOps, ranges, store_strides
 
@@ -92,7 +95,7 @@ def heuristic(
     fired: list[HeuristicStep] = []
     doc = "The default opts, each step with the numbers that made it fire."
     with recording("heuristic", doc, kernel) as record:
-        for propose in GROUP_STEPS if target.has_groups else STEPS:
+        for propose in steps_for(target):
             step = propose(kernel, target)
             if step is None:
                 continue
@@ -339,3 +342,17 @@ STEPS: tuple[Callable[[UOp, Target], HeuristicStep | None], ...] = (
     short_sums,
     reduce_outside,
 )
+SERIAL_STEPS = (
+    *(step for step in STEPS if step not in (pack_operand, threads)),
+    work_items,
+)
+"""Steps where work-items run one after another: a tile in shared memory would be copied in vain."""
+
+
+def steps_for(
+    target: Target,
+) -> tuple[Callable[[UOp, Target], HeuristicStep | None], ...]:
+    """Return the steps of a target, in their order."""
+    if not target.has_groups:
+        return STEPS
+    return SERIAL_STEPS if target.serial_items else GROUP_STEPS
