@@ -13,6 +13,7 @@ from tests.support import count
 from workbench import Kernel, Opt, OptOps, Tensor, explore
 from workbench.backends.device import Device
 from workbench.base.errors import CompileError
+from workbench.ir.opt.heuristic.default_opts import heuristic
 from workbench.pipeline import stages
 
 Array = np.ndarray[Any, Any]
@@ -53,6 +54,26 @@ def check_tiled_product(device: str, size: int = 32) -> None:
     """It is right."""
     kernel, expected = tiled_product(device, size)
     np.testing.assert_allclose(kernel.run()[0], expected, rtol=1e-4, atol=1e-5)
+
+
+def check_default_opts_of_a_gpu(device: str) -> None:
+    """Tiles in shared memory, and rows by work-groups, are right."""
+    gpu = replace(Device[device].target, serial_items=False, cores=16)
+    rng = np.random.default_rng(1)
+    a, b = (rng.standard_normal((96, 128), dtype=np.float32) for _ in range(2))
+    x, y = Tensor(a, device=device), Tensor(b, device=device)
+    stages_used = set()
+    for result, right in (
+        (x @ y.T, a @ b.T),
+        (x.T.contiguous() + y.T, a.T + b.T),
+        ((x - x.max(1, keepdim=True)).sum(1), (a - a.max(1, keepdims=True)).sum(1)),
+    ):
+        (kernel,) = explore(result).kernels
+        _, opts, steps = heuristic(kernel.original, gpu)
+        stages_used |= {step.name for step in steps}
+        (actual,) = kernel.apply(*opts).run()
+        np.testing.assert_allclose(actual, right, rtol=1e-4, atol=1e-4)
+    assert stages_used >= {"product-tile", "transposed-tile", "group-rows"}
 
 
 def check_memory(device: str) -> None:

@@ -10,6 +10,7 @@ import pytest
 
 from tests.backends.gpu.checks import (
     check_an_error_names_the_line_and_the_operation,
+    check_default_opts_of_a_gpu,
     check_memory,
     check_random_programs,
     check_tiled_product,
@@ -22,7 +23,6 @@ from workbench.backends.opencl import driver as drivers
 from workbench.backends.program.source import Source
 from workbench.base.errors import CompileError
 from workbench.base.libraries import library
-from workbench.ir.opt.heuristic.default_opts import heuristic
 from workbench.pipeline import stages
 
 NAME = "OPENCL"
@@ -48,23 +48,8 @@ def test_a_tiled_product() -> None:
 
 
 def test_default_opts_of_a_gpu() -> None:
-    """A driver for a processor gets opts of its own by default: here those of a GPU run."""
-    gpu = replace(Device[NAME].target, serial_items=False, cores=16)
-    rng = np.random.default_rng(1)
-    a, b = (rng.standard_normal((96, 128), dtype=np.float32) for _ in range(2))
-    x, y = Tensor(a, device=NAME), Tensor(b, device=NAME)
-    stages_used = set()
-    for result, right in (
-        (x @ y.T, a @ b.T),
-        (x.T.contiguous() + y.T, a.T + b.T),
-        ((x - x.max(1, keepdim=True)).sum(1), (a - a.max(1, keepdims=True)).sum(1)),
-    ):
-        (kernel,) = explore(result).kernels
-        _, opts, steps = heuristic(kernel.original, gpu)
-        stages_used |= {step.name for step in steps}
-        (actual,) = kernel.apply(*opts).run()
-        np.testing.assert_allclose(actual, right, rtol=1e-4, atol=1e-4)
-    assert stages_used >= {"product-tile", "transposed-tile", "group-rows"}
+    """A driver for a processor gets opts of its own by default."""
+    check_default_opts_of_a_gpu(NAME)
 
 
 def test_memory_is_the_drivers() -> None:
