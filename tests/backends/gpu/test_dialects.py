@@ -117,6 +117,16 @@ def test_vectors_are_loaded_and_stored_whole(name: str) -> None:
         assert text.count("float4 *)&p") == 3, text
 
 
+@pytest.mark.parametrize("name", DIALECTS)
+def test_a_vector_that_is_written_or_not_is_stored_whole(name: str) -> None:
+    kernel = explore(ones(1000) + 1).kernels[-1]
+    opts = (OptOps.UPCAST, 4), (OptOps.PADTO, 32), (OptOps.LOCAL, 32)
+    for op, amount in opts:
+        kernel = kernel.apply(Opt(op, "g0", amount))
+    text = text_of(kernel.ast, DIALECTS[name]())
+    assert len(re.findall(r"\bif\b", text)) == 1
+
+
 def test_what_a_language_lacks_is_refused() -> None:
     whole = explore(ones(8, dtype=np.int64) + 1).kernels[-1].ast
     with pytest.raises(CompileError, match="WGSL has no int64"):

@@ -28,8 +28,8 @@ class WorkItemMemory:
 
     def load(self, node: UOp) -> Expression | Lanes:
         """Return a LOAD: 0 where its condition does not hold."""
-        address, *condition = node.src
-        count = node.dtype.count
+        address, *rest = node.src
+        condition, count = _of_all_lanes(rest), node.dtype.count
         if count == 1:
             return self._element(node, 0, condition)
         per_lane = condition and condition[0].dtype.count > 1
@@ -80,8 +80,8 @@ class WorkItemMemory:
 
     def store(self, node: UOp) -> None:
         """Write a STORE, which does nothing where its condition does not hold."""
-        address, value, *condition = node.src
-        count = value.dtype.count
+        address, value, *rest = node.src
+        condition, count = _of_all_lanes(rest), value.dtype.count
         per_lane = bool(condition) and condition[0].dtype.count > 1
         whole = None
         if count > 1 and not per_lane and not value.dtype.is_bool:
@@ -97,17 +97,18 @@ class WorkItemMemory:
         if whole is not None:
             self._put(condition, 0, whole)
             return
-        for i in range(count):
-            self._store_element(address, value, condition, i)
+        elements = [self._store_element(address, value, i) for i in range(count)]
+        if condition and not per_lane:
+            self._put(condition, 0, " ".join(elements))
+            return
+        for i, element in enumerate(elements):
+            self._put(condition, i, element)
 
-    def _store_element(
-        self, address: UOp, value: UOp, condition: Sequence[UOp], i: int
-    ) -> None:
+    def _store_element(self, address: UOp, value: UOp, i: int) -> str:
         name, index = self._place(address)
         at = index[0] if i == 0 else f"{index[0]} + {i}"
         words = self.values.lane(value, i)
-        statement = self.dialect.store_element(name, at, value.dtype.scalar, words)
-        self._put(condition, i, statement)
+        return self.dialect.store_element(name, at, value.dtype.scalar, words)
 
     def _put(self, condition: Sequence[UOp], i: int, statement: str) -> None:
         if not condition:
@@ -130,3 +131,8 @@ class WorkItemMemory:
         """Whether an address is a multiple of `nbytes` from the beginning of its memory, which
         begins at a multiple of 16 or more."""
         return alignment(address, nbytes) == nbytes
+
+
+def _of_all_lanes(condition: Sequence[UOp]) -> list[UOp]:
+    """Return a condition that all lanes share as one bool: a vector is then accessed whole."""
+    return [each.src[0] if each.op is Ops.BROADCAST else each for each in condition]
