@@ -99,10 +99,11 @@ class Target:
     conversions: low-precision floats that it loads, stores, and converts from and to float32.
     fmas_in_flight: how many vector multiply-adds a core must start before the first is done so that
     none waits: the cycles of one times the number that start in a cycle.
-    group_items: most work-items of a work-group, 0 where the device has none; grid_limits: most
-    work-groups along each dimension of a launch; warp_lanes: neighbouring work-items that take each
-    step together; serial_items: those of a group run one after another, as a processor's driver has
-    it, and nothing is gained by sharing. There shared_bytes bounds the arrays of a group, and
+    group_items: most work-items of a work-group, 0 where the device has none; group_limits: most of
+    them along each dimension, x first, where fewer than group_items; grid_limits: most work-groups
+    along each dimension of a launch; warp_lanes: neighbouring work-items that take each step
+    together; serial_items: those of a group run one after another, as a processor's driver has it,
+    and nothing is gained by sharing. There shared_bytes bounds the arrays of a group, and
     scratch_bytes those of a work-item.
     Units: vector_bytes is one vector register; `caches` are the data caches that a core sees, the
     first two its own, with lines of line_bytes; Buffers and arrays in scratch memory begin at a
@@ -131,6 +132,7 @@ class Target:
     cores: int = 1
     grid_limits: tuple[int, ...] = ()
     group_items: int = 0
+    group_limits: tuple[int, ...] = ()
     warp_lanes: int = 1
     serial_items: bool = False
     shared_bytes: int = 0

@@ -10,6 +10,7 @@ import pytest
 
 from workbench import Kernel, Opt, OptOps, Tensor, explore
 from workbench.backends.gpu.target import common_gpu
+from workbench.base.errors import CompileError
 from workbench.ir.nest.launch_dims import Dims, grid_dims, group_shape, item_dims
 from workbench.ir.opt.apply import apply_opt, why_not
 
@@ -85,4 +86,30 @@ def test_a_group_has_three_dimensions() -> None:
         kernel, _ = apply_opt(kernel, opt, gpu)
     assert group_shape(kernel) == (2, 2, 2)
     refusal = why_not(kernel, Opt(OptOps.GROUP, "r0", 4), gpu)
-    assert refusal is not None and "3 dimensions, not 4" in refusal.because
+    assert refusal is not None and "4 dimensions, and 3 fit" in refusal.because
+
+
+def test_a_dimension_of_a_group_has_a_limit_of_its_own() -> None:
+    """A group of CUDA has at most 64 work-items along z (CUDA C++ Programming Guide, "Technical
+    Specifications per Compute Capability")."""
+    x = Tensor(np.ones((128, 2, 2), np.float32)).realize()
+    kernel = kernel_of(
+        x + Tensor(np.ones((128, 2), np.float32)).realize().reshape(128, 1, 2)
+    )
+    there = kernel.on("CUDA:H100").kernel
+    for size, is_legal in ((64, True), (128, False)):
+        group = there.apply(Opt(OptOps.LOCAL, "g0", size), Opt(OptOps.LOCAL, "g1", 2))
+        reason = group.why_not(Opt(OptOps.LOCAL, "g2", 2))
+        assert (reason is None) == is_legal, reason
+    words = "a work-group has 128 work-items along z, and 64 fit on CUDA:H100"
+    assert reason is not None and words in reason
+
+
+def test_a_group_too_large_is_written_for_no_device() -> None:
+    """Opts of a processor are not asked of the device whose code is read."""
+    kernel = kernel_of(Tensor(np.ones(8192, np.float32)).realize() + 1)
+    large = kernel.apply(Opt(OptOps.LOCAL, "g0", 4096))
+    with pytest.raises(
+        CompileError, match="4,096 work-items, and 1,024 fit on CUDA:H100"
+    ):
+        large.code_for("CUDA:H100")

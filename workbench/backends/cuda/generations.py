@@ -145,6 +145,7 @@ def target(device: str, hardware: Hardware, l2_bytes: int) -> Target:
         cores=hardware.units,
         grid_limits=((1 << 31) - 1, (1 << 16) - 1, (1 << 16) - 1),
         group_items=1024,
+        group_limits=(1024, 1024, 64),
         warp_lanes=32,
         shared_bytes=GROUP_SHARED_BYTES,
         stack_bytes=1 << 30,

@@ -13,6 +13,7 @@ def common_gpu(name: str) -> Target:
         native_transcendentals=True,
         grid_limits=(1 << 31, 1 << 16, 1 << 16),
         group_items=256,
+        group_limits=(256, 256, 64),
         warp_lanes=32,
         shared_bytes=32 << 10,
         stack_bytes=1 << 30,

@@ -51,6 +51,7 @@ class OpenCLDriver(GpuDriver):
             conversions=CONVERSIONS,
             grid_limits=(1 << 31, 1 << 16, 1 << 16),
             group_items=min(device.max_work_group_size, sizes[0], 1024),
+            group_limits=tuple(sizes),
             warp_lanes=32 if is_gpu else 8,
             serial_items=not is_gpu,
             shared_bytes=device.local_mem_size,

@@ -63,6 +63,7 @@ class WebGpuDriver(GpuDriver):
             min(limits[name] for name in LIMITS[3:5]),
             limits["max-compute-workgroup-storage-size"],
             limits["max-compute-workgroups-per-dimension"],
+            tuple(limits[name] for name in LIMITS[4:7]),
         )
 
     def wait(self) -> None:

@@ -15,6 +15,7 @@ def target(
     group_items: int = 256,
     shared_bytes: int = 16 << 10,
     grid_limit: int = (1 << 16) - 1,
+    group_limits: tuple[int, ...] = (256, 256, 64),
 ) -> Target:
     """Return the Target of an implementation with these limits.
 
@@ -26,6 +27,7 @@ def target(
         vector_bytes=16,
         grid_limits=(grid_limit,) * 3,
         group_items=group_items,
+        group_limits=group_limits,
         warp_lanes=32,
         native_transcendentals=True,
         shared_bytes=shared_bytes,

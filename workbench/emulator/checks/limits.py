@@ -3,13 +3,13 @@ that somebody edited."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 
 from workbench.backends.program.launch import LaunchShape, launch_shape
 from workbench.base.errors import DeviceError
 from workbench.base.target import Target
 from workbench.ir.nest.accesses import size_of
+from workbench.ir.nest.launch_dims import group_excess
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 
@@ -49,9 +49,8 @@ def _problems(
     linear: Sequence[UOp], launch: LaunchShape, target: Target
 ) -> Iterator[tuple[str, str]]:
     """Yield reasons, and what to try."""
-    items = math.prod(launch.group)
-    if items > target.group_items:
-        because = f"a group has {items:,} work-items, and {target.group_items:,} fit"
+    because = group_excess([*reversed(launch.group)], target)
+    if because:
         yield because, "smaller LOCAL and GROUP axes"
     sizes = [*reversed(launch.grid)]
     limits = target.grid_limits

@@ -11,6 +11,7 @@ from collections.abc import Hashable, Iterable, Sequence
 from itertools import combinations
 from typing import TypeVar
 
+from workbench.base.target import Target
 from workbench.ir.nest.loops import statements
 from workbench.ir.node.uop import UOp
 
@@ -54,6 +55,26 @@ def item_dims(nests: Iterable[Sequence[Axis]]) -> dict[Axis, int]:
             if axis not in dimension:
                 dimension[axis] = next(d for d in range(len(apart)) if d not in others)
     return dimension
+
+
+def group_excess(shape: Sequence[int], target: Target) -> str:
+    """Return what a work-group of this shape, innermost first, has too much of for a target, in words
+    with the numbers; "" where it fits."""
+    if len(shape) > GROUP_DIMENSIONS:
+        return f"a work-group has {len(shape)} dimensions, and {GROUP_DIMENSIONS} fit"
+    items = math.prod(shape)
+    if items > target.group_items:
+        return (
+            f"a work-group has {items:,} work-items, and {target.group_items:,} fit on"
+            f" {target.device}"
+        )
+    for dimension, size, limit in zip("xyz", shape, target.group_limits, strict=False):
+        if size > limit:
+            return (
+                f"a work-group has {size:,} work-items along {dimension}, and {limit:,} fit on"
+                f" {target.device}"
+            )
+    return ""
 
 
 def group_shape(kernel: UOp) -> tuple[int, ...]:

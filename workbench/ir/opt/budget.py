@@ -11,7 +11,7 @@ import math
 
 from workbench.base.target import Target
 from workbench.ir.nest.fragments import lane_kernel
-from workbench.ir.nest.launch_dims import GROUP_DIMENSIONS, group_shape
+from workbench.ir.nest.launch_dims import GROUP_DIMENSIONS, group_excess, group_shape
 from workbench.ir.nest.loops import statements
 from workbench.ir.nest.storage import excess
 from workbench.ir.node.ops import Ops
@@ -44,21 +44,15 @@ def refuse_bytes(opt: Opt, next_kernel: UOp, target: Target) -> Refusal | None:
 
 
 def refuse_items(next_kernel: UOp, target: Target) -> Refusal | None:
-    """Return why `next_kernel` has too many work-items in a group, or None."""
+    """Return why no work-group of `next_kernel` fits the target, or None."""
     if not target.has_groups:
         return None
     shape = group_shape(lane_kernel(next_kernel, target))
-    if len(shape) > GROUP_DIMENSIONS:
-        because = f"a work-group has {GROUP_DIMENSIONS} dimensions, not {len(shape)}"
-        return Refusal(because, "a LOCAL or GROUP less")
-    items = math.prod(shape)
-    if items <= target.group_items:
+    because = group_excess(shape, target)
+    if not because:
         return None
-    because = (
-        f"a work-group would have {items:,} work-items, and this device runs at most"
-        f" {target.group_items:,}"
-    )
-    return Refusal(because, "a smaller amount")
+    is_deep = len(shape) > GROUP_DIMENSIONS
+    return Refusal(because, "a LOCAL or GROUP less" if is_deep else "a smaller amount")
 
 
 def _has_its_own(axis: UOp) -> bool:

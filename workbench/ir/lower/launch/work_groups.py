@@ -23,7 +23,7 @@ from workbench.base.dtypes import dtypes
 from workbench.base.errors import CompileError
 from workbench.base.target import Target
 from workbench.base.trace import derived_from
-from workbench.ir.nest.launch_dims import grid_dims, item_dims
+from workbench.ir.nest.launch_dims import grid_dims, group_excess, item_dims
 from workbench.ir.node import construct
 from workbench.ir.node.axis import AxisType
 from workbench.ir.node.ops import Ops
@@ -36,7 +36,7 @@ _WRITES = (Ops.STORE, Ops.ACCUMULATE)
 def work_groups(block: UOp, target: Target) -> UOp:
     """Return the tree of one work-item: SPECIALs first, no loop with a role.
 
-    Errors: CompileError for a launch that the target's grid has no room for.
+    Errors: CompileError for a launch that the target's grid or its work-groups have no room for.
     """
     grid = _Launch("grid", block, target)
     items = _Launch("item", block, target)
@@ -60,7 +60,7 @@ class _Launch:
         if role == "grid":
             self._fold(axes, target)
         else:
-            self._share(axes, nests)
+            self._share(axes, nests, target)
         self.specials = [
             construct.special(dim, "grid" if role == "grid" else "item", number)
             for number, dim in enumerate(self.dims)
@@ -90,7 +90,9 @@ class _Launch:
                 inside = rest % axis.extent if axis is not members[0] else rest
                 self.numbers[axis] = inside
 
-    def _share(self, axes: list[UOp], nests: list[tuple[UOp, ...]]) -> None:
+    def _share(
+        self, axes: list[UOp], nests: list[tuple[UOp, ...]], target: Target
+    ) -> None:
         """Axes that never meet share a dimension, as long as the longest."""
         self.places = item_dims(nests)
         for place in range(len(set(self.places.values()))):
@@ -98,6 +100,10 @@ class _Launch:
             dim = max(members, key=lambda axis: axis.extent)
             self.dims.append(dim)
             self.numbers |= dict.fromkeys(members, dim)
+        because = group_excess([dim.extent for dim in self.dims], target)
+        if because:
+            hint = "smaller LOCAL and GROUP axes"
+            raise CompileError("work-groups", because, hint=hint)
 
 
 class _GuardedNode(NamedTuple):
