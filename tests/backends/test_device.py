@@ -155,7 +155,17 @@ def test_a_machine_that_is_elsewhere_is_a_device_with_its_target() -> None:
     with pytest.raises(DeviceError, match="no machine 'H1' of CUDA"):
         Device.canonical("CUDA:H1")
     with pytest.raises(DeviceError, match="it has none"):
+        Device.canonical("PYTHON:H1")
+    with pytest.raises(DeviceError, match="(?s)it is one of CUDA.*try +CUDA:H100"):
         Device.canonical("PYTHON:H100")
+    assert Device["h100"] is device and Device["NULL:h100"] is Device["NULL:CUDA:H100"]
+
+
+def test_what_is_missing_is_said_with_what_there_is_instead() -> None:
+    with pytest.raises(DeviceError) as error:
+        Device["METAL"].target  # noqa: B018
+    assert "does not have it: an Apple GPU" in error.value.because
+    assert '"METAL:M3", which is emulated' in str(error.value)
 
 
 class Own(type(Device["CUDA"])):  # type: ignore[misc]

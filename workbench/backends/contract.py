@@ -140,10 +140,16 @@ class DeviceInfo(ABC):
         Errors: DeviceError, with how to get it, if the device is not available.
         """
         if not self.is_available and not self.renders_anywhere:
-            raise DeviceError(
-                f"the device {self.name} is not available", self.about, self.how_to_get
-            )
+            raise self.missing()
         return self._target()
+
+    def missing(self) -> DeviceError:
+        """Return the error of what would run kernels on the device, where it is not available."""
+        because = f"this machine does not have it: {self.about}"
+        machine = next(iter(self.machines), None)
+        other = "" if machine is None else f'; or "{self.name}:{machine}", which is emulated'
+        what = f"the device {self.name} is not available"
+        return DeviceError(what, because, f"{self.how_to_get}{other}")
 
     @abstractmethod
     def _target(self) -> Target: ...

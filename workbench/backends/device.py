@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import pkgutil
+import re
 from collections.abc import Iterable, Iterator
 from importlib import import_module
 from importlib.util import find_spec
@@ -23,8 +24,8 @@ from workbench.base.errors import DeviceError
 
 
 class Devices:
-    """The registry: `Device[name]`, in any case, aliases too, and `Device["NAME:MACHINE"]` for a
-    machine of a device's that need not be here.
+    """The registry: `Device[name]`, in any case, aliases too, and `Device["NAME:MACHINE"]`, or
+    `Device["MACHINE"]`, for a machine of a device's that need not be here.
 
     `Device.DEFAULT` is the DEV of a `with Context(DEV=...)`, else the name it was set to, else the
     environment's DEV, else the available device of the least rank.
@@ -95,12 +96,14 @@ class Devices:
         key = self._name_of(device.upper())
         if key is not None and colon:
             return self._canonical_machine(key, machine)
+        there = self._with_machine(str(name)) if key is None else None
+        if there is not None:
+            return self.canonical(there)
         if key is None:
-            first = self._with_machine(str(name)) or next(iter(self._devices))
             raise DeviceError(
                 f"there is no device {name!r:.60}",
                 "the devices are " + ", ".join(self._devices),
-                f"one of them, such as {first!r}",
+                f"one of them, such as {next(iter(self._devices))!r}",
             )
         return key
 
@@ -125,9 +128,7 @@ class Devices:
             return name
         first = next(iter(self[name].machines), None)
         if first is None:
-            info = self[name]
-            what = f"the device {name} is not available"
-            raise DeviceError(what, info.about, info.how_to_get)
+            raise self[name].missing()
         return self.canonical(f"{name}:{first}")
 
     def machine_names(self) -> list[str]:
@@ -224,17 +225,22 @@ class Devices:
         machines = self._devices[device].machines
         name = {_spelling(m): m for m in machines}.get(_spelling(machine))
         if name is None:
-            raise DeviceError(
-                f"there is no machine {machine!r:.60} of {device}",
-                "the machines are " + ", ".join(machines)
-                if machines
-                else "it has none",
-                f"{device}:{next(iter(machines))}" if machines else device,
-            )
+            raise self._no_machine(device, machine)
         key = f"{device}:{name}"
         if key in self._elsewhere:
             return key
         return self._with(Elsewhere(self._devices[device], name))
+
+    def _no_machine(self, device: str, machine: str) -> DeviceError:
+        what = f"there is no machine {machine!r:.60} of {device}"
+        because, hint = "it has none", device
+        if machines := list(self._devices[device].machines):
+            because = "the machines are " + ", ".join(machines)
+            hint = f"{device}:{machines[0]}"
+        there = self._with_machine(machine)
+        if there is not None:
+            because, hint = f"it is one of {there.partition(':')[0]}", there
+        return DeviceError(what, because, hint)
 
     def _with(self, there: DeviceInfo) -> str:
         """Return the name of a device on a machine; one that there is already stays."""
@@ -285,8 +291,8 @@ class Devices:
 
 
 def _spelling(machine: str) -> str:
-    """Return the name of a machine as it is compared: in any case, without blanks."""
-    return machine.replace(" ", "").upper()
+    """Return the name of a machine as it is compared: in any case, without blanks and dashes."""
+    return re.sub(r"[\s_-]", "", machine).upper()
 
 
 def _package_devices() -> list[DeviceInfo]:

@@ -32,7 +32,8 @@ class Elsewhere(DeviceInfo):
         self.device, self.machine = device, machine
         self.name = f"{device.name}:{machine}"
         hardware = device.machines[machine].hardware
-        what = machine if hardware is None else hardware.about
+        self.has_figures = hardware is not None
+        what = f"{device.about} ({machine})" if hardware is None else hardware.about
         self.about = f"{what}, which is not here"
         self.how_to_get = "a machine with one; without it kernels are emulated"
         self.memory, self.language = host_memory, device.language
@@ -43,11 +44,19 @@ class Elsewhere(DeviceInfo):
     @property
     def notice(self) -> str:  # type: ignore[override]  # the machines of a device may change
         others = [m for m in self.device.machines if m != self.machine]
-        more = f" Other machines of {self.device.name}: {', '.join(others)}."
-        return (
-            f"{self.name}: {self.about}. Times are predicted, not run here; answers of small"
-            f" kernels are emulated.{more if others else ''}"
-        )
+        sentences = [
+            f"{self.name}: {self.about}.",
+            "Times are predicted, not run here;"
+            if self.has_figures
+            else "Its speed is not known, so no time is predicted;",
+            "answers of small kernels are emulated.",
+        ]
+        if self.runs_in_page:
+            sentences.append("A page runs its kernels in the browser that shows it.")
+        if others:
+            names = ", ".join(others)
+            sentences.append(f"Other machines of {self.device.name}: {names}.")
+        return " ".join(sentences)
 
     @property
     def languages(self) -> tuple[Language, ...]:

@@ -92,9 +92,14 @@ def _devices() -> Iterator[str]:
     except ImportError as error:
         yield f"devices     cannot be listed: {error}"
         return
-    for name in Device.names():
-        state = "available" if Device.available(name) else "not available here"
-        yield f"device      {name}: {state}"
+    for device in Device:
+        state = "available" if device.is_available else "not available here"
+        if device.only_compiles:
+            state = device.about
+        elif not device.is_available:
+            state += f": {device.how_to_get}"
+        yield f"device      {device.name}: {state}"
+    yield f"machines    elsewhere, emulated: {', '.join(Device.machine_names())}"
 
 
 def _cache() -> str:

@@ -15,11 +15,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from workbench.cost.gpu.warp_accesses import SECTOR_BYTES
 from workbench.ir.nest.banks import BANK_BYTES, BANKS
 
 Array = NDArray[np.int64]
 Mask = NDArray[np.bool_]
-SECTOR_BYTES = 32
 _NOBODY = np.int64(-1)
 
 

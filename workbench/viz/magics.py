@@ -36,10 +36,11 @@ def kernel_magic(shell: Any) -> Any:
     def kernel(line: str, cell: str) -> Exploration | None:
         try:
             options = _options(line)
-            named, elsewhere = _devices(options)
-            with Context(**{"DEV": named} if named else {}):
+            name = _device(options)
+            is_here = name and not Device[name].is_elsewhere
+            with Context(**{"DEV": name} if is_here else {}):
                 tensors = _tensors(_run(shell, cell, skipped=1))
-                ex = explore(*tensors, show=options.show, device=elsewhere)
+                ex = explore(*tensors, show=options.show, device=name)
         except WorkbenchError as error:  # IPython shows an error of the cell
             print(error)
             return None
@@ -90,23 +91,20 @@ def _options(line: str) -> argparse.Namespace:
     return options
 
 
-def _devices(options: argparse.Namespace) -> tuple[str, str]:
-    """Return where new tensors go, and the machine that is not here that kernels are for; "" for
-    neither."""
-    if not options.device and not options.target:
-        return "", ""
-    name = Device.on_machine(options.device, options.target)
-    return ("", name) if Device[name].is_elsewhere else (name, "")
+def _device(options: argparse.Namespace) -> str:
+    """Return the device that kernels are for, "" for that of their tensors."""
+    device, target = " ".join(options.device), " ".join(options.target)
+    return Device.on_machine(device, target) if device or target else ""
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="%%kernel", add_help=False, exit_on_error=False
     )
-    parser.add_argument("-d", "--device", default="", help="where new tensors go")
-    parser.add_argument(
-        "-t", "--target", default="", help="a machine that need not be here: H100"
-    )
+    where = "a device: new tensors go there, and kernels are for it"
+    parser.add_argument("-d", "--device", nargs="+", default=[], help=where)
+    there = "a machine that need not be here, such as RTX 4090: kernels are for it"
+    parser.add_argument("-t", "--target", nargs="+", default=[], help=there)
     parser.add_argument(
         "-o", "--opt", action="append", default=[], help="opts for the first kernel"
     )

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from tests.viz.support import array
+from workbench import Opt, OptOps
 from workbench.backends.device import Device
 from workbench.base.errors import DeviceError
 from workbench.viz import explore
@@ -35,6 +36,21 @@ def test_a_device_for_a_machine_is_that_device() -> None:
         assert ex.device == Device.on_machine(name)
 
 
+@pytest.mark.parametrize("name", ["RTX 4090", "rtx-4090", "Rtx_4090", "RTX4090"])
+def test_a_machine_alone_is_a_device(name: str) -> None:
+    y = array(8) + 1
+    assert explore(y, device=name).device == "CUDA:RTX 4090"
+    assert explore(y).kernels[0].on(name).kernel.device == "CUDA:RTX 4090"
+    assert "threadIdx" in explore(array(64) + 1, device=name).kernels[0].apply(
+        Opt(OptOps.LOCAL, "g0", 8)
+    ).code_for(name)
+
+
+def test_a_machine_without_figures_promises_no_times() -> None:
+    ex = explore(array(8) + 1, device="WEBGPU:BROWSER")
+    assert "no time is predicted" in ex.elsewhere and "browser that shows it" in ex.elsewhere
+
+
 def test_a_device_that_is_missing_has_its_first_machine() -> None:
     device = next(d for d in Device if d.machines and not d.is_available)
     ex = explore(array(8) + 1, device=device.name)
@@ -49,9 +65,9 @@ def test_a_device_that_is_missing_has_its_first_machine() -> None:
         (DEVICE, "Cray", f"there is no machine 'Cray' of {DEVICE}.*{NAME}"),
         ("", "Cray", f"there is no machine 'Cray'.*{MACHINE}"),
         ("FOO", "", "there is no device 'FOO'"),
-        (NAME, "", f"there is no device '{NAME}'.*such as '{MACHINE}'"),
         (f"{DEVICE}:", "", f"there is no machine '' of {DEVICE}"),
-        ("PYTHON", NAME, "it has none"),
+        ("PYTHON", "Cray", "it has none"),
+        ("PYTHON", NAME, f"it is one of {DEVICE}.*{MACHINE}"),
     ],
 )
 def test_what_there_is_not(device: str, target: str, says: str) -> None:

@@ -8,7 +8,6 @@ from workbench.backends.contract import DeviceInfo, Program
 from workbench.backends.program.language import Language
 from workbench.backends.program.source import Source
 from workbench.backends.wasm.memory import WasmMemory
-from workbench.base.errors import DeviceError
 from workbench.base.forking import no_fork
 from workbench.base.target import Target
 from workbench.ir.node.uop import UOp
@@ -49,8 +48,7 @@ class WasmDevice(DeviceInfo):
 
     def load(self, source: Source) -> Program:
         if not self.is_available:
-            what = f"the device {self.name} is not available"
-            raise DeviceError(what, self.about, self.how_to_get)
+            raise self.missing()
         with no_fork:
             from workbench.backends.wasm.runtime import load
         return load(source, self.wasm_memory)

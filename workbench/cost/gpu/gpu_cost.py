@@ -22,10 +22,11 @@ from workbench.cost.gpu.item_work import SPECIAL_FUNCTION, ItemWork, item_work
 from workbench.cost.gpu.memory_traffic import Residency, bytes_from
 from workbench.cost.gpu.occupancy import GroupUse, Occupancy, occupancy
 from workbench.cost.gpu.registers import estimated_registers
-from workbench.cost.gpu.warp_accesses import BANK_BYTES, BANKS, warp_accesses
+from workbench.cost.gpu.warp_accesses import warp_accesses
 from workbench.cost.run_cost import RunCost
 from workbench.ir.lower.launch.barriers import barriers
 from workbench.ir.nest.accesses import size_of
+from workbench.ir.nest.banks import BANK_BYTES, BANKS
 from workbench.ir.nest.estimates import count, estimate
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
@@ -140,7 +141,7 @@ class GpuCost(RunCost):
         lines = [
             f"{self.estimates.flops:,} operations, {bytes_text(self.estimates.bytes)}:"
             f" {self.intensity:.3g} operations per byte",
-            f"predicted {seconds_text(self.predicted_s)} on {self.target.device}, not run here,"
+            f"predicted {seconds_text(self.predicted_s)} on {self.target.device}, not measured,"
             f" limited by {self.limit}",
         ]
         for part, seconds in self.seconds.items():

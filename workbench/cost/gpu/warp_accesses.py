@@ -17,6 +17,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from workbench.ir.nest.banks import BANK_BYTES, BANKS
 from workbench.ir.node.index_values import index_values
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
@@ -24,8 +25,6 @@ from workbench.ir.node.uop import UOp
 Array = NDArray[np.int64]
 Place = Literal["global", "shared", "private"]
 SECTOR_BYTES = 32
-BANKS = 32
-BANK_BYTES = 4
 MOST_ITEMS = 1 << 12
 
 
