@@ -162,10 +162,14 @@ def test_a_machine_that_is_elsewhere_is_a_device_with_its_target() -> None:
 
 
 def test_what_is_missing_is_said_with_what_there_is_instead() -> None:
-    with pytest.raises(DeviceError) as error:
-        Device["METAL"].target  # noqa: B018
-    assert "does not have it: an Apple GPU" in error.value.because
-    assert '"METAL:M3", which is emulated' in str(error.value)
+    missing = [d for d in Device if d.machines and not d.is_available]
+    assert missing
+    for device in missing:
+        with pytest.raises(DeviceError) as error:
+            device.target  # noqa: B018
+        assert f"does not have it: {device.about}" in error.value.because
+        machine = f'"{device.name}:{next(iter(device.machines))}", which is emulated'
+        assert device.how_to_get in str(error.value) and machine in str(error.value)
 
 
 class Own(type(Device["CUDA"])):  # type: ignore[misc]

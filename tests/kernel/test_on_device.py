@@ -65,6 +65,7 @@ def test_the_text_that_a_machine_gets(machine: str) -> None:
 def test_what_there_is_not() -> None:
     with pytest.raises(DeviceError, match="writes no Fortran"):
         matmul().code_for("CUDA:H100", "Fortran")
+    assert matmul().code_for("H100", "ptx") == matmul().code_for("CUDA:H100", "PTX")
     with pytest.raises(DeviceError, match="no machine 'Cray'"):
         matmul().on("CUDA", "Cray")
 
@@ -75,3 +76,18 @@ def test_as_python_it_is_for_that_machine() -> None:
     exec(kernel.to_python(), names)  # type: ignore[arg-type]  # it binds modules, too
     pasted = names["kernel"]
     assert pasted.device == "CUDA:H100" and pasted.ast is kernel.ast
+
+
+def test_what_is_too_large_is_refused_before_memory_is_made(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    y = Tensor.empty(1 << 16, 1 << 16) + 1
+    kernel = explore(y, device="CUDA:H100").kernels[0].optimized()
+
+    def no_buffers(*_: object) -> None:
+        raise AssertionError("memory is made")
+
+    monkeypatch.setattr(type(kernel.data), "buffers", no_buffers)
+    for act in (kernel.run, kernel.check, kernel.launch):
+        with pytest.raises(DeviceError, match="too large to be emulated"):
+            act()

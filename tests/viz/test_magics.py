@@ -90,3 +90,15 @@ def test_a_cell_is_explored_for_a_machine_that_is_not_here(shell: Any) -> None:
     for options in (f"-t {machine}", f"-d {device} -t {machine}", f"-d {name}"):
         ex = shell.run_cell(f"%%kernel {options}\n(a @ a).relu()").result
         assert ex.device == name and ex.kernels[0].device == name
+
+
+def test_a_name_with_blanks_needs_no_quotes(shell: Any) -> None:
+    ex = shell.run_cell("%%kernel -t RTX 4090 -o 'UPCAST(\"g0\", 2)'\na + 1").result
+    assert ex.device == "CUDA:RTX 4090" and ex.display.view.variant
+
+
+def test_kernels_are_for_the_device_also_where_tensors_are_elsewhere(
+    shell: Any,
+) -> None:
+    ex = shell.run_cell("%%kernel -d PYTHON\na + 1").result
+    assert ex.device == ex.kernels[0].device == "PYTHON"

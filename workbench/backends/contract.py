@@ -38,12 +38,20 @@ class Launch(Protocol):
 class Program(Protocol):
     """A loaded kernel: call it with one Buffer per slot, or bind them first to time it. A launch
     runs all of its `Source.launch`, in parts if the device likes. Where there is machine code to
-    read, it has `assembly` and `assembly_lines`."""
+    read, it has `assembly` and `assembly_lines`; where a device runs no large kernels, it has
+    `require_room()`, which raises a DeviceError and is asked before memory is made for it."""
 
     def __call__(self, buffers: Sequence[Buffer]) -> None: ...
 
     def bind(self, buffers: Sequence[Buffer]) -> Launch:
         """Return the kernel with its memory, one Buffer per slot."""
+
+
+def require_room(program: Program) -> None:
+    """Errors: DeviceError where a program is too large for what runs it."""
+    refuse = getattr(program, "require_room", None)
+    if refuse is not None:
+        refuse()
 
 
 class DeviceInfo(ABC):
@@ -147,7 +155,11 @@ class DeviceInfo(ABC):
         """Return the error of what would run kernels on the device, where it is not available."""
         because = f"this machine does not have it: {self.about}"
         machine = next(iter(self.machines), None)
-        other = "" if machine is None else f'; or "{self.name}:{machine}", which is emulated'
+        other = (
+            ""
+            if machine is None
+            else f'; or "{self.name}:{machine}", which is emulated'
+        )
         what = f"the device {self.name} is not available"
         return DeviceError(what, because, f"{self.how_to_get}{other}")
 

@@ -8,7 +8,7 @@ from difflib import SequenceMatcher
 
 from workbench.backends.buffer import Buffer
 from workbench.backends.compilers.machine_code import MachineCode
-from workbench.backends.contract import DeviceInfo, Launch, Program
+from workbench.backends.contract import DeviceInfo, Launch, Program, require_room
 from workbench.backends.native.assembly import AsmLine
 from workbench.backends.native.host_memory import host_memory
 from workbench.backends.program.language import Language
@@ -146,6 +146,11 @@ class ElsewhereProgram:
 
     def __call__(self, buffers: Sequence[Buffer]) -> None:
         self.bind(buffers)()
+
+    def require_room(self) -> None:
+        """Errors: DeviceError where nothing can run it, for its size."""
+        if self.emulated is not None:
+            require_room(self.emulated)
 
     def bind(self, buffers: Sequence[Buffer]) -> Launch:
         if self.emulated is not None:

@@ -59,11 +59,12 @@ class Compiled(Unpicklable, Displayed):
     def _of_program(self, name: str, or_none: bool = False) -> Any:
         value = getattr(self.built.program, name, None)
         if value is None and not or_none:
-            raise DeviceError(
-                f"{self.device} has no machine code",
-                f"it is {Device[self.device].about}",
-                f'"{Device.processor.name}"',
-            )
+            device = Device[self.device]
+            because = f"it is {device.about}"
+            if device.is_elsewhere:
+                because = f"no compiler for it is known here: {because}"
+            what = f"{device.name} has no machine code"
+            raise DeviceError(what, because, f'"{Device.processor.name}"')
         return value
 
     def __getitem__(self, level: str) -> Any:

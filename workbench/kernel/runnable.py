@@ -9,6 +9,7 @@ from typing import Any, Generic, Self, TypeVar
 
 import numpy as np
 
+from workbench.backends.contract import Program, require_room
 from workbench.backends.device import Device
 from workbench.base.display import Printed
 from workbench.base.errors import DeviceError, KernelOptError
@@ -186,8 +187,9 @@ class RunnableKernel:
         return plain.apply(*self.applied_opts)
 
     def on(self, device: str, target: str = "") -> OptsReplay[Self]:
-        """Return this kernel for another device, or for a machine that need not be here ("CUDA",
-        "H100"), with the same opts, those left out that are not legal there, with the reasons.
+        """Return this kernel for another device, or for a machine that need not be here ("CUDA" and
+        "H100", or one of the two alone), with the same opts, those left out that are not legal
+        there, with the reasons.
 
             k.on("CUDA:H100").kernel.cost
             print(k.on("CUDA:H100"))   # what was refused
@@ -215,14 +217,13 @@ class RunnableKernel:
         where the kernel cannot be written in it.
         """
         info = Device[Device.on_machine(device)]
-        spoken = {each.name: each for each in info.languages}
-        if language and language not in spoken:
-            names = ", ".join(spoken) or "none"
+        spoken = {each.name.upper(): each for each in info.languages}
+        other = spoken.get(language.upper())
+        if language and other is None:
+            names = [each.name for each in info.languages]
             what = f"{info.name} writes no {language:.40}"
-            raise DeviceError(
-                what, f"its languages are {names}", next(iter(spoken), "")
-            )
-        other = spoken.get(language)
+            because = f"its languages are {', '.join(names) or 'none'}"
+            raise DeviceError(what, because, next(iter(names), ""))
         with without(self.rules_off), unobserved():
             return stages(self.ast, info.name, "source", language=other).source.text
 
@@ -245,8 +246,9 @@ class RunnableKernel:
         self.require_data("cannot run this kernel")
         name, slots = self._device(device), self.original.outputs
         with unobserved():
+            program = self._program(name)
             buffers = self.data.buffers(self.original, name)
-            self.built(name).program(buffers)
+            program(buffers)
         results = [buffers[slot].to_numpy() for slot in slots]
         return tuple(a.reshape(s) for a, s in zip(results, self.shapes, strict=True))
 
@@ -256,9 +258,10 @@ class RunnableKernel:
         self.require_data("cannot check this kernel")
         name, slots = self._device(device), self.original.outputs
         with unobserved():
+            program = self._program(name)
             buffers = self.data.buffers(self.original, name)
             inputs = arrays(buffers, slots)
-            self.built(name).program(buffers)
+            program(buffers)
             actual_arrays = [buffers[slot].to_numpy() for slot in slots]
             return checking.check(self.original, slots, inputs, actual_arrays)
 
@@ -266,8 +269,9 @@ class RunnableKernel:
         """Return a function that runs the kernel once, on buffers of its own."""
         name = self._device(device)
         with unobserved():
+            program = self._program(name)
             buffers = self.data.buffers(self.original, name)
-            run: Callable[[], None] = self.built(name).program.bind(buffers)
+            run: Callable[[], None] = program.bind(buffers)
             return run
 
     def built(self, device: str) -> Stages:
@@ -290,6 +294,13 @@ class RunnableKernel:
         """Raise a WorkbenchError, which says `what` is not possible, where inputs are not here."""
         if not self.has_data:
             raise no_data(what)
+
+    def _program(self, device: str) -> Program:
+        """Return the program for a device. Errors: DeviceError where it is too large for it, before
+        memory is made for what it reads."""
+        program: Program = self.built(device).program
+        require_room(program)
+        return program
 
     def _inputs(self, device: str) -> list[Array]:
         self.require_data("cannot compute values of this kernel")

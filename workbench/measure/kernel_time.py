@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from workbench.backends.device import Device
 from workbench.base.display import Printed
+from workbench.base.words import plural
 from workbench.ir.nest.estimates import Estimates
 from workbench.measure import timing
 from workbench.measure.cold_cache import measure_cold
@@ -51,9 +52,11 @@ class Timing(Printed):
         if self.cold_spread is not None:
             cold += f" ± {self.cold_spread:.1%}"
         bound = f"\nbound by {self.bound}" if self.bound else ""
+        count = len(self.samples_s)
+        spread = f" ± {self.spread:.1%}" if count > 1 else ""
         return (
-            f"{seconds_text(self.median_s)} ± {self.spread:.1%} "
-            f"(least {seconds_text(self.min_s)}, {len(self.samples_s)} samples){cold}: "
+            f"{seconds_text(self.median_s)}{spread} "
+            f"(least {seconds_text(self.min_s)}, {plural(count, 'sample')}){cold}: "
             f"{self.gflops:.3g} GFLOP/s{peak}, {self.gbytes_per_s:.3g} GB/s{emulated}{bound}"
         )
 

@@ -57,7 +57,8 @@ class Samples:
 
 
 def measure(run: Run, budget_s: float = 0.2, samples: int = 15) -> Samples:
-    """Return warm times of `run`: up to `samples`, fewer if `budget_s` is over."""
+    """Return warm times of `run`: up to `samples`, fewer if `budget_s` is over. The first run, in
+    which a driver may compile, is not of the budget."""
     return interleave({"run": run}, budget_s, samples)["run"]
 
 
@@ -70,10 +71,11 @@ def interleave(
     """Return times of several runs taken in turn, so that drift of the machine cancels.
 
     All get as many samples, at least one, and together they stay within `budget_s` if a single
-    round does. With `warms` an untimed run comes before each sample, because the other runs have
-    filled the caches with their data.
+    round does, but for the first run of each. With `warms` an untimed run comes before each sample,
+    because the other runs have filled the caches with their data.
     """
     with no_garbage_collection():
+        warm_up(runs)
         stop = time.perf_counter() + budget_s
         for number, times in enumerate(timed_rounds(runs, warms=warms), 1):
             if number == samples or time.perf_counter() > stop:
@@ -81,12 +83,19 @@ def interleave(
     raise AssertionError("rounds do not end")
 
 
+def warm_up(runs: Mapping[str, Run]) -> None:
+    """Run each once: what it takes longer for being the first says nothing."""
+    for run in runs.values():
+        run()
+
+
 def timed_rounds(
     runs: Mapping[str, Run],
     before: Callable[[], None] = lambda: None,
     warms: bool = False,
 ) -> Iterator[dict[str, Samples]]:
-    """Yield all times so far, after each of the `rounds`; short runs are batched."""
+    """Yield all times so far of runs that are warm, after each of the `rounds`; short ones are
+    batched."""
     batches = {name: _batch(run) for name, run in runs.items()}
 
     def sampler(name: str) -> Callable[[], float]:
@@ -137,8 +146,7 @@ def rounds(
 
 
 def _batch(run: Run) -> int:
-    """Return how many runs are one sample, after running them to warm up."""
-    run()
+    """Return how many runs are one sample."""
     batch = 1
     while True:
         seconds = _sample(run, batch) * batch

@@ -22,6 +22,7 @@ from workbench.measure.timing import (
     no_garbage_collection,
     seconds_of,
     timed_rounds,
+    warm_up,
 )
 from workbench.worker.candidate import Row, Run, bind, error_row, parsed
 from workbench.worker.kernel_data import KernelData
@@ -153,9 +154,10 @@ def _few(
 def _in_turns(
     run: Run, other: Run, rules: BenchmarkSettings, go_on: Callable[[], None]
 ) -> Row:
-    stop = time.perf_counter() + rules.budget_s
     both, times = {"samples": run, "against": other}, dict[str, Samples]()
     with no_garbage_collection():
+        warm_up(both)
+        stop = time.perf_counter() + rules.budget_s
         for number, times in enumerate(timed_rounds(both), 1):
             go_on()
             is_over = time.perf_counter() > stop or number >= rules.samples

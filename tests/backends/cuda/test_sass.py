@@ -11,7 +11,7 @@ import pytest
 from workbench import Tensor, explore
 from workbench.backends.compilers.machine_code import LiveRegisters, MachineCode
 from workbench.backends.cuda import compile as cuda_compile
-from workbench.backends.cuda import nvrtc
+from workbench.backends.cuda import nvrtc, sass
 from workbench.backends.cuda.compile import compile_source
 from workbench.backends.cuda.sass import live_registers, resources
 from workbench.backends.device import Device
@@ -74,6 +74,12 @@ def test_life_ranges_are_read() -> None:
             "shared",
             None,
         ),
+        (
+            "ptxas info    : Used 9 registers\n\0ptxas error   : Entry function 'k' uses too"
+            " much shared data (0x1ab40 bytes, 0xc000 max)",
+            "Entry function 'k' uses too much shared data (0x1ab40 bytes, 0xc000 max)",
+            None,
+        ),
     ],
 )
 def test_the_first_error_of_a_log(log: str, because: str, line: int | None) -> None:
@@ -112,6 +118,15 @@ def test_sass_has_the_lines_of_the_source() -> None:
     multiply = [x for x in code.lines if re.match(r"\s+FFMA", x.text)]
     assert len(multiply) >= 1
     assert all("acc0 +=" in lines[(x.source_line or 0) - 1] for x in multiply)
+
+
+@needs_nvrtc
+@pytest.mark.parametrize(
+    "text", ["", "__device__ float half(float x) { return x / 2; }"]
+)
+def test_a_text_without_a_kernel_is_refused(text: str) -> None:
+    with pytest.raises(CompileError, match="the text has no kernel"):
+        sass.compile_to_sass(text, "sm_90")
 
 
 @needs_nvrtc

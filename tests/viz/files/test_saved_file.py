@@ -369,6 +369,23 @@ def test_a_variant_that_cannot_be_here_is_left_out(
     assert broken(plain(loaded.record)) == []
 
 
+def test_a_machine_that_this_version_does_not_know_is_said(tmp_path: Path) -> None:
+    path = saved(explore(matmul().tensors[0], device="CUDA:H100"), tmp_path)
+    assert (
+        load(path).device == "CUDA:H100" and "were for" not in load(path).origin.words
+    )
+    spoil(path, lambda data: data.update(device="CUDA:B300"))
+    there = load(path)
+    assert f"for CUDA:B300, which is not here: they are for {there.device}." in (
+        there.origin.words
+    )
+
+
+def test_a_device_that_only_compiles_is_loaded(tmp_path: Path) -> None:
+    path = saved(explore(matmul().tensors[0], device="NULL:CUDA:H100"), tmp_path)
+    assert load(path).device == "NULL:CUDA:H100"
+
+
 def test_another_plan_is_said(tmp_path: Path) -> None:
     path = saved(matmul(), tmp_path)
     spoil(path, lambda data: data.update(plan="another"))

@@ -43,6 +43,12 @@ def test_panes_print_what_they_show(ex: Exploration) -> None:
     assert repr(ex.code()) == code == str(ex.code(0)), "a terminal prints the text"
 
 
+def test_the_code_of_a_machine_elsewhere_is_in_its_language() -> None:
+    ex = explore(Tensor(A) * 2, device="CUDA", target="H100")
+    code = str(ex.code(0))
+    assert "__global__" in code and "blockIdx.x" in code and "void **args" not in code
+
+
 def test_one_pane_prints_that_pane(ex: Exploration) -> None:
     assert set(panes()) >= {"loops", "plan", "rewrites", "code", "results"}
     for name in panes():

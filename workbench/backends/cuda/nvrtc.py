@@ -193,7 +193,8 @@ def _read(library: Any, program: ctypes.c_void_p, what: str) -> bytes:
 
 
 def error_of(log: str) -> CompileError:
-    """Return the first error of a log as a CompileError."""
+    """Return the first error of a log, whose parts are apart by NULs, as a CompileError."""
+    log = log.replace("\0", "\n")
     match = _ERROR.search(log)
     if match:
         return CompileError("nvrtc", match[2].strip(), line=int(match[1]))

@@ -62,6 +62,9 @@ def read_cubin(cubin: bytes, arch: str, compiler: str, log: str) -> MachineCode:
         text = _disassembled(tools.nvdisasm, path)
     listing = list(_listing(text, line_table(cubin)))
     live = dict(live_registers(text))
+    if not listing:
+        hint = 'a function with extern "C" __global__'
+        raise CompileError("nvrtc", "the text has no kernel", hint=hint)
     lines = tuple(line for _, line in listing)
     in_use = tuple(None if line.is_label else live.get(at) for at, line in listing)
     isa = f"SASS for {arch}"

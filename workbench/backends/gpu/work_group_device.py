@@ -14,7 +14,6 @@ from workbench.backends.memory import Memory
 from workbench.backends.native.host_memory import host_memory
 from workbench.backends.program.language import Language
 from workbench.backends.program.source import Source
-from workbench.base.errors import DeviceError
 from workbench.base.forking import no_fork
 from workbench.base.target import Target
 from workbench.ir.node.uop import UOp
@@ -103,8 +102,7 @@ class WorkGroupDevice(DeviceInfo):
     def load(self, source: Source) -> Program:
         """Return the Program of a Source, the same one for the same text."""
         if not self.is_available:
-            what = f"the device {self.name} is not available"
-            raise DeviceError(what, self.about, self.how_to_get)
+            raise self.missing()
         return _program(type(self).program, source)
 
     def synchronize(self) -> None:

@@ -34,7 +34,12 @@ class WorkItemProgram:
         self.bind(buffers)()
 
     def bind(self, buffers: Sequence[Buffer]) -> WorkItemLaunch:
-        """Return the kernel with its memory. Errors: DeviceError where it is too large."""
+        """Return the kernel with its memory. Errors: as `require_room`."""
+        self.require_room()
+        return WorkItemLaunch(self, [*buffers])
+
+    def require_room(self) -> None:
+        """Errors: DeviceError where it is too large to be emulated."""
         seconds = emulation_s(self.linear)
         if seconds > MOST_S:
             name = self.target.device
@@ -44,7 +49,6 @@ class WorkItemProgram:
                 f" {MOST_S:g} are allowed",
                 "smaller tensors, of which the kernel has the same loops",
             )
-        return WorkItemLaunch(self, [*buffers])
 
 
 class WorkItemLaunch:

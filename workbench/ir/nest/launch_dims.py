@@ -58,7 +58,7 @@ def item_dims(nests: Iterable[Sequence[Axis]]) -> dict[Axis, int]:
 
 
 def group_excess(shape: Sequence[int], target: Target) -> str:
-    """Return what a work-group of this shape, innermost first, has too much of for a target, in words
+    """Return what a work-group of this shape, innermost first, has too much of for a target,
     with the numbers; "" where it fits."""
     if len(shape) > GROUP_DIMENSIONS:
         return f"a work-group has {len(shape)} dimensions, and {GROUP_DIMENSIONS} fit"

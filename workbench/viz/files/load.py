@@ -88,13 +88,17 @@ def load(path: str | os.PathLike[str]) -> Exploration:
     page = registered_page()
     ex = exploration.of(
         tuple(tensors), page, forced, tuple(saved.rules_off), saved.show, viewer, origin,
-        device=_machine_elsewhere(saved.device),
+        device=_device_of_kernels(saved.device),
     )  # fmt: skip
+    words = origin.words
     if plan_hash(ex.kernels) != saved.plan:
-        words = (
-            f"{origin.words} Here it is scheduled otherwise than where it was saved."
+        words += " Here it is scheduled otherwise than where it was saved."
+    if saved.device and not _is_here(saved.device) and ex.device != saved.device:
+        words += (
+            f" Its kernels were for {saved.device}, which is not here: they are for"
+            f" {ex.device}."
         )
-        ex = dataclasses.replace(ex, origin=dataclasses.replace(origin, words=words))
+    ex = dataclasses.replace(ex, origin=dataclasses.replace(origin, words=words))
     session = ex.display.session = Session(ex, prefetches=LIVE.value > 1)
     with session.lock:
         _restore(session, saved)
@@ -102,12 +106,18 @@ def load(path: str | os.PathLike[str]) -> Exploration:
     return ex
 
 
-def _machine_elsewhere(device: str) -> str:
-    """Return a device if it is a machine that is not here, else ""."""
+def _device_of_kernels(device: str) -> str:
+    """Return a device if kernels can be for it although none runs on it here, else ""."""
     with suppress(WorkbenchError):
-        if Device[device].is_elsewhere:
+        if Device[device].is_elsewhere or Device[device].only_compiles:
             return Device[device].name
     return ""
+
+
+def _is_here(device: str) -> bool:
+    with suppress(WorkbenchError):
+        return Device.available(device)
+    return False
 
 
 # reading

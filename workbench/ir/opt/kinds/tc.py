@@ -72,6 +72,15 @@ def _refuse_kernel(kernel: UOp) -> Refusal | None:
         )
         return Refusal(because, "the list without GROUP")
     if not _choices(kernel):
+        computed = _computed_operand(kernel)
+        if computed is not None:
+            name = computed.op.name
+            because = (
+                f"the kernel computes an operand ({name}), and a tensor core loads both"
+            )
+            return Refusal(
+                because, "x.contiguous() for that operand, which stores it first"
+            )
         because = (
             "no sum adds products of two loads, of which one changes with an output axis that the"
             " other does not have"
@@ -79,6 +88,18 @@ def _refuse_kernel(kernel: UOp) -> Refusal | None:
         return Refusal(
             because, "a matrix product or a convolution, before STAGE and UPCAST"
         )
+    return None
+
+
+def _computed_operand(kernel: UOp) -> UOp | None:
+    """Return an operand of a product of matrices that the kernel computes instead of loading it."""
+    for node in kernel.toposort():
+        if node.op is not Ops.REDUCE or node.src[0].op is not Ops.MUL:
+            continue
+        a, b = node.src[0].src
+        if a.ranges - b.ranges and b.ranges - a.ranges:
+            plain = (n.src[0] if n.op is Ops.CAST else n for n in (a, b))
+            return next((n for n in plain if n.op is not Ops.LOAD), None)
     return None
 
 

@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 
 from workbench.base.dtypes import DType
-from workbench.emulator.accesses import SECTOR_BYTES
+from workbench.cost.gpu.warp_accesses import SECTOR_BYTES
 from workbench.emulator.findings import Finding, Inefficiency
 from workbench.emulator.history import GroupHistory, StepAccess, ValueHistory, space_of
 from workbench.emulator.numbering import along, among_all

@@ -13,7 +13,7 @@ from typing import Any
 from msgspec.structs import replace as replace_row
 
 from workbench.backends.device import Device, DeviceInfo
-from workbench.base.errors import DeviceError, WorkbenchError
+from workbench.base.errors import WorkbenchError
 from workbench.kernel.inputs import FromSchedule
 from workbench.kernel.kernel import Kernel
 from workbench.viz.record.record import MOST_KERNELS
@@ -156,8 +156,7 @@ def device(session: LiveRecord, name: str) -> NoResult:
 def _require(info: DeviceInfo) -> None:
     """Errors: DeviceError for a device that is missing: it says how to get it."""
     if not info.is_available and not info.is_elsewhere:
-        what = f"the device {info.name} is not available here"
-        raise DeviceError(what, info.about, info.how_to_get)
+        raise info.missing()
 
 
 def _known_there(session: LiveRecord, info: DeviceInfo) -> Iterator[None]:

@@ -1,24 +1,25 @@
-"""The C of a kernel as text."""
+"""The code of a kernel as text: C, or for a machine that is not here its own language."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+from workbench.backends.device import Device
 from workbench.kernel.kernel import Kernel
 from workbench.viz.exploration.scheduled_tensors import ScheduledTensors
 from workbench.viz.model.words import explained
 from workbench.viz.page.panel import Panel, kernels_text
 from workbench.viz.record.links import readable
-from workbench.viz.record.variants import readable_code
 
 
 def code_text(ex: ScheduledTensors, kernels: Sequence[tuple[int, Kernel]]) -> str:
-    """Return the C of each kernel."""
+    """Return the code of each kernel, in the language that the page opens with."""
     return kernels_text(ex, kernels, _source_text)
 
 
 def _source_text(place: int, kernel: Kernel) -> str:
-    return explained(lambda: "\n".join(readable_code(readable(kernel)[0]).lines))
+    device = kernel.device if Device[kernel.device].is_elsewhere else ""
+    return explained(lambda: readable(kernel, device)[0].source.text.rstrip("\n"))
 
 
 PANEL = Panel(pane="code", mode="tune", text=code_text)
