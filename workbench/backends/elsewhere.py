@@ -32,7 +32,7 @@ class Elsewhere(DeviceInfo):
         self.device, self.machine = device, machine
         self.name = f"{device.name}:{machine}"
         hardware = device.machines[machine].hardware
-        self.has_figures = hardware is not None
+        self.is_predicted = hardware is not None
         what = f"{device.about} ({machine})" if hardware is None else hardware.about
         self.about = f"{what}, which is not here"
         self.how_to_get = "a machine with one; without it kernels are emulated"
@@ -47,7 +47,7 @@ class Elsewhere(DeviceInfo):
         sentences = [
             f"{self.name}: {self.about}.",
             "Times are predicted, not run here;"
-            if self.has_figures
+            if self.is_predicted
             else "Its speed is not known, so no time is predicted;",
             "answers of small kernels are emulated.",
         ]

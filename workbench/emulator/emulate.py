@@ -20,6 +20,7 @@ from workbench.base.trace import unobserved
 from workbench.emulator.checks.code import params_of, program_of, require_params
 from workbench.emulator.checks.inefficiencies import inefficiencies
 from workbench.emulator.checks.limits import require_fit, require_steps
+from workbench.emulator.checks.repeats import repeats
 from workbench.emulator.checks.wrong_values import find_wrong_values
 from workbench.emulator.findings import Finding
 from workbench.emulator.history import GroupHistory
@@ -170,14 +171,8 @@ def _without_barrier(linear: tuple[UOp, ...], number: int | None) -> tuple[UOp, 
 def work_of(linear: Sequence[UOp]) -> int:
     """Return how many nodes all work-items of a launch execute together."""
     launch = launch_shape(linear)
-    times, total = math.prod((*launch.grid, *launch.group)), 0
-    for node in linear:
-        total += times
-        if node.op is Ops.LOOP:
-            times *= node.axis.extent
-        elif node.op is Ops.ENDLOOP:
-            times //= node.axis.extent
-    return total
+    items = math.prod((*launch.grid, *launch.group))
+    return items * sum(times for _, times in repeats(linear))
 
 
 def _program(

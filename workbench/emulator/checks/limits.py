@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from workbench.backends.program.launch import LaunchShape, launch_shape
 from workbench.base.errors import DeviceError
 from workbench.base.target import Target
+from workbench.emulator.checks.repeats import repeats
 from workbench.ir.nest.accesses import size_of
 from workbench.ir.nest.launch_dims import group_excess
 from workbench.ir.node.ops import Ops
@@ -32,16 +33,10 @@ def require_fit(linear: Sequence[UOp], target: Target) -> None:
 def require_steps(linear: Sequence[UOp], rounds: int) -> None:
     """Errors: DeviceError for a program that the emulator would run for minutes; it runs it
     `rounds` times."""
-    steps, loops = 0, [1]
-    for node in linear:
-        if node.op is Ops.LOOP:
-            loops.append(loops[-1] * node.axis.extent)
-        elif node.op is Ops.ENDLOOP:
-            loops.pop()
-        steps += loops[-1]
-    if steps * rounds > MOST_STEPS:
+    steps = rounds * sum(times for _, times in repeats(linear))
+    if steps > MOST_STEPS:
         what = f"the kernel {linear[0].arg.name} takes too long on the emulator"
-        because = f"it takes {steps * rounds:,} steps, and more than {MOST_STEPS:,} take minutes"
+        because = f"it takes {steps:,} steps, and more than {MOST_STEPS:,} take minutes"
         raise DeviceError(what, because, "smaller data")
 
 

@@ -11,9 +11,9 @@ from workbench.backends.program.source import Source
 from workbench.base.errors import DeviceError, WorkbenchError
 from workbench.base.target import Target
 from workbench.base.words import plural
+from workbench.emulator.checks.repeats import repeats
 from workbench.emulator.emulate import emulated
 from workbench.emulator.machine import LANES_AT_ONCE
-from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 
 STEP_S = 2e-5
@@ -83,13 +83,8 @@ def emulation_s(linear: Sequence[UOp]) -> float:
     """Return about how many seconds the emulator takes for a program."""
     launch = launch_shape(linear)
     items = math.prod(launch.grid) * math.prod(launch.group)
-    turns = -(-items // LANES_AT_ONCE)
-    seconds, trips = 0.0, 1
-    for node in linear:
-        if node.op is Ops.LOOP:
-            trips *= node.axis.extent
-        elif node.op is Ops.ENDLOOP:
-            trips //= node.axis.extent
-        lanes = max(1, node.dtype.count)
-        seconds += trips * (turns * STEP_S + items * lanes * LANE_S)
-    return seconds
+    rounds = -(-items // LANES_AT_ONCE)
+    return sum(
+        times * (rounds * STEP_S + items * max(1, node.dtype.count) * LANE_S)
+        for node, times in repeats(linear)
+    )
