@@ -32,8 +32,8 @@ from workbench.pipeline import Stages, stages
 
 Array = np.ndarray[Any, Any]
 TC, UPCAST, UNROLL, LOCAL = OptOps.TC, OptOps.UPCAST, OptOps.UNROLL, OptOps.LOCAL
-STAGE, ORDER, PADTO, SPLIT, SWAP = (
-    OptOps.STAGE, OptOps.ORDER, OptOps.PADTO, OptOps.SPLIT, OptOps.SWAP,
+STAGE, ORDER, PADTO, SPLIT, SWAP, PIPELINE = (
+    OptOps.STAGE, OptOps.ORDER, OptOps.PADTO, OptOps.SPLIT, OptOps.SWAP, OptOps.PIPELINE,
 )  # fmt: skip
 F16 = "16x8x16 float16 -> float32"
 
@@ -148,6 +148,65 @@ def test_opts_on_top(arch: str, words: str, name: str) -> None:
     core = core_named(arch, words)
     shape = 4 * core.m, 8 * core.n, 6 * core.k
     check(core, shape, [tile(core), *ON_TOP[name]])
+
+
+@pytest.mark.parametrize("core", CORES, ids=str)
+@pytest.mark.parametrize("buffers", [2, 3])
+def test_tiles_that_are_filled_ahead(core: TensorCore, buffers: int) -> None:
+    """Also where an axis is no multiple of a tile, and there are fewer steps than buffers."""
+    warps = 1024 // core.lanes > 3
+    opts = [
+        tile(core), Opt(UPCAST, "g0", 2), *[Opt(LOCAL, n, 2) for n in ("g0", "g1") if warps],
+        Opt(SPLIT, "r0", 2), *[Opt(ORDER, "r0", "l0") for _ in range(warps)],
+        Opt(STAGE, "r0", 1), Opt(STAGE, "r0", 2), Opt(PIPELINE, "r0", buffers),
+    ]  # fmt: skip
+    check(core, (4 * core.m, 4 * core.n, 8 * core.k), opts)
+    pads = [
+        Opt(PADTO, name, amount)
+        for name, amount in (("g0", 4 * core.m), ("g1", 4 * core.n), ("r0", 4 * core.k))
+    ]
+    check(core, (4 * core.m - 3, 4 * core.n - 1, 4 * core.k - 1), [*pads, *opts])
+
+
+MATRIX_CORES = [
+    core
+    for core in CORES
+    if core.instruction.startswith("mma") and core.operand.bits < 64
+]
+
+
+@pytest.mark.parametrize("core", MATRIX_CORES, ids=str)
+@pytest.mark.parametrize("turned", [(False, False), (True, False), (False, True)])
+def test_rows_are_exchanged(core: TensorCore, turned: tuple[bool, bool]) -> None:
+    """Rows along the steps always; along rows or columns of the result with elements of 16 bits,
+    whose matrices are transposed then."""
+    m, n, k = 2 * core.m, 2 * core.n, 4 * core.k
+    target, arrays = gpu_with(core), []
+    operands = []
+    for (rows, columns), is_turned, seed in zip(
+        ((m, k), (k, n)), turned, (1, 2), strict=True
+    ):
+        shape = (columns, rows) if is_turned else (rows, columns)
+        arrays.append(numbers(shape, core.operand, seed))
+        x = Tensor.empty(*shape, dtype=core.operand)
+        operands.append((x.T if is_turned else x).cast(core.accumulator))
+    graph = explore(operands[0] @ operands[1]).kernels[-1].ast
+    opts = [Opt(UPCAST, "g0", 2), Opt(STAGE, "r0", 1), Opt(STAGE, "r0", 2)]
+    built = lowered(graph, [tile(core), *opts], target)
+    out = np.zeros((m, n), core.accumulator.numpy)
+    trace = run(built, target, out, *arrays)
+    assert trace.findings == ()
+    wide = np.int64 if core.operand.is_int else np.float64
+    a, b = (x.T if t else x for x, t in zip(arrays, turned, strict=True))
+    right = a.astype(wide) @ b.astype(wide)
+    result = trace.outputs[0].reshape(m, n).astype(wide)
+    np.testing.assert_allclose(result, right, 1e-2, 0.25 if core.rounds_to else 3e-2)
+    memories = {
+        node.src[0].place.param.name for node in built.linear if node.op is Ops.EXCHANGE
+    }
+    along_steps = {"As": not turned[0], "Bs": turned[1]}
+    expected = {name for name, is_so in along_steps.items() if is_so}
+    assert memories == ({"As", "Bs"} if core.operand.bits == 16 else expected)
 
 
 def test_upcast_before_and_exchanged_axes() -> None:

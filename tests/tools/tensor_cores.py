@@ -33,7 +33,14 @@ def core_named(arch: str, words: str) -> TensorCore:
 
 
 def gpu_with(*cores: TensorCore) -> Target:
-    """Return a common GPU with tensor cores."""
+    """Return a common GPU with tensor cores, and what their makers have beside them."""
     gpu = common_gpu("a GPU with tensor cores")
-    lanes = cores[0].lanes
-    return replace(gpu, tensor_cores=cores, warp_lanes=lanes, group_items=1024)
+    lanes, is_mma = cores[0].lanes, cores[0].instruction.startswith("mma")
+    return replace(
+        gpu,
+        tensor_cores=cores,
+        warp_lanes=lanes,
+        group_items=1024,
+        reads_matrices=is_mma,
+        copies_async=is_mma,
+    )

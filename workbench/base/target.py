@@ -111,8 +111,10 @@ class Target:
     non-temporal stores (0: it never does); scratch_bytes bounds the arrays a kernel may hold;
     max_lanes bounds the lanes that one statement holds at once (the product of its UPCAST and
     UNROLL axes). `hardware` has the published figures of a GPU, or of a machine that need not be
-    here. tensor_cores: the matrix products that a warp computes in one instruction, the preferred
-    ones first; no two have the same sizes and dtypes.
+    here. reads_matrices: the lanes of a warp read the rows of matrices in shared memory, and get
+    fragments of them, in one instruction. copies_async: a copy to shared memory goes on while the
+    program does. tensor_cores: the matrix products that a warp computes in one instruction, the
+    preferred ones first; no two have the same sizes and dtypes.
     """
 
     device: str
@@ -137,6 +139,8 @@ class Target:
     serial_items: bool = False
     shared_bytes: int = 0
     hardware: Hardware | None = None
+    reads_matrices: bool = False
+    copies_async: bool = False
     tensor_cores: tuple[TensorCore, ...] = ()
 
     @property

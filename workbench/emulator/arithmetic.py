@@ -11,7 +11,7 @@ import numpy as np
 
 from workbench.base.dtypes import dtypes
 from workbench.ir.meaning.casts import bitcast_array, cast_array
-from workbench.ir.meaning.tiles import multiplied, undefined_products
+from workbench.ir.meaning.tiles import exchanged, multiplied, undefined_products
 from workbench.ir.node.ops import OPS, REDUCTIONS, Ops
 from workbench.ir.node.uop import UOp
 
@@ -31,6 +31,8 @@ def computed(node: UOp, sources: Sequence[Array]) -> Array:
         return total.astype(node.dtype.numpy)
     if op is Ops.WMMA:
         return multiplied(node.arg, *whole_sources(node, sources))
+    if op is Ops.EXCHANGE:
+        return exchanged(*node.arg, *whole_sources(node, sources))
     moved = _moved(node, sources)
     if moved is not None:
         return moved
@@ -52,6 +54,8 @@ def undefined(node: UOp, sources: Sequence[Array], shadows: Sequence[Array]) -> 
         return whole_vector(shadows[0], node.src[0].dtype.count).any(-1)
     if op is Ops.WMMA:
         return undefined_products(node.arg, *whole_sources(node, shadows))
+    if op is Ops.EXCHANGE:
+        return exchanged(*node.arg, *whole_sources(node, shadows))
     moved = _moved(node, shadows)
     if moved is not None:
         return moved

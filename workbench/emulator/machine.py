@@ -186,6 +186,9 @@ class Machine:
         elif op not in _NO_STEP:
             if op is Ops.WMMA:
                 self._require_whole_warps(position, node.arg.lanes)
+            elif op is Ops.EXCHANGE:
+                lanes = 1 << len(node.arg[0].lane.split())
+                self._require_whole_warps(position, lanes)
             self._compute(node)
 
     def value(self, node: UOp) -> Array:

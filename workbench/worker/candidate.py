@@ -71,7 +71,7 @@ def compiled(candidate: Row) -> tuple[Source, Any]:
     return source, program
 
 
-_PLAIN = ("name", "language", "text", "scratch_bytes")
+_PLAIN = ("name", "language", "text", "scratch_bytes", "shared_bytes")
 
 
 def _program_row(source: Source) -> Row:

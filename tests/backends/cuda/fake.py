@@ -15,6 +15,10 @@ import numpy as np
 
 from tests.backends.gpu.fake_gpu import FakeGpu, FakeKernel, module_of
 
+STATIC_SHARED_BYTES = 48 << 10
+SHARED_ATTRIBUTE = 8
+"""CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES."""
+
 
 class Status(IntEnum):
     """What the functions of the driver return first (CUresult)."""
@@ -25,6 +29,16 @@ class Status(IntEnum):
 
 class CUDAError(Exception):
     """What the real library raises, too."""
+
+
+class CudaKernel(FakeKernel):
+    """A kernel that allows its launches as much memory of a group as it was told."""
+
+    most_shared = STATIC_SHARED_BYTES
+
+    @property
+    def handle(self) -> CudaKernel:
+        return self
 
 
 class FakeGraph:
@@ -85,6 +99,7 @@ class FakeDevice:
     """A GPU of Hopper's limits."""
 
     name = "NVIDIA H100 80GB HBM3"
+    device_id = 0
     compute_capability = SimpleNamespace(major=9, minor=0)
     properties = SimpleNamespace(
         max_shared_memory_per_multiprocessor=228 << 10,
@@ -120,7 +135,8 @@ class FakeDevice:
 def core(gpu: FakeGpu) -> ModuleType:
     """Return a module like cuda.core."""
 
-    def launch(stream: Any, config: Any, kernel: FakeKernel, *arguments: int) -> None:
+    def launch(stream: Any, config: Any, kernel: CudaKernel, *arguments: int) -> None:
+        assert config.shmem_size == kernel.source.shared_bytes <= kernel.most_shared
         assert all(type(a) is int for a in arguments)
         if isinstance(stream, FakeGraph):
             assert not stream.is_whole
@@ -130,9 +146,9 @@ def core(gpu: FakeGpu) -> ModuleType:
     def from_cubin(module: bytes, *, name: str = "") -> Any:
         source = gpu.sources[module]
 
-        def get_kernel(name: str) -> FakeKernel:
+        def get_kernel(name: str) -> CudaKernel:
             assert name == source.name
-            return FakeKernel(gpu, source)
+            return CudaKernel(gpu, source)
 
         return SimpleNamespace(get_kernel=get_kernel)
 
@@ -140,7 +156,9 @@ def core(gpu: FakeGpu) -> ModuleType:
         "cuda.core",
         Device=SimpleNamespace(get_all_devices=lambda: (FakeDevice(gpu),)),
         ObjectCode=SimpleNamespace(from_cubin=from_cubin),
-        LaunchConfig=lambda grid, block: SimpleNamespace(grid=grid, block=block),
+        LaunchConfig=lambda grid, block, shmem_size=0: SimpleNamespace(
+            grid=grid, block=block, shmem_size=shmem_size
+        ),
         EventOptions=lambda timing_enabled: SimpleNamespace(
             timing_enabled=timing_enabled
         ),
@@ -174,14 +192,28 @@ def bindings(gpu: FakeGpu, real: Any) -> ModuleType:
         gpu.bytes_at(target, size)[:] = gpu.bytes_at(source, size).copy()
         return (0,)
 
+    def allow(attrib: Any, val: int, kernel: CudaKernel, dev: Any) -> tuple[int]:
+        assert attrib == SHARED_ATTRIBUTE
+        kernel.most_shared = val
+        return (0,)
+
     functions = {
         "cuMemAlloc": allocate, "cuMemFree": free, "cuMemcpyHtoDAsync": to_gpu,
         "cuMemcpyDtoHAsync": from_gpu, "cuMemcpyDtoDAsync": on_gpu,
+        "cuKernelSetAttribute": allow,
         "cuMemGetInfo": lambda: (0, 1 << 33, 85_520_809_984),
     }  # fmt: skip
     if real is not None:
         functions = {n: fits(f, real, n) for n, f in functions.items()}
-    return module_of("cuda.bindings.driver", **functions)
+    attributes = SimpleNamespace(
+        CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES=SHARED_ATTRIBUTE
+    )
+    return module_of(
+        "cuda.bindings.driver",
+        CUdevice=int,
+        CUfunction_attribute=attributes,
+        **functions,
+    )
 
 
 def fits(function: Any, real: Any, name: str) -> Any:

@@ -21,7 +21,7 @@ from tests.backends.gpu.checks import (
     check_time,
 )
 from tests.backends.gpu.fake_gpu import WRONG_WORD, FakeGpu, device_with, mend
-from workbench import OptOps, Tensor, TinyJit, explore
+from workbench import Opt, OptOps, Tensor, TinyJit, explore
 from workbench.backends.cuda import nvrtc, runtime
 from workbench.backends.cuda.driver import CudaDriver
 from workbench.backends.device import Device
@@ -60,6 +60,29 @@ def test_it_is_there_with_a_gpu_and_missing_without(gpu: FakeGpu) -> None:
     target = info.target
     assert (target.group_items, target.warp_lanes, target.cores) == (1024, 32, 132)
     assert CudaDriver.here().arch == "sm_90"
+
+
+def test_a_launch_gives_tiles_that_are_too_large_for_arrays_their_memory(
+    gpu: FakeGpu,
+) -> None:
+    """Products of halves through 55 kB; the driver refuses more than a kernel allows."""
+    dice = np.random.default_rng(0)
+    a, b = (dice.integers(-3, 4, (128, 128)).astype(np.float16) for _ in range(2))
+    x, y = (Tensor(n, device=NAME).realize() for n in (a, b))
+    kernel = explore(x @ y).kernels[0].apply(
+        Opt(OptOps.TC, "g0 g1 r0", "16x8x16"),
+        Opt(OptOps.UPCAST, "g0", 4), Opt(OptOps.LOCAL, "g0", 2),
+        Opt(OptOps.UPCAST, "g1", 4), Opt(OptOps.LOCAL, "g1", 4),
+        Opt(OptOps.SPLIT, "r0", 2), Opt(OptOps.ORDER, "r0", "l0"),
+        Opt(OptOps.STAGE, "r0", 1), Opt(OptOps.UPCAST, "a_r1", 8),
+        Opt(OptOps.STAGE, "r0", 2), Opt(OptOps.UPCAST, "b_l1", 8),
+        Opt(OptOps.PIPELINE, "r0", 3),
+    )  # fmt: skip
+    source = kernel.built(NAME).source
+    assert source.shared_bytes > 48 << 10
+    assert "extern __shared__" in source.text
+    (result,) = kernel.run()
+    np.testing.assert_array_equal(result, a.astype(np.float64) @ b.astype(np.float64))
 
 
 def test_its_target_is_the_machines_with_what_its_driver_says(gpu: FakeGpu) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import struct
 import subprocess
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -127,5 +128,8 @@ def test_lines_are_those_that_nvdisasm_prints(arch: str, tmp_path: Path) -> None
         cubin = nvrtc.compile_text(text, arch).data
         table, expected = line_table(cubin), printed(cubin, tmp_path)
         assert len(expected) > 50
+        rows = Counter((name, row.offset) for name, own in table.items() for row in own)
+        # where a row is that of a call and of the function as well, it may print neither
+        expected = {key: line for key, line in expected.items() if rows[key] < 2}
         actual = {key: line_at(table.get(key[0], []), key[1]) for key in expected}
         assert actual == expected

@@ -52,3 +52,31 @@ def test_machine_code(
     ).stdout
     assert set(re.findall(r"\b[A-Z]MMA[.\w]*", listing)) == {instruction}
     assert "LDS" in listing if opts else "LDS" not in listing
+
+
+AHEAD = [
+    *(Opt(OptOps.UPCAST, name, 2) for name in ("g0", "g1")),
+    *(Opt(OptOps.STAGE, "r0", slot) for slot in (1, 2)),
+    Opt(OptOps.UPCAST, "a_w2", 8), Opt(OptOps.UPCAST, "b_u1", 8), Opt(OptOps.PIPELINE, "r0", 3),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("words", ["float16", "bfloat16"])
+@pytest.mark.parametrize("arch", ["sm_80", "sm_90"])
+def test_copies_and_rows(arch: str, words: str, tmp_path: Path) -> None:
+    """Copies of 16 bytes that go on by themselves, and rows that the warp exchanges: those of the
+    second operand transposed; no other access of shared memory."""
+    assert TOOLS is not None
+    core = core_named(arch, f"16x8x16 {words} -> float32")
+    text = text_of(core, CudaCpp, AHEAD, shape=(64, 64, 64))
+    cubin = tmp_path / "kernel.cubin"
+    cubin.write_bytes(nvrtc.compile_text(text, arch).data)
+    listing = subprocess.run(
+        [TOOLS.nvdisasm, "-c", str(cubin)], capture_output=True, text=True, check=True
+    ).stdout
+    lines = [line for line in listing.splitlines() if "@!PT" not in line]  # never run
+    found = {*re.findall(r"\b(?:LDGSTS|LDSM|LDS|STS|LDG)\b[.\w]*", "\n".join(lines))}
+    copies = {word for word in found if word.startswith("LDGSTS")}
+    assert copies and all(word.endswith(".128") for word in copies)
+    rows = found - copies
+    assert rows and all(word.startswith("LDSM.16.M") for word in rows)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 
 import pytest
@@ -33,11 +34,15 @@ CASES = [
 
 
 def text_of(
-    core: TensorCore, dialect: Callable[[], Dialect], opts: Sequence[Opt] = ()
+    core: TensorCore,
+    dialect: Callable[[], Dialect],
+    opts: Sequence[Opt] = (),
+    shape: tuple[int, int, int] | None = None,
 ) -> str:
     target = gpu_with(core)
-    a = Tensor.empty(2 * core.m, 4 * core.k, dtype=core.operand)
-    b = Tensor.empty(4 * core.k, 2 * core.n, dtype=core.operand)
+    m, n, k = shape or (2 * core.m, 2 * core.n, 4 * core.k)
+    a = Tensor.empty(m, k, dtype=core.operand)
+    b = Tensor.empty(k, n, dtype=core.operand)
     product = a.cast(core.accumulator) @ b.cast(core.accumulator)
     graph = explore(product).kernels[-1].ast
     for opt in (Opt(OptOps.TC, 0, core.shape), *opts):
@@ -62,7 +67,7 @@ def test_mma() -> None:
     text = text_of(core_named("sm_80", "16x8x16 float16 -> float32"), CudaCpp)
     for words in (
         '{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"',
-        '"r"(a0 | (unsigned)a1 << 16)',
+        '"r"(a0), "r"(a1)',
         "const ushort2 p1_v0 = *(const ushort2 *)&p1[at0];",
         "float4 acc0 = make_float4(0.0f, 0.0f, 0.0f, 0.0f);",
         "const int lane = threadIdx.x;",
@@ -72,11 +77,13 @@ def test_mma() -> None:
 
 def test_bytes_share_a_register() -> None:
     text = text_of(core_named("sm_80", "16x8x32 int8 -> int32"), CudaCpp)
-    four = " | ".join(
-        ["(unsigned char)a0"]
-        + [f"(unsigned)(unsigned char)a{i} << {8 * i}" for i in (1, 2, 3)]
+    call = " ".join(text[text.rindex("wmma_16x8x32_int8(") :].split())
+    four = r" \| ".join(
+        [r"\(unsigned char\)[\w.]+"]
+        + [rf"\(unsigned\)\(unsigned char\)[\w.]+ << {8 * i}" for i in (1, 2, 3)]
     )
-    assert f'"r"({four})' in text and '"+r"(c.w)' in text
+    assert len(re.findall(four, call)) == 4, "registers of the first operand"
+    assert '"r"(b1)' in text and '"+r"(c.w)' in text
 
 
 def test_wmma_and_mfma() -> None:

@@ -23,8 +23,8 @@ from workbench.ir.text.readable import to_expr
 
 BEFORE = sum_of_columns(12, 8).graph
 MODULES = sorted({op.why_not.__module__ for op in OptOps})
-REFUSED_EVERYWHERE = {"TC"}
-"""On a processor: test_tc.py has it on GPUs."""
+REFUSED_EVERYWHERE = {"TC", "PIPELINE"}
+"""On a processor: test_tc.py and test_pipeline.py have them on GPUs."""
 SAME_AS_ANOTHER = {"SWAP"}
 """Of two loops, ORDER: its file says so."""
 

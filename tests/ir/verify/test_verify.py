@@ -344,6 +344,11 @@ def product(*src: UOp, dtype: Any = PAIR, core: Any = CORE) -> Ir:
     return added(pair, bad(Ops.WMMA, dtype, *src, arg=core))
 
 
+def exchanged(*src: UOp, dtype: Any = PAIR, layouts: Any = (CORE.a, CORE.a)) -> Ir:
+    """Return a program with an EXCHANGE of fragments of two elements."""
+    return added(pair, bad(Ops.EXCHANGE, dtype, *src, arg=layouts))
+
+
 LINEAR: dict[str, list[Callable[[], Ir]]] = {
     "root": [lambda: x],
     "op-of-level": [lambda: added(stage("s", (4,), one, axis("r0", 2)))],
@@ -362,12 +367,20 @@ LINEAR: dict[str, list[Callable[[], Ir]]] = {
         lambda: product(pair, pair, pair, dtype=dtypes.float64.vec(2)),
         lambda: product(pair, half, pair),
         lambda: product(pair, pair, pair, core=CORE._replace(m=16)),
+        lambda: exchanged(pair, layouts=None),
+        lambda: exchanged(pair, layouts=(CORE.a, CORE.b)),
+        lambda: exchanged(pair, dtype=dtypes.float64.vec(2)),
     ],
     "wmma": [
         lambda: product(pair, one, pair),
         lambda: product(pair, pair, one),
         lambda: product(pair, pair, pair, pair),
         lambda: product(pair, pair, pair, dtype=F.vec(4)),
+    ],
+    "exchange": [
+        lambda: exchanged(pair, dtype=F.vec(4)),
+        lambda: exchanged(one),
+        lambda: exchanged(pair, pair),
     ],
     "param": [lambda: changed(7, at(bad(Ops.PARAM, F, arg=3), good[6]))],
     "define": [lambda: added(bad(Ops.DEFINE, F, arg="acc"))],

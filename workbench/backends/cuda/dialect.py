@@ -4,9 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from workbench.backends.cuda.mma import mma_function
+from workbench.backends.cuda.copies import COMMIT, COPY_BYTES, WAIT, copy_function
+from workbench.backends.cuda.generations import GROUP_SHARED_BYTES
+from workbench.backends.cuda.mma import matrix_function, mma_function, registers
 from workbench.backends.gpu.cpp import COMMENT, HEAD, WORD, GpuCpp
-from workbench.backends.gpu.dialect import COMPONENTS, FragmentText
+from workbench.backends.gpu.dialect import (
+    COMPONENTS,
+    CopyText,
+    FragmentText,
+    SharedArray,
+)
 from workbench.backends.program.expression import ATOM, Expression, call
 from workbench.backends.program.language import Language
 from workbench.base.dtypes import DType, dtypes
@@ -15,6 +22,8 @@ from workbench.base.tensor_cores.tensor_core import TensorCore
 _HALVES = {"float16": "half", "bfloat16": "bfloat16"}
 """What functions call the types of 16 bits."""
 _HEADERS = {"float16": "cuda_fp16.h", "bfloat16": "cuda_bf16.h"}
+_WORDS = {8: "uint2", 16: "uint4"}
+"""Vectors that are copied as they are, by their bytes."""
 CUDA_CPP = Language("CUDA", "CUDA C++, the program of one thread", COMMENT, WORD, HEAD)
 
 
@@ -99,14 +108,47 @@ class CudaCpp(GpuCpp):
         return f"{head} {{ return make_{vector}({lanes}); }}"
 
     def tile_function(self, name: str, core: TensorCore, bits: DType) -> str:
-        total = self.vector(core.accumulator.vec(core.c.per_lane))
-        return mma_function(name, core, (self.scalar(_word(bits)), total))
+        return mma_function(
+            name, core, self.vector(core.accumulator.vec(core.c.per_lane))
+        )
 
     def tile_arguments(self, value: FragmentText) -> list[str]:
-        dtype, lanes = value.dtype.scalar, value.lanes()
-        if not dtype.is_low_precision:
-            return lanes
-        return [self.bitcast((lane, ATOM), dtype, _word(dtype))[0] for lane in lanes]
+        if not value.is_packed:
+            dtype, lanes = value.dtype.scalar, value.lanes()
+            if dtype.is_low_precision:
+                word = _word(dtype)
+                lanes = [self.bitcast((w, ATOM), dtype, word)[0] for w in lanes]
+            return registers(lanes, _word(dtype))
+        whole, count = value.whole(), value.dtype.itemsize // 4
+        return [f"{whole}.{c}" for c in COMPONENTS[:count]] if count > 1 else [whole]
+
+    def exchange_function(self, name: str, matrices: int, transposed: bool) -> str:
+        return matrix_function(name, matrices, transposed)
+
+    most_array_bytes = GROUP_SHARED_BYTES
+
+    def shared_parts(self, arrays: Sequence[SharedArray]) -> list[str]:
+        first = "extern __shared__ __align__(16) unsigned char shared_memory[];"
+        return [first] + [
+            f"{a.kind} *{a.name} = ({a.kind} *)&shared_memory[{a.offset}];"
+            for a in arrays
+        ]
+
+    def copy(self, copy: CopyText) -> str | None:
+        kind = _WORDS.get(copy.nbytes)
+        if kind is None:
+            return None
+        value = f"*(const {kind} *)&{copy.source}"
+        if copy.condition:
+            zero = f"make_{kind}({', '.join('0' * int(kind[-1]))})"
+            value = f"{copy.condition} ? {value} : {zero}"
+        return f"*({kind} *)&{copy.to} = {value};"
+
+    def copy_function(self, name: str, nbytes: int) -> str:
+        return copy_function(name, nbytes) if nbytes in COPY_BYTES else ""
+
+    def barrier_but(self, batches: int) -> str:
+        return f"{COMMIT} {WAIT % batches} {self.barrier}"
 
     def preamble(self, uses: frozenset[str]) -> list[str]:
         headers = [f"#include <{h}>" for name, h in _HEADERS.items() if name in uses]

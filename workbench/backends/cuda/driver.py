@@ -79,7 +79,19 @@ class CudaDriver(GpuDriver):
             grid_limits=grid,
             group_items=limits.max_threads_per_block,
             warp_lanes=limits.warp_size,
-            shared_bytes=limits.max_shared_memory_per_block,
+        )
+
+    def allow_shared(self, kernel: Any, nbytes: int) -> None:
+        """Allow launches of a kernel to give a group more memory than arrays with sizes may be."""
+        bindings = library("cuda.bindings.driver")
+        attribute = bindings.CUfunction_attribute
+        checked(
+            bindings.cuKernelSetAttribute(
+                attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
+                nbytes,
+                kernel.handle,
+                bindings.CUdevice(self.gpu.device_id),
+            )
         )
 
     @property

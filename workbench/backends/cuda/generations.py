@@ -21,7 +21,11 @@ CONVERSIONS = (dtypes.float16, dtypes.bfloat16)
 """What the language has types of."""
 BANK_BYTES = 32 * 4
 GROUP_SHARED_BYTES = 48 << 10
-"""Shared memory of a group whose arrays have their sizes in the program."""
+"""Shared memory of a group whose arrays have their sizes in the program; all that a unit has, where
+its launch says so."""
+READS_MATRICES = 75
+COPIES_ASYNC = 80
+"""The first compute capabilities with ldmatrix and cp.async."""
 RESERVED_SHARED_BYTES = 1 << 10
 """Shared memory of each group that is the system's."""
 
@@ -84,11 +88,16 @@ GENERATIONS = {
 """By compute capability, without its dot."""
 
 
+def capability(arch: str) -> int:
+    """Return the compute capability of an architecture such as "sm_90", without its dot: 90."""
+    return int(arch.removeprefix("sm_").rstrip("af"))
+
+
 def generation(arch: str) -> Generation:
     """Return the generation of an architecture such as "sm_90": of one that is in no table, the
     last one before it."""
-    number = int(arch.removeprefix("sm_").rstrip("af"))
-    earlier = [capability for capability in GENERATIONS if capability <= number]
+    number = capability(arch)
+    earlier = [each for each in GENERATIONS if each <= number]
     return GENERATIONS[max(earlier, default=min(GENERATIONS))]
 
 
@@ -147,9 +156,11 @@ def target(device: str, hardware: Hardware, l2_bytes: int) -> Target:
         group_items=1024,
         group_limits=(1024, 1024, 64),
         warp_lanes=32,
-        shared_bytes=GROUP_SHARED_BYTES,
+        shared_bytes=hardware.unit_shared_bytes - hardware.group_shared_bytes,
         stack_bytes=1 << 30,
         scratch_bytes=16 << 10,
         hardware=hardware,
+        reads_matrices=capability(hardware.arch) >= READS_MATRICES,
+        copies_async=capability(hardware.arch) >= COPIES_ASYNC,
         tensor_cores=tensor_cores(hardware.arch),
     )

@@ -45,9 +45,15 @@ class CudaProgram:
         core, name = library("cuda.core"), self.source.name
         cubin = self.image.data
 
+        shared = self.source.shared_bytes
+
         def act() -> Any:
-            CudaDriver.here().gpu.set_current()
-            return core.ObjectCode.from_cubin(cubin).get_kernel(name)
+            here = CudaDriver.here()
+            here.gpu.set_current()
+            kernel = core.ObjectCode.from_cubin(cubin).get_kernel(name)
+            if shared:
+                here.allow_shared(kernel, shared)
+            return kernel
 
         return CudaDriver.explain(f"the GPU does not load {name}", act)
 
@@ -85,7 +91,10 @@ class CudaLaunch(AddressLaunch):
         self.kernel = program.kernel
         super().__init__(program.source, buffers)
         config = library("cuda.core").LaunchConfig
-        self.config = config(grid=self.grid, block=self.group)
+        sizes: dict[str, Any] = {"grid": self.grid, "block": self.group}
+        if program.source.shared_bytes:
+            sizes["shmem_size"] = program.source.shared_bytes
+        self.config = config(**sizes)
 
     def __call__(self, wait: bool = True) -> None:
         here = CudaDriver.here()

@@ -36,7 +36,14 @@ _VECTORS = {
 class GpuCpp(Dialect):
     """A dialect with CUDA's words."""
 
-    reserved = CPP_WORDS | {"blockIdx", "threadIdx", "gridDim", "blockDim", "warpSize"}
+    reserved = CPP_WORDS | {
+        "shared_memory",
+        "blockIdx",
+        "threadIdx",
+        "gridDim",
+        "blockDim",
+        "warpSize",
+    }
     types = {
         "bool": "bool", "int8": "signed char", "uint8": "unsigned char", "int16": "short",
         "uint16": "unsigned short", "int32": "int", "uint32": "unsigned int",

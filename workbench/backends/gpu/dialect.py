@@ -44,12 +44,35 @@ class Parameter(NamedTuple):
     is_written: bool
 
 
+class SharedArray(NamedTuple):
+    """An array of a group: the type and the number of its elements, and where it begins in the
+    memory of the launch. Units: offset is in bytes."""
+
+    kind: str
+    name: str
+    size: int
+    offset: int
+
+
 class FragmentText(NamedTuple):
-    """What a lane holds of a tile, as expressions: of the whole vector, or of each lane of it."""
+    """What a lane holds of a tile, as expressions: of the whole vector, or of each lane of it.
+    `is_packed`: the vector is of registers of 32 bits, which an exchange of rows has filled."""
 
     dtype: DType
     whole: Callable[[], str]
     lanes: Callable[[], list[str]]
+    is_packed: bool = False
+
+
+class CopyText(NamedTuple):
+    """A copy of `nbytes` from an argument to an array of the group: the places as expressions, and
+    the condition where it does not hold that it fills the place with zeros ("": it always
+    holds)."""
+
+    to: str
+    source: str
+    nbytes: int
+    condition: str
 
 
 class Dialect(ABC):
@@ -209,6 +232,12 @@ class Dialect(ABC):
         """Return what a fragment is as arguments of a tile function: one vector."""
         return [value.whole()]
 
+    def exchange_function(self, name: str, matrices: int, transposed: bool) -> str:
+        """Return the function before the kernel that reads rows of matrices of a shared array, each
+        lane one, and gives the fragments of them, packed. Errors: as `tile_function`."""
+        because = f"{self.language.name} has no instruction that exchanges rows"
+        raise CompileError("render", because)
+
     def operator(  # noqa: B027  most languages have operators
         self, sign: str, dtype: DType, left: bool, right: bool
     ) -> None:
@@ -265,6 +294,22 @@ class Dialect(ABC):
         """Return the statement that stores a vector, None where each lane is stored by itself."""
         return None
 
+    def copy(self, copy: CopyText) -> str | None:
+        """Return the statement of a copy at addresses that are multiples of its bytes; None where
+        it is a load and a store."""
+        return None
+
+    def copy_function(self, name: str, nbytes: int) -> str:
+        """Return the function before the kernel that begins a copy to an array of the group, which
+        goes on while the program does: its arguments are the two places, and the bytes that are
+        copied, beyond which there are zeros; "" where there is none."""
+        return ""
+
+    def barrier_but(self, batches: int) -> str:
+        """Return the statement that a work-group waits at for all copies but those begun after the
+        last `batches` barriers of this kind."""
+        return self.barrier
+
     # statements
 
     def define(self, kind: str, name: str, value: str, constant: bool = True) -> str:
@@ -282,6 +327,15 @@ class Dialect(ABC):
     @abstractmethod
     def shared_array(self, kind: str, name: str, size: int) -> str:
         """Return the declaration of an array that a work-group shares."""
+
+    most_array_bytes = 0
+    """Bytes of the arrays that a group may share, together, with their sizes in the text; 0 where
+    all of them have."""
+
+    def shared_parts(self, arrays: Sequence[SharedArray]) -> list[str]:
+        """Return the declarations of arrays in memory whose size is the launch's."""
+        because = f"{self.language.name} has no shared memory of a launch"
+        raise CompileError("render", because, hint="smaller tiles")
 
     shares_outside = False
     """Whether shared arrays are declared before the kernel."""

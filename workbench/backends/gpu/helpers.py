@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from workbench.backends.gpu.dialect import Dialect, FragmentText
+from workbench.backends.gpu.dialect import CopyText, Dialect, FragmentText
 from workbench.backends.program.expression import (
     ADD,
     ATOM,
@@ -80,6 +80,28 @@ class Helpers:
             self.texts[name] = self.dialect.tile_function(name, core, a.dtype.scalar)
         of_operands = [w for t in (a, b) for w in self.dialect.tile_arguments(t)]
         return call(name, *of_operands, c.whole())
+
+    def exchange(self, matrices: int, transposed: bool, place: str) -> Expression:
+        """The fragments of the rows that the lanes of a warp read."""
+        name = f"load_matrix_x{matrices}" + ("_trans" if transposed else "")
+        if name not in self.texts:
+            self.texts[name] = self.dialect.exchange_function(
+                name, matrices, transposed
+            )
+        return call(name, f"&{place}")
+
+    def begin_copy(self, copy: CopyText) -> str | None:
+        """The statement that begins a copy; None where the language has none that goes on."""
+        name = f"begin_copy_{copy.nbytes}"
+        if name not in self.texts:
+            text = self.dialect.copy_function(name, copy.nbytes)
+            if not text:
+                return None
+            self.texts[name] = text
+        size = str(copy.nbytes)
+        if copy.condition:
+            size = f"{copy.condition} ? {size} : 0"
+        return f"{name}(&{copy.to}, &{copy.source}, {size});"
 
     def _called(
         self,

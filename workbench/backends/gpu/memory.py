@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from workbench.backends.gpu.dialect import Dialect
+from workbench.backends.gpu.dialect import CopyText, Dialect
+from workbench.backends.gpu.helpers import Helpers
 from workbench.backends.gpu.values import Lanes, Values
 from workbench.backends.program.analysis import alignment
 from workbench.backends.program.expression import ATOM, Expression
@@ -14,6 +15,9 @@ from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 
 _SPACES = {"shared": "shared", "scratch": "private", "register": "private"}
+
+PART = 4
+"""Elements of a vector that every language has."""
 
 
 class WorkItemMemory:
@@ -32,7 +36,7 @@ class WorkItemMemory:
         condition, count = _of_all_lanes(rest), node.dtype.count
         if count == 1:
             return self._element(node, 0, condition)
-        per_lane = condition and condition[0].dtype.count > 1
+        per_lane = bool(condition) and condition[0].dtype.count > 1
         has_vector = self.dialect.has_vector(node.dtype) and not node.dtype.is_bool
         if not per_lane and has_vector:
             whole = self._load_vector(node, address)
@@ -77,6 +81,60 @@ class WorkItemMemory:
             zero = self.dialect.constant(0, node.dtype)
         words, _ = self.dialect.choose(test, text, zero)
         return f"({words})", ATOM
+
+    def place(self, address: UOp) -> str:
+        """Return the element at an INDEX."""
+        name, index = self._place(address)
+        return self.dialect.element(name, index[0])
+
+    def copy(self, node: UOp, helpers: Helpers | None) -> None:
+        """Write a STORE of a LOAD that nothing else uses. With `helpers`, it goes on while the
+        program does, where the language has that."""
+        address, load = node.src
+        source, *rest = load.src
+        condition, nbytes = _of_all_lanes(rest), load.dtype.itemsize
+        aligned = all(self._is_aligned(a, nbytes) for a in (address, source))
+        if not aligned or any(n.dtype.count > 1 for n in condition):
+            self._copy_parts(address, load, 1)
+            return
+        test = self.values.lane(condition[0], 0)[0] if condition else ""
+        copy = CopyText(self.place(address), self.place(source), nbytes, test)
+        text = helpers.begin_copy(copy) if helpers else None
+        text = text or self.dialect.copy(copy)
+        if text is None:
+            self._copy_parts(address, load, min(load.dtype.count, PART))
+        else:
+            self.text.put(text)
+
+    def _copy_parts(self, address: UOp, load: UOp, count: int) -> None:
+        """Copy `count` elements at a time."""
+        source, *condition = load.src
+        (name, to), (from_name, at) = self._place(address), self._place(source)
+        constant = source.param not in self.written
+        dtype = load.dtype.scalar.vec(count)
+        for begin in range(0, load.dtype.count, count):
+            here, there = (
+                f"{words} + {begin}" if begin else words for words in (to[0], at[0])
+            )
+            words: str | None = self.dialect.element(from_name, there)
+            zero = self.dialect.constant(0, load.dtype.scalar)
+            if count > 1:
+                words = self.dialect.load_vector(
+                    from_name, there, dtype, "global", True, constant
+                )
+                zero = self.dialect.build(dtype, [zero] * count)
+            if words is None:
+                self._copy_parts(address, load, 1)
+                return
+            if condition:
+                test = self.values.lane(condition[0], begin)
+                words = self.dialect.choose(test, (words, ATOM), zero)[0]
+            text: str | None = f"{self.dialect.element(name, here)} = {words};"
+            if count > 1:
+                text = self.dialect.store_vector(
+                    name, here, dtype, "shared", True, words
+                )
+            self.text.put(text or "")
 
     def store(self, node: UOp) -> None:
         """Write a STORE, which does nothing where its condition does not hold."""

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from workbench.backends.gpu.dialect import Dialect, Parameter
+from workbench.backends.gpu.dialect import Dialect, Parameter, SharedArray
 from workbench.backends.gpu.helpers import Helpers
 from workbench.backends.gpu.memory import WorkItemMemory
 from workbench.backends.gpu.registers import WorkItemRegisters
@@ -58,7 +58,7 @@ def render(
     info: KernelInfo = linear[0].arg
     plan = analyse(linear, target)
     name = identifier(info.name, dialect.reserved)
-    writer = _Writer(dialect, name, plan, Follower(block, tree), linear)
+    writer = _Writer(dialect, name, plan, Follower(block, tree), linear, target)
     parameters = writer.parameters()
     writer.body(linear)
     outside = writer.outside
@@ -78,6 +78,7 @@ def render(
         block=block,
         lines=tuple(positions),
         linear=linear,
+        shared_bytes=writer.shared_bytes,
     )
 
 
@@ -91,6 +92,7 @@ class _Writer(StatementWriter):
         plan: ProgramAnalysis,
         follower: Follower,
         linear: Sequence[UOp],
+        target: Target,
     ):
         text = CodeWriter({*dialect.reserved, name})
         super().__init__(text, plan_inlining(linear), follower)
@@ -102,6 +104,9 @@ class _Writer(StatementWriter):
         written = {n.place.param for n in linear if n.op is Ops.STORE}
         self.memory = WorkItemMemory(dialect, self.values, self.text, written)
         self.registers = WorkItemRegisters(dialect, self.values, self.text, linear)
+        self.fused = _fused(linear, dialect, self.inlining.once)
+        """LOADs without a value of their own: a copy's, and those of rows that are exchanged."""
+        self.copies_on = target.copies_async
         self.types = frozenset(n.dtype.scalar.name for n in linear)
         self.outside: list[str] = []
         """Lines before the kernel: the arrays of a group, in some languages."""
@@ -115,17 +120,36 @@ class _Writer(StatementWriter):
             self.memory.names[param] = name
             dtype = param.dtype.scalar
             parameters.append(Parameter(name, dtype, param in self.memory.written))
+        shared = [define for define in self.plan.scratch if define.space == "shared"]
+        together = self._offsets(shared)
+        of_launch = 0 < self.dialect.most_array_bytes < together
+        self.shared_bytes = together if of_launch else 0
+        arrays = list[SharedArray]()
         for define in self.plan.scratch:
             name = self.text.unique(define.name)
             self.memory.names[define] = name
             kind, size = self.dialect.in_memory(define.dtype), size_of(define)
-            if define.space != "shared":
+            if define.space == "shared" and of_launch:
+                arrays.append(SharedArray(kind, name, size, self.offsets[define]))
+            elif define.space != "shared":
                 self.text.put(self.dialect.array(kind, name, size))
             elif self.dialect.shares_outside:
                 self.outside.append(self.dialect.shared_array(kind, name, size))
             else:
                 self.text.put(self.dialect.shared_array(kind, name, size))
+        for line in self.dialect.shared_parts(arrays) if arrays else ():
+            self.text.put(line)
         return parameters
+
+    def _offsets(self, shared: Sequence[UOp]) -> int:
+        """Place the arrays of a group one after the other; return the bytes of all."""
+        total = 0
+        self.offsets: dict[UOp, int] = {}
+        for define in shared:
+            self.offsets[define] = total
+            nbytes = size_of(define) * define.dtype.itemsize
+            total += -(-nbytes // ARRAY_BYTES) * ARRAY_BYTES
+        return total
 
     def body(self, linear: Sequence[UOp]) -> None:
         """Write the whole program."""
@@ -152,21 +176,47 @@ class _Writer(StatementWriter):
         elif op in (Ops.ENDLOOP, Ops.ENDIF):
             self._close()
         elif op is Ops.BARRIER:
-            self.text.put(self.dialect.barrier)
+            is_plain = node.arg is None or not self.copies_on
+            words = self.dialect.barrier
+            self.text.put(words if is_plain else self.dialect.barrier_but(node.arg))
             self._statement_at = len(self.text.lines)
         elif op is Ops.SET:
             self.registers.set(node)
             self._finish_statement(node)
         elif op is Ops.STORE:
-            self.memory.store(node)
+            self._store(node)
             self._finish_statement(node)
+        elif node in self.fused:
+            self._inline[node] = self.text.at
+        elif op is Ops.EXCHANGE:
+            self._exchange(node)
         elif op in TRANSPARENT:
             self._inline[node] = self.text.at
         elif op not in LEAVES and op is not Ops.BLOCK:
             if position not in self.inlining.unused:
                 self._value(position, node)
 
+    def _store(self, node: UOp) -> None:
+        value = node.src[1]
+        if value not in self.fused:
+            self.memory.store(node)
+            return
+        goes_on = self.copies_on and node.place.param.arg.buffers > 1
+        self.memory.copy(node, self.helpers if goes_on else None)
+
     # values
+
+    def _exchange(self, node: UOp) -> None:
+        """Name the registers that a lane has of the rows of a warp."""
+        before, after = node.arg
+        matrices = node.dtype.itemsize // REGISTER_BYTES
+        transposed = before.lane.split()[0] == after.lane.split()[0]
+        place = self.memory.place(node.src[0].place)
+        words = self.helpers.exchange(matrices, transposed, place)[0]
+        name = self.text.numbered(self._stem(node.src[0], self.memory.names))
+        kind = self.values.type(dtypes.uint32.vec(matrices))
+        self.text.put(self.dialect.define(kind, name, words))
+        self.values.wholes[node] = name, ATOM
 
     def _value(self, position: int, node: UOp) -> None:
         """Inline a value where its expression is short and that is allowed, else name it."""
@@ -250,3 +300,37 @@ def _stored_casts(linear: Sequence[UOp]) -> frozenset[UOp]:
         read = node.src[:1] + node.src[2:] if node.op is Ops.STORE else node.src
         casts.difference_update(read)
     return frozenset(casts)
+
+
+REGISTER_BYTES = 4
+ARRAY_BYTES = 16
+"""An array of a group begins at a multiple of this."""
+
+
+def _fused(linear: Sequence[UOp], dialect: Dialect, once: set[int]) -> set[UOp]:
+    """Return the LOADs whose one use writes them: an EXCHANGE, or a STORE that copies them."""
+    users: dict[UOp, list[UOp]] = {}
+    for node in linear:
+        for source in node.src:
+            if source.op is Ops.LOAD:
+                users.setdefault(source, []).append(node)
+    fused = set()
+    for position, node in enumerate(linear):
+        if node.op is not Ops.LOAD or position not in once:
+            continue
+        by = users.get(node, [])
+        is_copy = all(n.op is Ops.STORE and _is_copy(n, dialect) for n in by)
+        if by and (is_copy or all(n.op is Ops.EXCHANGE for n in by)):
+            fused.add(node)
+    return fused
+
+
+def _is_copy(store: UOp, dialect: Dialect) -> bool:
+    """Whether a STORE copies from an argument to an array of the group, in a way of its own."""
+    memory, load = store.place.param, store.src[1]
+    if memory.op is not Ops.DEFINE or memory.space != "shared" or len(store.src) > 2:
+        return False
+    if load.op is not Ops.LOAD or load.place.param.op is not Ops.PARAM:
+        return False
+    long = load.dtype.count > 1 and not dialect.has_vector(load.dtype)
+    return not load.dtype.is_bool and (long or memory.arg.buffers > 1)

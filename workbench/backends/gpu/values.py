@@ -139,7 +139,8 @@ class Values:
         def lanes() -> list[str]:
             return [self.lane(node, i)[0] for i in range(node.dtype.count)]
 
-        return FragmentText(node.dtype, lambda: self.whole(node)[0], lanes)
+        is_packed = node.op is Ops.EXCHANGE
+        return FragmentText(node.dtype, lambda: self.whole(node)[0], lanes, is_packed)
 
     def _operation(self, node: UOp, arguments: list[Expression]) -> Expression:
         return scalar_operation(self.dialect, self.helpers, node, arguments)

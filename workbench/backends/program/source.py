@@ -22,8 +22,9 @@ class Source:
     is (none for a brace or a comment); it is empty where that is unknown, as `linear`, that
     program, is where a user wrote the text.
 
-    Units: scratch_bytes is the scratch memory that a launch passes; 0 where it is on the kernel's
-    stack.
+    Units: shared_bytes is the memory of a group that a launch gives it, 0 where its arrays have
+    their sizes in the text; scratch_bytes is the scratch memory that a launch passes; 0 where it
+    is on the kernel's stack.
     """
 
     name: str
@@ -36,6 +37,7 @@ class Source:
     block: UOp | None = None
     lines: tuple[tuple[int, ...], ...] = field(default=(), compare=False, repr=False)
     linear: tuple[UOp, ...] = field(default=(), compare=False, repr=False)
+    shared_bytes: int = 0
 
     def __str__(self) -> str:
         return self.text

@@ -34,14 +34,16 @@ class CodeWriter(Names):
         pad = "  " * (self.depth + 1)
         lines = [pad + text]
         if len(lines[0]) > _WIDTH:
+            code, mark, note = text.partition("  // ")
             lines = textwrap.wrap(
-                text,
+                code,
                 _WIDTH,
                 initial_indent=pad,
                 subsequent_indent=pad + "    ",
                 break_long_words=False,
                 break_on_hyphens=False,
             )
+            lines[-1] += mark + note
         self.lines += lines
         self.positions += [self.at] * len(lines)
 

@@ -75,3 +75,54 @@ class Fragment(NamedTuple):
                 if letter == axis:
                     yield BitRun(axis, int(first), is_lane, begin, count)
                 begin += count
+
+
+class RowLayout(NamedTuple):
+    """How lanes read the rows of matrices that a fragment is put together from: `rows` is the
+    layout in which each lane has one row, of neighbours along `axis`. `transposed`: the fragment
+    has the matrices' columns where it would have their rows."""
+
+    rows: Fragment
+    axis: str
+    transposed: bool
+
+    @property
+    def matrices(self) -> int:
+        """The matrices of 8 rows of 16 bytes."""
+        return 1 << sum(bit != NO_AXIS for bit in self.rows.lane.split()[_ROW_BITS:])
+
+
+_WORD_BYTES = 4
+_ROW_BYTES = 16
+_ROW_BITS = 3
+_LANE_BITS = 5
+
+
+def row_layout(fragment: Fragment, axis: str, itemsize: int) -> RowLayout | None:
+    """Return the rows along `axis` that a warp of 32 lanes reads a fragment from, each of 16 bytes;
+    None where a fragment is not of such matrices.
+
+    Of each matrix lane n has after that the word n % 4 of row n // 4. Transposed, of elements of 2
+    bytes, it has column n // 4 of the rows 2 * (n % 4) and 2 * (n % 4) + 1.
+    """
+    lane, element = fragment.lane.split(), fragment.element.split()
+    if itemsize > _WORD_BYTES:
+        return None
+    in_word = (_WORD_BYTES // itemsize).bit_length() - 1
+    count = (_ROW_BYTES // itemsize).bit_length() - 1
+    if len(lane) != _LANE_BITS or NO_AXIS in lane or len(element) < in_word:
+        return None
+    across, down = [*element[:in_word], *lane[:2]], lane[2:]
+    rest = element[in_word:]
+    straight = [f"{across[0][0]}{n}" for n in range(count)]
+    if across != straight or down != [f"{down[0][0]}{n}" for n in range(_ROW_BITS)]:
+        return None
+    if len(rest) > _LANE_BITS - _ROW_BITS:
+        return None
+    transposed = axis == down[0][0]
+    if transposed and count != _ROW_BITS:
+        return None
+    row, numbers = (down, across) if transposed else (across, down)
+    fill = [NO_AXIS] * (_LANE_BITS - _ROW_BITS - len(rest))
+    rows = Fragment(" ".join([*numbers, *rest, *fill]), " ".join(row))
+    return RowLayout(rows, axis, transposed)

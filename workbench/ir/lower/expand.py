@@ -46,7 +46,7 @@ class Expander:
         key = _key(root, vector, lanes)
         if key in self.memo:
             return self.memo[key]
-        stop = frozenset({Ops.REDUCE, Ops.LOAD, Ops.WMMA})
+        stop = frozenset({Ops.REDUCE, Ops.LOAD, Ops.WMMA, Ops.EXCHANGE})
         for node in root.toposort(lambda n: n.op not in stop):
             at = _key(node, vector, lanes)
             if at not in self.memo and node.op not in _NOT_VALUES:
@@ -67,6 +67,8 @@ class Expander:
             return self._combine(node, vector, lanes)
         if node.op is Ops.WMMA:
             return self._product(node, vector, lanes)
+        if node.op is Ops.EXCHANGE:
+            return self._exchange(node, vector, lanes)
         if node.op is Ops.RANGE or node.dtype.kind == "index" and node.op in _SUMS:
             return self._index(node, vector, lanes)
         if not node.src or node.op is Ops.EXTERN:
@@ -142,6 +144,18 @@ class Expander:
         dtype = node.dtype.vec(elements.extent)
         zero = UOp(Ops.BROADCAST, dtype, (node.like(0),))
         return UOp(Ops.WMMA, dtype, (*operands, zero), node.arg)
+
+    def _exchange(self, node: UOp, vector: UOp | None, lanes: At) -> UOp:
+        """Return the fragment that the lanes of a warp make of the rows that each has read."""
+        rows, elements, row = node.src
+        if vector is not elements:
+            whole = self.value(node, elements, {**lanes, elements: 0})
+            return UOp(Ops.EXTRACT, node.dtype, (whole,), lanes[elements])
+        if rows.op is Ops.BITCAST:
+            rows = rows.src[0]
+        whole = self.value(rows, row, {**lanes, row: 0})
+        dtype = whole.dtype.scalar.vec(elements.extent)
+        return UOp(Ops.EXCHANGE, dtype, (whole,), node.arg)
 
     # reductions over lanes
 

@@ -5,7 +5,7 @@ A lane axis has no loop: its elements are lanes of vector registers, or several 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import product
 
@@ -57,6 +57,33 @@ def lane_widths(axes: list[UOp], itemsize: int, target: Target) -> dict[str, int
     """Return the vector width of every lane axis, one for the whole kernel."""
     widest = target.vector_width(itemsize)
     return {a.axis_name: width(a.extent, widest) for a in axes}
+
+
+def copy_widths(nodes: Iterable[UOp], target: Target) -> dict[str, int]:
+    """Return the vector width of lane axes along which elements are only copied, from memory to
+    memory: a vector is as long as their size allows."""
+    statements = [n for n in nodes if n.op in (Ops.STORE, Ops.ACCUMULATE)]
+    copies = [n for n in statements if n.op is Ops.STORE and _is_copy(n)]
+    sizes: dict[UOp, int] = {}
+    for statement in copies:
+        size = statement.value.dtype.itemsize
+        for axis in statement.ranges:
+            if axis.axis_kind.is_lane:
+                sizes[axis] = max(sizes.get(axis, 0), size)
+    for statement in statements:
+        if statement not in copies:
+            for axis in statement.ranges:
+                sizes.pop(axis, None)
+    return {
+        axis.axis_name: width(axis.extent, target.vector_width(size))
+        for axis, size in sizes.items()
+    }
+
+
+def _is_copy(store: UOp) -> bool:
+    memory, value = store.place.param, store.value
+    is_shared = memory.op is Ops.DEFINE and memory.space == "shared"
+    return is_shared and value.op is Ops.LOAD and value.place.param.op is Ops.PARAM
 
 
 def statement_lanes(

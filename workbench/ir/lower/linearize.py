@@ -18,6 +18,7 @@ from workbench.ir.lower.decompose import DECOMPOSE_RULES
 from workbench.ir.lower.expand import INT32, Expander, combine
 from workbench.ir.lower.lanes import (
     VectorRegisters,
+    copy_widths,
     lane_widths,
     spread,
     statement_lanes,
@@ -86,8 +87,14 @@ class _Linearizer:
             4, *sizes, *[n.dtype.itemsize for n in nodes if n.dtype.is_float]
         )
         self.widths = lane_widths(lanes, itemsize, target) | {
-            r.axis_name: r.extent for n in nodes if n.op is Ops.WMMA for r in n.src[2:]
+            r.axis_name: r.extent
+            for n in nodes
+            if n.op in (Ops.WMMA, Ops.EXCHANGE)
+            for r in n.src
+            if r.op is Ops.RANGE
         }
+        if target.has_groups:
+            self.widths |= copy_widths(nodes, target)
         all_narrow = all(
             -INT32 <= n.vmin and n.vmax < INT32
             for n in nodes

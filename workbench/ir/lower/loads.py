@@ -16,6 +16,7 @@ from workbench.ir.node import construct
 from workbench.ir.node.affine import terms
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp, split_gate
+from workbench.ir.rules.index import SIMPLIFY_INDEX
 
 
 @dataclass(slots=True)
@@ -39,7 +40,7 @@ class Loads:
             return self._register(place, vector, lanes)
         index, gate = split_gate(flat(place))
         at, stride = self.addresses.address(index, vector, lanes, value)
-        test = None if gate is None else value(gate, vector, lanes)
+        test = None if gate is None else self._test(gate, vector, lanes, value)
         if test is not None and test.is_const and not test.arg:
             return node.like(0)
         condition = () if test is None or test.is_const else (test,)
@@ -67,6 +68,19 @@ class Loads:
             for i in range(count)
         ]
         return UOp(Ops.STACK, node.dtype.vec(count), tuple(each))
+
+    def _test(self, gate: UOp, vector: UOp | None, lanes: At, value: Value) -> UOp:
+        """Return the condition of a load; of a work-item's vector one for all lanes, where it holds
+        for all of them or for none."""
+        if self.of_items and vector is not None and vector in gate.ranges:
+            first, count = lanes[vector], self.widths[vector.axis_name]
+            tests = {
+                SIMPLIFY_INDEX(gate.substitute({vector: UOp.index(first + i)}))
+                for i in range(count)
+            }
+            if len(tests) == 1:
+                return value(tests.pop(), None, lanes)
+        return value(gate, vector, lanes)
 
     def _blocks(
         self,

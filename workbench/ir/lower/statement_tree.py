@@ -16,6 +16,7 @@ from workbench.ir.lower.launch.barriers import barrier_points
 from workbench.ir.lower.launch.loops import launch_roles
 from workbench.ir.lower.launch.tree_reduction import in_halves, tree_loops
 from workbench.ir.lower.tree_steps import matches_between
+from workbench.ir.nest.pipelines import Pipeline, is_fill_of
 from workbench.ir.nest.placement import Item, Loop
 from workbench.ir.nest.storage import StoragePlan, plan_storage
 from workbench.ir.node import construct
@@ -51,6 +52,11 @@ PLACE_HALVES = PassStep(
     "place-halves",
     "A work-group combines partial results two by two, until few are left: a step for each half.",
 )
+PLACE_PIPELINE = PassStep(
+    "place-pipeline",
+    "A work-group waits until the tiles of this step are filled; it fills those of a later step"
+    " in another buffer, and computes with these meanwhile.",
+)
 PLACE_BARRIER = PassStep(
     "place-barrier",
     "A work-group waits here, until all that its work-items have written can be read.",
@@ -79,21 +85,22 @@ def _states(block: UOp, steps: list[Item | PassStep]) -> Iterator[tuple[PassStep
 
 def _first(node: UOp, count: int) -> UOp:
     """Return the tree, or the loop, with its first `count` statements."""
-    body = []
-    for child in node.src:
+    body = list(node.src[: len(node.src) - len(node.body)])
+    for child in node.body:
         if count <= 0:
             break
         inside = _statement_count(child)
-        body.append(_first(child, count) if child.op is Ops.LOOP else child)
+        body.append(_first(child, count) if child.op in _HOLD else child)
         count -= inside
     return node.replace(src=tuple(body))
 
 
 def _statement_count(node: UOp) -> int:
-    """Return how many statements a loop has; a statement is one, the RANGE of a loop none."""
-    if node.op is Ops.LOOP:
-        return sum(map(_statement_count, node.body))
-    return int(node.op is not Ops.RANGE)
+    """Return how many statements a loop or an IF has; a statement is one."""
+    return sum(map(_statement_count, node.body)) if node.op in _HOLD else 1
+
+
+_HOLD = (Ops.LOOP, Ops.IF)
 
 
 def _check_budget(placed: StoragePlan, target: Target) -> None:
@@ -132,7 +139,7 @@ class _Emission:
     def _add_barriers(self) -> None:
         """Add the BARRIERs of a work-group: before work-items read what others wrote, and, where
         these statements run again, before they write it again."""
-        barrier = UOp(Ops.BARRIER, dtypes.void, ())
+        barrier = construct.barrier()
         for loop, points in barrier_points(self.placed.items).items():
             for at in reversed(points):
                 loop.body.insert(at, barrier)
@@ -155,7 +162,7 @@ class _Emission:
         if around is None:
             return
         assert loop is not None
-        define, _, lanes = self.allocations[node]
+        define, _, lanes, _ = self.allocations[node]
         name, shape = define.name + "r", tuple(r.extent for r in lanes)
         register = construct.define(node.dtype, name, shape, "register")
         self.registers[node] = register
@@ -173,7 +180,9 @@ class _Emission:
     def _children(self, loop: Loop) -> tuple[UOp, ...]:
         out = []
         for child in loop.body:
-            if isinstance(child, Loop):
+            if isinstance(child, Loop) and child in self.placed.pipelines:
+                out.append(self._pipeline(child, self.placed.pipelines[child]))
+            elif isinstance(child, Loop):
                 assert child.axis is not None
                 parts, role = self._children(child), self.roles.get(child.axis)
                 node = UOp(Ops.LOOP, dtypes.void, (child.axis, *parts), role)
@@ -187,6 +196,24 @@ class _Emission:
                 self.steps.append(PLACE_BARRIER if is_barrier else PLACE_REGISTERS)
                 out.append(child)
         return tuple(out)
+
+    def _pipeline(self, loop: Loop, pipeline: Pipeline) -> UOp:
+        """Return the loop that fills tiles ahead of their reads."""
+        self.steps.append(PLACE_PIPELINE)
+        axis, step, distance = pipeline.axis, pipeline.step, pipeline.distance
+        count = sum(is_fill_of(child, pipeline.tiles) for child in loop.body)
+        fills, others = (
+            self._children(Loop(axis, loop.parent, part))
+            for part in (loop.body[:count], loop.body[count:])
+        )
+        now = [part.substitute({axis: step}) for part in fills]
+        later = [part.substitute({axis: step - distance}) for part in others]
+        parts = (
+            construct.barrier(distance - 1),
+            construct.when(step < axis.extent, now),
+            construct.when(UOp.index(distance - 1) < step, later),
+        )
+        return UOp(Ops.LOOP, dtypes.void, (step, *parts))
 
     def _tree(self, loop: UOp) -> list[UOp]:
         """Return the statements instead of a loop over partial results of a work-group."""
@@ -226,22 +253,23 @@ class _Emission:
                 else construct.index(register, *self.allocations[node].lanes)
             )
             return construct.accumulate(into, value, node.combines, vector)
-        define, array, lanes = self.allocations[node]
+        define, array, lanes, pipeline = self.allocations[node]
+        buffer = () if pipeline is None else (pipeline.filled,)
         indexes = tuple(self._stage_reads(s, stages, here, reads) for s in node.src[1:])
         return construct.store(
-            construct.index(define, *array, *lanes, *indexes),
+            construct.index(define, *buffer, *array, *lanes, *indexes),
             value,
             vector,
         )
 
     def _element(self, node: UOp) -> UOp:
-        define, array, lanes = self.allocations[node]
+        define, array, lanes, _ = self.allocations[node]
         return construct.index(define, *array, *lanes)
 
     def _read(self, node: UOp, here: dict[UOp, Loop]) -> UOp:
         """Return the result of a reduction; lanes that its accumulator keeps apart are combined."""
         zero = UOp.index(0)
-        define, array, lanes = self.allocations[node]
+        define, array, lanes, _ = self.allocations[node]
         place = tuple(a if a in here else zero for a in array)
         with derived_from(node):
             value = construct.load(construct.index(define, *place, *lanes))
@@ -262,11 +290,14 @@ class _Emission:
             if node.op is Ops.INDEX and node.src[0] in stop:
                 stage = node.src[0]
                 zero = UOp.index(0)
-                define, array, lanes = self.allocations[stage]
+                define, array, lanes, pipeline = self.allocations[stage]
+                buffer = () if pipeline is None else (pipeline.read,)
                 place = tuple(a if a in here else zero for a in array)
                 inner = tuple(s.substitute(changes) for s in node.src[1:])
                 with derived_from(node):
-                    changes[node] = construct.index(define, *place, *lanes, *inner)
+                    changes[node] = construct.index(
+                        define, *buffer, *place, *lanes, *inner
+                    )
         return value.substitute(changes)
 
 

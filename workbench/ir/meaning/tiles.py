@@ -15,6 +15,7 @@ import numpy as np
 
 from workbench.base.display import Printed
 from workbench.base.dtypes import DType
+from workbench.base.tensor_cores.layout import Fragment
 from workbench.base.tensor_cores.tensor_core import TILE_AXES, TensorCore
 
 Array = Any  # numpy arrays of any dtype
@@ -75,6 +76,39 @@ def multiplied(core: TensorCore, a: Array, b: Array, c: Array) -> Array:
     ]  # fmt: skip
     left, right, total = (tile.astype(core.accumulator.numpy) for tile in tiles)
     return fragments_of(core, "c", total + np.matmul(left, right))
+
+
+def exchanged(before: Fragment, after: Fragment, values: Array) -> Array:
+    """Return a tile (.., work-items, elements) in another layout."""
+    places = _places(before, after)
+    values = np.atleast_2d(values)
+    lanes, count = len(places), values.shape[-1]
+    if values.shape[-2] == 1:  # the same in all lanes
+        values = np.broadcast_to(values, (*values.shape[:-2], lanes, count))
+    warps = values.reshape(*values.shape[:-2], -1, lanes, count)
+    parts = warps[..., places[..., 0], places[..., 1]]
+    result: Array = parts.reshape(*parts.shape[:-3], -1, parts.shape[-1])
+    return result
+
+
+@cache
+def _places(before: Fragment, after: Fragment) -> Array:
+    """Return the (lane, element) that has, in one layout, what each has in another."""
+    lanes = 1 << len(after.lane.split())
+    holders = {
+        tuple(sorted(before.position(lane, element).items())): (lane, element)
+        for lane in reversed(range(1 << len(before.lane.split())))
+        for element in range(before.per_lane)
+    }
+    return np.array(
+        [
+            [
+                holders[tuple(sorted(after.position(lane, element).items()))]
+                for element in range(after.per_lane)
+            ]
+            for lane in range(lanes)
+        ]
+    )
 
 
 def undefined_products(core: TensorCore, a: Array, b: Array, c: Array) -> Array:

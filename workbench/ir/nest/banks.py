@@ -12,12 +12,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from operator import mul
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from workbench.ir.nest.loops import Statement
 from workbench.ir.nest.vectors import Vectors
 from workbench.ir.node.affine import terms
+from workbench.ir.node.index_values import index_values
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp, split_gate
 
@@ -25,6 +27,11 @@ BANKS = 32
 BANK_BYTES = 4
 LONGER = (1, 2, 4, 8)
 """Elements that a row may be longer by, if it is not more than twice as long then."""
+MOST_BYTES = 16
+"""Bytes that a work-item reads or writes at a time, at most."""
+MOST_ITEMS = 1 << 10
+"""Work-items of a group, at most."""
+Array = Any  # numpy arrays of any dtype
 Shape = tuple[int, ...]
 
 
@@ -39,15 +46,16 @@ def padded(
     a few elements longer than `shape` along one of the last two axes that are not a vector; the
     least that is best. `around` are the axes of the first dimensions: each of their elements has a
     tile of its own."""
+    nbytes = tile.node.dtype.itemsize
     accesses = [*_accesses(tile, around, readers, vectors)]
-    last = len(shape) - 1 - any(access.lanes > 1 for access in accesses)
+    lanes = math.lcm(*[access.lanes for access in accesses])
+    last = len(shape) - 1 - (lanes > 1 and shape[-1] == lanes)
     longer = [
         (*shape[:n], shape[n] + more, *shape[n + 1 :])
         for n in (last, last - 1)
         for more in LONGER
-        if n > 0 and more <= shape[n]
+        if n > 0 and more <= shape[n] and _keeps_vectors(shape[n:], more, lanes)
     ]
-    nbytes = tile.node.dtype.itemsize
     return min(
         (shape, *longer),
         key=lambda each: (
@@ -57,20 +65,32 @@ def padded(
     )
 
 
-class TileAccess(NamedTuple):
-    """A place where a tile is filled or read. `axes`: the extents of those that number the
-    work-items, the innermost first; `steps`: how far each of them moves along each dimension of the
-    memory; `lanes` of a vector."""
+def _keeps_vectors(shape: Shape, more: int, lanes: int) -> bool:
+    """Whether vectors stay at multiples of their length where a dimension is longer."""
+    return math.prod((shape[0] + more, *shape[1:])) % lanes == 0
 
-    axes: tuple[int, ...]
-    steps: tuple[tuple[int, ...], ...]
+
+class TileAccess(NamedTuple):
+    """A place where a tile is filled or read: where the first work-items are along each dimension
+    of the memory, and the `lanes` of a vector."""
+
+    places: tuple[Array, ...]
     lanes: int
 
 
-def _access(at: Sequence[UOp], axes: Sequence[UOp], lanes: int) -> TileAccess:
-    parts = [terms(split_gate(index)[0])[0] for index in at]
-    steps = [tuple([part.get(axis, 0) for part in parts]) for axis in axes]
-    return TileAccess(tuple([r.extent for r in axes]), tuple(steps), lanes)
+def _access(at: Sequence[UOp], items: Sequence[UOp], lanes: int) -> TileAccess:
+    """Return an access by `items`, the axes that number the work-items, the outermost first."""
+    inner = [*items]
+    while len(inner) > 1 and math.prod(r.extent for r in inner[1:]) >= BANKS:
+        inner.pop(0)
+    indexes = [split_gate(index)[0] for index in at]
+    values = index_values(indexes, inner, MOST_ITEMS, others_stand=True)
+    if values is None:  # numbers from memory, which are not known
+        return TileAccess((), lanes)
+    extents = tuple(r.extent for r in inner)
+    return TileAccess(
+        tuple(np.broadcast_to(v, extents).reshape(-1)[:BANKS] for v in values), lanes
+    )
 
 
 def _accesses(
@@ -80,22 +100,25 @@ def _accesses(
     vectors: Vectors,
 ) -> Iterator[TileAccess]:
     """Yield where a tile is filled, and where it is read."""
-    items = [r for r in reversed(tile.nest) if r.axis_kind.is_work_item]
-    dealt = [r for r in reversed(tile.nest) if r in tile.own]
+    items = [r for r in tile.nest if r.axis_kind.is_work_item]
+    dealt = [r for r in tile.nest if r in tile.own]
     at = (*around, *tile.node.src[1:])
     vector = vectors.axes[tile.node]
-    is_vector = vector is not None and at[-1] is vector
-    yield _access(at, items or dealt, at[-1].extent if is_vector else 1)
+    is_vector = vector is not None and terms(at[-1])[0].get(vector) == 1
+    yield _access(at, items or dealt, vector.extent if vector and is_vector else 1)
     for reader in readers:
-        items = [r for r in reversed(reader.nest) if r.axis_kind.is_work_item]
+        items = [r for r in reader.nest if r.axis_kind.is_work_item]
         for node in _sources(reader):
             if node.op is Ops.INDEX and node.src[0] is tile.node:
                 at = (*around, *node.src[1:])
-                yield _access(at, items, at[-1].extent if _is_lane(at[-1]) else 1)
+                yield _access(at, items, _lanes(at[-1]))
 
 
-def _is_lane(index: UOp) -> bool:
-    return index.op is Ops.RANGE and index.axis_kind.is_lane
+def _lanes(index: UOp) -> int:
+    """Return how many neighbours a work-item reads along the last dimension."""
+    parts, _ = terms(split_gate(index)[0])
+    lanes = [r for r, k in parts.items() if k == 1 and r.op is Ops.RANGE]
+    return next((r.extent for r in lanes if r.axis_kind.is_lane), 1)
 
 
 def _sources(reader: Statement) -> Sequence[UOp]:
@@ -107,16 +130,11 @@ def _sources(reader: Statement) -> Sequence[UOp]:
 def _passes(access: TileAccess, shape: Shape, nbytes: int) -> int:
     """Return how often the banks are read for the first work-items: as many as read one word of
     each bank where they are all different. The lanes of a vector are one access."""
-    dimensions = [math.prod(shape[n + 1 :]) for n in range(len(shape))]
-    strides = [sum(map(mul, step, dimensions)) for step in access.steps]
-    width = max(nbytes * access.lanes, BANK_BYTES)
-    in_bank: dict[int, set[int]] = {}
-    for number in range(max(1, BANKS * BANK_BYTES // width)):
-        rest, at = number, 0
-        for extent, stride in zip(access.axes, strides, strict=True):
-            at += stride * (rest % extent)
-            rest //= extent
-        word = at * nbytes // BANK_BYTES
-        if not rest:
-            in_bank.setdefault(word % BANKS, set()).add(word)
-    return max(map(len, in_bank.values()))
+    width = max(nbytes * min(access.lanes, MOST_BYTES // nbytes), BANK_BYTES)
+    flat = np.zeros(1, int)
+    for number, places in enumerate(access.places):
+        flat = flat + places * math.prod(shape[number + 1 :])
+    words = np.unique(
+        flat[: max(1, BANKS * BANK_BYTES // width)] * nbytes // BANK_BYTES
+    )
+    return int(np.bincount(words % BANKS).max())

@@ -82,7 +82,7 @@ def _bytes(kernel: UOp) -> int:
     )
 
 
-_COUNTED = ELEMENTWISE | {Ops.HREDUCE, Ops.SHUFFLE, Ops.WMMA}
+_COUNTED = ELEMENTWISE | {Ops.HREDUCE, Ops.SHUFFLE, Ops.WMMA, Ops.EXCHANGE}
 
 
 def count(linear: tuple[UOp, ...], barriers: int) -> Counts:

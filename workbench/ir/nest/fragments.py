@@ -19,10 +19,11 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from workbench.base.target import Target
-from workbench.base.tensor_cores.layout import Fragment
+from workbench.base.tensor_cores.layout import Fragment, row_layout
 from workbench.base.tensor_cores.tensor_core import TensorCore
 from workbench.base.trace import derived_from
 from workbench.ir.node import construct
+from workbench.ir.node.affine import terms
 from workbench.ir.node.axis import AxisType
 from workbench.ir.node.memo import memoised
 from workbench.ir.node.ops import Ops
@@ -125,7 +126,7 @@ def lane_kernel(kernel: UOp, target: Target) -> UOp:
         parts = factors(node)
         assert parts is not None  # the opt has made sure of it
         with derived_from(node):
-            product = _product(parts, axes, core, lane, elements)
+            product = _product(parts, axes, core, lane, elements, target)
             rest = [r for r in node.src[1:] if r is not axes.k]
             changes[node] = construct.reduce(product, rest, node.combines)
     changes |= _positions(core.c, {"m": axes.m, "n": axes.n}, lane, elements)
@@ -138,7 +139,12 @@ def _sums(kernel: UOp, axes: TileAxes) -> Sequence[UOp]:
 
 
 def _product(
-    parts: Factors, axes: TileAxes, core: TensorCore, lane: UOp, elements: UOp
+    parts: Factors,
+    axes: TileAxes,
+    core: TensorCore,
+    lane: UOp,
+    elements: UOp,
+    target: Target,
 ) -> UOp:
     a, b = (parts.a, parts.b) if axes.m in parts.a.ranges else (parts.b, parts.a)
     operands: list[UOp] = []
@@ -151,9 +157,35 @@ def _product(
         if inside is not None:
             closes.append(inside)
         tile = dict(zip(letters, (rows, columns), strict=True))
+        whole = zero_outside(load, parts.masks)
+        by_rows = None
+        if target.reads_matrices and inside is not None:
+            by_rows = _by_rows(whole, fragment, tile, lane, inside)
         positions = _positions(fragment, tile, lane, inside)
-        operands.append(zero_outside(load, parts.masks).substitute(positions))
+        operands.append(by_rows or whole.substitute(positions))
     return construct.wmma(operands[0], operands[1], elements, closes, core)
+
+
+def _by_rows(
+    load: UOp, fragment: Fragment, tile: Mapping[str, UOp], lane: UOp, elements: UOp
+) -> UOp | None:
+    """Return a fragment that a warp reads as rows of 16 bytes of a shared tile, and deals out; None
+    where its rows do not lie together there."""
+    if load.op is not Ops.LOAD or load.place.memory.op is not Ops.STAGE:
+        return None
+    stage, (*_, last) = load.place.memory, load.place.indexes
+    parts, constant = terms(last)
+    letter = next((n for n, axis in tile.items() if parts.get(axis) == 1), None)
+    layout = letter and row_layout(fragment, letter, load.dtype.itemsize)
+    if not layout:
+        return None
+    count = layout.rows.per_lane
+    sizes = [k for axis, k in parts.items() if axis is not tile[layout.axis]]
+    if any(n % count for n in (*sizes, constant, stage.memory_shape[-1])):
+        return None
+    row = UOp.range(count, f"{elements.axis_name}_row", AxisType.WARP)
+    read = load.substitute(_positions(layout.rows, tile, lane, row))
+    return construct.exchange(read, elements, row, layout.rows, fragment)
 
 
 def _elements(rows: UOp, columns: UOp, fragment: Fragment) -> UOp | None:

@@ -15,6 +15,7 @@ from typing import NamedTuple
 from workbench.base.target import Target
 from workbench.ir.nest.banks import padded
 from workbench.ir.nest.loops import Statement, statements
+from workbench.ir.nest.pipelines import Pipeline, pipelines
 from workbench.ir.nest.placement import Item, Loop, place_statements
 from workbench.ir.nest.vectors import Vectors, choose_vectors
 from workbench.ir.node import construct
@@ -28,11 +29,13 @@ _NEVER_SPLIT = (AxisType.GLOBAL, AxisType.THREAD)
 
 class Allocation(NamedTuple):
     """The storage of one value. `array` has the loops that it is an array over, none for a
-    register; `lanes` the lane axes that an accumulator keeps apart, the vector last."""
+    register; `lanes` the lane axes that an accumulator keeps apart, the vector last; `pipeline` the
+    loop that fills it ahead, a buffer for each of its first dimension."""
 
     define: UOp
     array: tuple[UOp, ...]
     lanes: tuple[UOp, ...]
+    pipeline: Pipeline | None = None
 
     @property
     def scratch_bytes(self) -> int:
@@ -72,6 +75,7 @@ class StoragePlan:
     items: list[Item]
     vectors: Vectors
     allocations: Mapping[UOp, Allocation]
+    pipelines: Mapping[Loop, Pipeline]
 
     def excess(self, target: Target) -> Excess | None:
         """Return why arrays and stages are more than `target.scratch_bytes`, or those of a
@@ -102,11 +106,13 @@ def plan_storage(sink: UOp, target: Target) -> StoragePlan:
     vectors = choose_vectors(by_node, target)
     values = [n for n in by_node if n.op is not Ops.STORE]
     tiles = shared_tiles(items) if target.has_groups else frozenset()
+    loops = pipelines(items, tiles)
+    by_tile = {tile: each for each in loops.values() for tile in each.tiles}
     allocations = {
-        n: _allocation(n, i, by_node, items, vectors, target, tiles)
+        n: _allocation(n, i, by_node, items, vectors, target, tiles, by_tile.get(n))
         for i, n in enumerate(values)
     }
-    return StoragePlan(by_node, root, items, vectors, allocations)
+    return StoragePlan(by_node, root, items, vectors, allocations, loops)
 
 
 def excess(sink: UOp, target: Target) -> Excess | None:
@@ -132,7 +138,7 @@ def _most_bytes(by_node: Mapping[UOp, Statement]) -> int:
         loops = [r.extent for r in statement.pre if r.axis_kind not in _NEVER_SPLIT]
         lanes = [r.extent for r in statement.lanes]
         if node.op is Ops.STAGE:
-            own = node.memory_shape
+            own = (node.buffers, *node.memory_shape)
         else:
             own = tuple(r.extent for r in statement.reduction_lanes)
         total += node.dtype.itemsize * math.prod((*loops, *lanes, *own))
@@ -147,6 +153,7 @@ def _allocation(
     vectors: Vectors,
     target: Target,
     tiles: frozenset[UOp],
+    pipeline: Pipeline | None,
 ) -> Allocation:
     statement = by_node[node]
     readers = [i for i in items if node in i.statement.reads and not i.init]
@@ -162,7 +169,9 @@ def _allocation(
             of_readers = [r.statement for r in readers]
             shape = padded(statement, (*array, *lanes), of_readers, shape, vectors)
         where: Space = "shared" if shared else "scratch"
-        define = construct.define(node.dtype, node.name, shape, where)
+        count = 1 if pipeline is None else pipeline.buffers
+        shape = shape if count == 1 else (count, *shape)
+        define = construct.define(node.dtype, node.name, shape, where, count)
     else:
         vector = vectors.axes[node]
         # the vector last, so that arrays keep its elements together
@@ -171,7 +180,7 @@ def _allocation(
         shape = (*extents, *(r.extent for r in lanes))
         space: Space = "scratch" if array else "register"
         define = construct.define(node.dtype, f"acc{number}", shape, space)
-    return Allocation(define, array, lanes)
+    return Allocation(define, array, lanes, pipeline)
 
 
 def is_shared(tile: Statement, reader: Statement) -> bool:

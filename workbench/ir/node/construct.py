@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from workbench.base.dtypes import DType, dtypes
+from workbench.base.tensor_cores.layout import Fragment
 from workbench.base.tensor_cores.tensor_core import TensorCore
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import Storage, UOp
@@ -29,14 +30,20 @@ def param(dtype: DType, slot: int, length: int) -> UOp:
     return UOp(Ops.PARAM, dtype, (), (slot, length))
 
 
-def stage(value: UOp, indexes: Iterable[UOp], name: str, shape: Shape) -> UOp:
-    """Return the STAGE that holds `value` at every point of its own loops, `indexes`."""
-    return UOp(Ops.STAGE, value.dtype, (value, *indexes), (name, shape))
+def stage(
+    value: UOp, indexes: Iterable[UOp], name: str, shape: Shape, buffers: int = 1
+) -> UOp:
+    """Return the STAGE that holds `value` at every point of its own loops, `indexes`, in `buffers`
+    that are filled in turn."""
+    arg = (name, shape) if buffers == 1 else (name, shape, buffers)
+    return UOp(Ops.STAGE, value.dtype, (value, *indexes), arg)
 
 
-def define(dtype: DType, name: str, shape: Shape, space: Space) -> UOp:
-    """Return storage inside a kernel."""
-    return UOp(Ops.DEFINE, dtype, (), Storage(name, shape, space))
+def define(
+    dtype: DType, name: str, shape: Shape, space: Space, buffers: int = 1
+) -> UOp:
+    """Return storage inside a kernel; the first dimension has `buffers` that are filled in turn."""
+    return UOp(Ops.DEFINE, dtype, (), Storage(name, shape, space, buffers))
 
 
 def register(dtype: DType, name: str, first_lane: int) -> UOp:
@@ -85,6 +92,12 @@ def end(statement: UOp, loops: Iterable[UOp]) -> UOp:
 # statements of work-groups
 
 
+def barrier(batches: int | None = None) -> UOp:
+    """Return the BARRIER, after which what work-items have written is there for all; of what is
+    copied ahead, all but the last `batches` fills."""
+    return UOp(Ops.BARRIER, dtypes.void, (), batches)
+
+
 def special(axis: UOp, role: LoopRole, dimension: int) -> UOp:
     """Return the statement that `axis`, a RANGE, is the number of this work-group ("grid") or
     work-item ("item") along a dimension of the launch, from here on."""
@@ -109,6 +122,14 @@ def wmma(a: UOp, b: UOp, elements: UOp, closes: Iterable[UOp], core: TensorCore)
     """Return the product of two tiles of a warp: each lane has the `elements` of the result, and
     the elements of the operands that `closes` has the axes of."""
     return UOp(Ops.WMMA, core.accumulator, (a, b, elements, *closes), core)
+
+
+def exchange(
+    rows: UOp, elements: UOp, closes: UOp, before: Fragment, after: Fragment
+) -> UOp:
+    """Return a tile of a warp in another layout: each lane had the elements of a row, along
+    `closes`, and has the `elements` of its fragment."""
+    return UOp(Ops.EXCHANGE, rows.dtype, (rows, elements, closes), (before, after))
 
 
 def reduce_axis(value: UOp, axes: Shape, combines: Ops) -> UOp:

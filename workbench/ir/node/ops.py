@@ -133,6 +133,7 @@ class Ops(Enum):
     SHUFFLE = "SHUFFLE"
     HREDUCE = "HREDUCE"
     WMMA = "WMMA"
+    EXCHANGE = "EXCHANGE"
 
     __hash__ = object.__hash__  # members are unique; Enum would hash the name each time
 
@@ -319,7 +320,7 @@ OPS: dict[Ops, OpInfo] = {
     Ops.LOAD: Op(None, "kln", "first", None, "the element there; 0 where its gate is shut"),
     Ops.STORE: Op(None, "kln", "void", None, "writes a value to an INDEX, where its gate is open"),
     Ops.REDUCE: Op(None, "kl", "first", None, "value combined over its ranges; arg is the op"),
-    Ops.STAGE: Op(None, "k", "first", None, "value kept in scratch; arg is (name, shape)"),
+    Ops.STAGE: Op(None, "k", "first", None, "value kept in scratch; arg: name, shape, buffers"),
     Ops.EXTERN: Op(None, "kln", _LEAF, None, "what source text writes; arg: language, text, .."),
     Ops.END: Op(None, "k", "void", None, "a STORE and the ranges it closes"),
     Ops.AFTER: Op(None, "kln", "first", None, "the first source, ordered after the others"),
@@ -340,6 +341,8 @@ OPS: dict[Ops, OpInfo] = {
         slots=2),
     Ops.WMMA: Op(None, "ln", "wmma", None, "a @ b of a warp's tiles; linear: + c; arg: TensorCore",
         label="\u00d7\u00d7", word="wmma", cost=0.0, latency=8),
+    Ops.EXCHANGE: Op(None, "ln", "exchange", None, "a warp's tile in another layout; arg has both",
+        label="\u21c4", word="exchange", cost=0.0, latency=8),
     Ops.HREDUCE: Op(1, "n", "lanes", None, "the lanes of a vector combined; arg is the op"),
 }
 # fmt: on

@@ -23,6 +23,9 @@ def ranges_of(node: Node) -> frozenset[Node]:
         return _NONE
     if node.op is Ops.WMMA:
         return _of_product(node)
+    if node.op is Ops.EXCHANGE:
+        rows, *axes = node.src  # none of these at the linear level
+        return rows.ranges.difference(axes[1:]).union(axes[:1])  # type: ignore[no-any-return]
     if node.op in (Ops.REDUCE, Ops.END, Ops.STAGE):
         return node.src[0].ranges.difference(closed(node))  # type: ignore[no-any-return]
     if len(node.src) == 1:

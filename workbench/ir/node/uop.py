@@ -39,11 +39,13 @@ class KernelInfo(NamedTuple):
 
 
 class Storage(NamedTuple):
-    """Storage that lowering gives a REDUCE or STAGE: one dimension per entry of `shape`."""
+    """Storage that lowering gives a REDUCE or STAGE: one dimension per entry of `shape`, of which
+    the first has `buffers` that are filled in turn."""
 
     name: str
     shape: tuple[int, ...]
     space: Space
+    buffers: int = 1
 
 
 _nodes: WeakValueDictionary[tuple[Any, ...], UOp] = WeakValueDictionary()

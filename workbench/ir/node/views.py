@@ -108,6 +108,13 @@ class Views:
         return (self.length,) if self.op is Ops.PARAM else self.arg[1]
 
     @property
+    def buffers(self) -> int:
+        """How many tiles a STAGE or DEFINE holds at a time, which are filled in turn."""
+        if self.op is Ops.STAGE:
+            return self.arg[2] if len(self.arg) > 2 else 1
+        return self.arg.buffers  # type: ignore[no-any-return]
+
+    @property
     def buffer_shape(self) -> tuple[int, ...]:
         """The shape of a BUFFER."""
         return self.arg[2]  # type: ignore[no-any-return]
@@ -163,8 +170,9 @@ class Views:
 
     @property
     def elements(self) -> Self:
-        """The axis of the elements that a lane has of the result of a WMMA of a statement tree."""
-        return self.src[2]
+        """The axis of the elements that a lane has of the result of a WMMA or an EXCHANGE of a
+        statement tree."""
+        return self.src[2 if self.op.name == "WMMA" else 1]
 
     @property
     def dimension(self) -> int:

@@ -25,7 +25,8 @@ def stage_bytes(kernel: UOp) -> int:
     total = 0
     for stage in (n for n in statements(kernel) if n.op is Ops.STAGE):
         each = [r.extent for r in stage.ranges if _has_its_own(r)]
-        total += stage.dtype.itemsize * math.prod((*stage.memory_shape, *each))
+        shape = stage.buffers, *stage.memory_shape
+        total += stage.dtype.itemsize * math.prod((*shape, *each))
     return total
 
 

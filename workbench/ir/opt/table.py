@@ -10,6 +10,7 @@ from workbench.ir.opt.kinds.local import LOCAL
 from workbench.ir.opt.kinds.nolocals import NOLOCALS
 from workbench.ir.opt.kinds.order import ORDER, SWAP
 from workbench.ir.opt.kinds.padto import PADTO
+from workbench.ir.opt.kinds.pipeline import PIPELINE
 from workbench.ir.opt.kinds.split import SPLIT
 from workbench.ir.opt.kinds.stage import STAGE
 from workbench.ir.opt.kinds.tc import TC
@@ -20,5 +21,5 @@ from workbench.ir.opt.opt import OptOps
 
 OptOps.add(
     UPCAST, UNROLL, LOCAL, THREAD, GROUP, GROUPTOP, SPLIT, PADTO,
-    ORDER, SWAP, STAGE, NOLOCALS, TC,
+    ORDER, SWAP, STAGE, PIPELINE, NOLOCALS, TC,
 )  # fmt: skip

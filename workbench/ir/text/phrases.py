@@ -214,7 +214,10 @@ def _reduced(node: UOp) -> Phrase:
 
 
 def _staged(node: UOp) -> Phrase:
-    return Phrase(call_parts("STAGE", len(node.src)), line=_line(node))
+    parts = call_parts("STAGE", len(node.src))
+    if node.buffers > 1:
+        parts = (*parts, f" in {node.buffers} buffers")
+    return Phrase(parts, line=_line(node))
 
 
 def _reduced_axes(node: UOp) -> Phrase:

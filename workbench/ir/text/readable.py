@@ -119,6 +119,9 @@ def tree_lines(block: UOp) -> list[tuple[str, UOp | None]]:
             continue
         own = phrase(node)
         if own.body is not None:
+            for head in node.src[: own.body]:
+                writer.count(head.toposort())
+                lines += [(pad + line, node) for line in writer.lines_before(head)]
             lines.append((pad + writer.filled(node, own.statement), node))
             stack.append((None, depth))
             stack.extend([(s, depth + 1) for s in reversed(node.src[own.body :])])

@@ -49,7 +49,9 @@ def stage(node: UOp) -> str:
     match node.arg:
         case (str(), tuple() as shape) if is_shape(shape):
             return _indexes(node, shape)
-    return f"its arg is {node.arg!r}, not (name, shape)"
+        case (str(), tuple() as shape, int() as n) if is_shape(shape) and n > 1:
+            return _indexes(node, shape)
+    return f"its arg is {node.arg!r}, not (name, shape) or (name, shape, buffers)"
 
 
 def index(node: UOp) -> str:
@@ -265,7 +267,8 @@ def loops(node: UOp) -> str:
 
 
 def barrier(node: UOp) -> str:
-    return "" if not node.src and node.arg is None else f"its arg is {node.arg!r}"
+    fits = node.arg is None or type(node.arg) is int and node.arg >= 0
+    return "" if not node.src and fits else f"its arg is {node.arg!r}"
 
 
 def special(node: UOp) -> str:

@@ -95,6 +95,17 @@ def wmma(node: UOp) -> str:
     return "" if c.dtype is node.dtype else f"it adds to {c.dtype}"
 
 
+def exchange(node: UOp) -> str:
+    rows, *more = node.src
+    if more or not isinstance(node.arg, tuple) or len(node.arg) != 2:
+        return f"it has {len(node.src)} sources, or no two layouts"
+    counts = rows.dtype.count, node.dtype.count
+    fits = counts == tuple(layout.per_lane for layout in node.arg)
+    return (
+        "" if fits else f"lanes have {rows.dtype} before it and {node.dtype} after it"
+    )
+
+
 def block(node: UOp) -> str:
     fits = not node.src and isinstance(node.arg, KernelInfo)
     return "" if fits else "it does not hold just the KernelInfo"
@@ -116,6 +127,7 @@ LINEAR = by_op((
     Spec("if",       (Ops.IF, Ops.ENDIF),      branch,   "an IF has one condition"),
     Spec("barrier",  (Ops.BARRIER,),           barrier,  "a BARRIER stands alone"),
     Spec("wmma",     (Ops.WMMA,),              wmma,     "a WMMA takes whole fragments"),
+    Spec("exchange", (Ops.EXCHANGE,),          exchange, "an EXCHANGE takes whole fragments"),
     Spec("block",    (Ops.BLOCK,),             block,    "the first step names the kernel"),
 ))
 # fmt: on

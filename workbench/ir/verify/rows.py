@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from workbench.base.dtypes import dtypes
 from workbench.base.errors import VerifyError
+from workbench.base.tensor_cores.layout import NO_AXIS, Fragment
 from workbench.base.tensor_cores.tensor_core import TensorCore, misfit
 from workbench.ir.node.axis import AxisType
 from workbench.ir.node.ops import OPS, REDUCTIONS, Ops
@@ -255,7 +256,25 @@ def _wmma(node: UOp) -> str:
     return ""
 
 
+def _exchange(node: UOp) -> str:
+    match node.arg:
+        case (Fragment() as before, Fragment() as after):
+            pass
+        case _:
+            return "it does not have two layouts"
+    if sorted(_bits_of(before)) != sorted(_bits_of(after)):
+        return "its layouts are not of one tile"
+    scalar = node.src[0].dtype.scalar if node.src else None
+    return "" if node.dtype.scalar is scalar else f"it makes {node.dtype} of {scalar}"
+
+
+def _bits_of(fragment: Fragment) -> list[str]:
+    bits = (*fragment.lane.split(), *fragment.element.split())
+    return [bit for bit in bits if bit != NO_AXIS]
+
+
 _DTYPES: dict[str, Check] = {
     "leaf": _leaf, "first": _first, "same": _same, "bool": _bool, "float": _float, "int": _int,
     "bits": _bits, "where": _where, "cast": _cast, "void": _void, "lanes": _lanes, "wmma": _wmma,
+    "exchange": _exchange,
 }  # fmt: skip

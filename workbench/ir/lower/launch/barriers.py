@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 from workbench.ir.lower.launch.tree_reduction import halvings, tree_loops
 from workbench.ir.nest.loops import statements
+from workbench.ir.nest.pipelines import pipelines
 from workbench.ir.nest.placement import Item, Loop, place_statements
 from workbench.ir.nest.storage import shared_tiles
 from workbench.ir.node.uop import UOp
@@ -24,6 +25,9 @@ def barriers(kernel: UOp) -> int:
     _, items = place_statements(statements(kernel))
     points = barrier_points(items)
     waits = sum(_trips(loop) * len(places) for loop, places in points.items())
+    for loop, pipeline in pipelines(items, shared_tiles(items)).items():
+        extent = pipeline.axis.extent
+        waits += _trips(loop) // extent * (extent + pipeline.distance)
     for loop, count in tree_loops(items).items():
         waits += _trips(loop) // count * len([*halvings(count)])
     return waits
@@ -31,10 +35,12 @@ def barriers(kernel: UOp) -> int:
 
 def barrier_points(items: Sequence[Item]) -> dict[Loop, list[int]]:
     """Return, for the loops that need barriers, the positions in their bodies before which one
-    stands, in order."""
+    stands, in order; without those that fill tiles ahead, whose steps begin with a barrier."""
     waits: dict[Loop, list[tuple[int, int]]] = {}
     makers = {i.statement.node: i for i in items if not i.init}
     tiles = shared_tiles(items)
+    for pipeline in pipelines(items, tiles).values():
+        tiles -= pipeline.tiles
     for reader in makers.values():
         for node in reader.statement.reads:
             if node in tiles:

@@ -82,7 +82,7 @@ def in_halves(loop: UOp) -> list[UOp]:
         step = UOp.range(count - half, f"{axis.axis_name}_{half}", AxisType.FILL)
         combined = [_combined(update, axis, step, half) for update in loop.body]
         parts.append(UOp(Ops.LOOP, dtypes.void, (step, *combined)))
-        parts.append(UOp(Ops.BARRIER, dtypes.void, ()))
+        parts.append(construct.barrier())
         count = half
     rest = UOp.range(count, axis.axis_name, axis.axis_kind)
     return [*parts, loop.substitute({axis: rest})]

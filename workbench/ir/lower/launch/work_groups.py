@@ -134,6 +134,9 @@ class _Group:
                 yield _GuardedNode(child)
             elif child.op is Ops.LOOP and child.role == "grid":
                 yield from self._body(child.body, used, conditions)
+            elif child.op is Ops.IF:
+                body = _guarded(self._body(child.body, used, conditions))
+                yield _GuardedNode(child.replace(src=(child.condition, *body)))
             elif child.op is Ops.LOOP and child.role == "item":
                 yield from self._of_items(child, used, conditions)
             elif child.op is Ops.LOOP and _holds_group(child):
@@ -255,9 +258,9 @@ def _nests(block: UOp, role: str) -> list[tuple[UOp, ...]]:
     pending: list[tuple[UOp, tuple[UOp, ...]]] = [(n, ()) for n in block.src]
     while pending:
         node, around = pending.pop()
-        if node.op is not Ops.LOOP:
+        if node.op not in (Ops.LOOP, Ops.IF):
             continue
-        if node.role == role:
+        if node.op is Ops.LOOP and node.role == role:
             around = (*around, node.axis)
             nests[around] = None
         pending += [(child, around) for child in node.body]
@@ -268,7 +271,7 @@ def _holds_group(loop: UOp) -> bool:
     """Whether a loop has work-items or a barrier in it."""
     return any(
         child.op is Ops.BARRIER
-        or child.op is Ops.LOOP
+        or child.op in (Ops.LOOP, Ops.IF)
         and (child.role is not None or _holds_group(child))
         for child in loop.body
     )

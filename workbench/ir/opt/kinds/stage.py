@@ -16,6 +16,7 @@ STAGE("g0", 1):
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 
 from workbench.base.target import Target
@@ -74,16 +75,23 @@ def apply(kernel: UOp, opt: Opt) -> UOp:
     load = read_by(kernel, slot, str(opt.axis))
     assert load is not None  # `why_not` has said that it is legal
     inner = _inner(kernel, load, str(opt.axis))
-    fills = {r: _fill(r, _unused_fill(kernel, slot, r), load) for r in inner}
-    shape = tuple(r.extent for r in inner)
+    dimensions = _dimensions(kernel, load, inner)
+    fills = [
+        _fill(axes, _unused_fill(kernel, slot, axes[0]), load) for axes in dimensions
+    ]
+    shape = tuple(fill.extent for fill in fills)
     name = unused_stage(kernel, f"{_letter(slot).upper()}s")
-    value = load.substitute(fills)
+    parts: dict[UOp, UOp] = {}
+    for axes, fill in zip(dimensions, fills, strict=True):
+        parts |= _parts(axes, fill)
     with derived_from(load):
-        stage = construct.stage(value, fills.values(), name, shape)
-        read = construct.load(construct.index(stage, *inner))
+        stage = construct.stage(load.substitute(parts), fills, name, shape)
+        here = [_together_index(axes) for axes in dimensions]
+        read = construct.load(construct.index(stage, *here))
     order = list(kernel.arg.order)
     after = order.index(str(opt.axis)) + 1
-    order[after:after] = _fill_loops(kernel, load, fills)
+    last = {fill: axes[-1] for axes, fill in zip(dimensions, fills, strict=True)}
+    order[after:after] = _fill_loops(kernel, load, last)
     return settled(construct.in_order(kernel.substitute({load: read}), order))
 
 
@@ -150,13 +158,17 @@ def _slot(stage: UOp) -> object:
 def _inner(kernel: UOp, load: UOp, axis: str) -> list[UOp]:
     """Return the ranges inside of `axis` that the load depends on: loops first, then lanes. The
     last one is read as vectors: the result's elements are neighbours along it, or the load's.
-    Before a vector of the result stand the innermost work-items, which read at the same time."""
+    Before a vector of the result stand the innermost work-items, which read at the same time. The
+    tile of a warp is as it is in memory: its rows are copied, and dealt to lanes, as wholes."""
     order = kernel.arg.order
     inside = set(order[order.index(axis) + 1 :])
-    strides, _ = terms(split_gate(load.place.flat_index)[0])
+    strides = _strides(load)
     stored = store_strides(kernel)
     axes = [r for r in ranges(kernel).values() if r in load.ranges]
     axes = [r for r in axes if r.axis_kind.is_lane or r.axis_name in inside]
+    if _is_of_warp(axes):
+        most, moves = load.place.memory.length, _moves(load_index(load))
+        return sorted(axes, key=lambda r: -abs(moves.get(r, most)))
     position = {name: i for i, name in enumerate(order)}
     together = _together(kernel)
     of_items = together in [r.axis_name for r in axes]
@@ -174,6 +186,68 @@ def _inner(kernel: UOp, load: UOp, axis: str) -> list[UOp]:
     )
 
 
+def _strides(load: UOp) -> Mapping[UOp, int]:
+    return terms(load_index(load))[0]
+
+
+def load_index(load: UOp) -> UOp:
+    """Return the index of a LOAD, without its gate."""
+    return split_gate(load.place.flat_index)[0]
+
+
+def _moves(index: UOp) -> dict[UOp, int]:
+    """Return how far each axis moves in memory, also where an index is kept below a limit."""
+    moves: dict[UOp, int] = {}
+    for atom, factor in terms(index)[0].items():
+        parts = {atom: 1}
+        if atom.op is Ops.MIN and atom.src[1].is_const:
+            parts = _moves(atom.src[0])
+        for part, steps in parts.items():
+            moves[part] = moves.get(part, 0) + factor * steps
+    return moves
+
+
+def _is_of_warp(axes: Sequence[UOp]) -> bool:
+    return any(r.axis_kind is AxisType.WARP for r in axes)
+
+
+def _dimensions(kernel: UOp, load: UOp, axes: Sequence[UOp]) -> list[list[UOp]]:
+    """Return the axes of each dimension of a tile. In that of a warp those that are parts of one
+    axis, steps and steps of a tile of them, are one dimension: a row."""
+    if not _is_of_warp(axes):
+        return [[r] for r in axes]
+    strides, dimensions = _moves(load_index(load)), list[list[UOp]]()
+    reductions = [n for n in kernel.toposort() if n.op is Ops.REDUCE]
+    steps = {r for n in reductions for r in n.src[1:]}
+    for axis in axes:
+        last = dimensions[-1][-1] if dimensions else axis
+        inside = strides.get(axis, 0) * axis.extent
+        alike = (last in steps) is (axis in steps)
+        if dimensions and alike and inside and strides.get(last) == inside:
+            dimensions[-1].append(axis)
+        else:
+            dimensions.append([axis])
+    return dimensions
+
+
+def _together_index(axes: Sequence[UOp]) -> UOp:
+    """Return the position along a dimension of several axes, outermost first."""
+    position = axes[0]
+    for axis in axes[1:]:
+        position = position * axis.extent + axis
+    return position
+
+
+def _parts(axes: Sequence[UOp], fill: UOp) -> dict[UOp, UOp]:
+    """Return what stands for each of some axes where one axis fills all of them."""
+    parts, left = {}, fill.extent
+    for axis in axes:
+        left //= axis.extent
+        part = fill // left if left > 1 else fill
+        parts[axis] = part if axis is axes[0] else part % axis.extent
+    return parts
+
+
 def _together(kernel: UOp) -> str | None:
     """Return the axis of the work-items that are neighbours."""
     axes = ranges(kernel)
@@ -181,21 +255,24 @@ def _together(kernel: UOp) -> str | None:
     return items[-1] if items else None
 
 
-def _fill_loops(kernel: UOp, load: UOp, fills: Mapping[UOp, UOp]) -> list[str]:
+def _fill_loops(kernel: UOp, load: UOp, last: Mapping[UOp, UOp]) -> list[str]:
     """Return the loops of a fill, in the order of the tile; where work-items fill it, in the order
-    of the memory that they read."""
-    strides, _ = terms(split_gate(load.place.flat_index)[0])
-    loops = [r for r, fill in fills.items() if not fill.axis_kind.is_lane]
+    of the memory that they read. `last` has the axis that each fill axis moves along."""
+    strides = _moves(load_index(load))
+    loops = [fill for fill in last if not fill.axis_kind.is_lane]
     if _together(kernel) is not None:
-        loops.sort(key=lambda r: -abs(strides.get(r, load.place.memory.length)))
-    return [fills[r].axis_name for r in loops]
+        most = load.place.memory.length
+        loops.sort(key=lambda fill: -abs(strides.get(last[fill], most)))
+    return [fill.axis_name for fill in loops]
 
 
-def _fill(axis: UOp, name: str, load: UOp) -> UOp:
-    """Return the fill axis for `axis`: lanes stay lanes where elements are neighbours."""
-    strides, _ = terms(split_gate(load.place.flat_index)[0])
-    wide = axis.axis_kind.is_lane and strides.get(axis) == 1
-    return UOp.range(axis.extent, name, AxisType.UPCAST if wide else AxisType.FILL)
+def _fill(axes: Sequence[UOp], name: str, load: UOp) -> UOp:
+    """Return the axis that fills a dimension: lanes stay lanes where elements are neighbours; what
+    a warp has is dealt to its work-items."""
+    axis, extent = axes[-1], math.prod(r.extent for r in axes)
+    of_item = axis.axis_kind.is_lane and axis.axis_kind is not AxisType.WARP
+    wide = of_item and len(axes) == 1 and _strides(load).get(axis) == 1
+    return UOp.range(extent, name, AxisType.UPCAST if wide else AxisType.FILL)
 
 
 def unused_stage(kernel: UOp, name: str) -> str:

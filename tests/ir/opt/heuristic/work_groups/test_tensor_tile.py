@@ -11,6 +11,7 @@ from tests.tools.kernels import LLVM
 from workbench import Tensor, dtypes, explore
 from workbench.backends.device import Device
 from workbench.emulator.emulate import emulated
+from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 from workbench.ir.opt.heuristic.default_opts import heuristic
 from workbench.ir.opt.opt import OptOps
@@ -53,9 +54,32 @@ def test_a_large_product_is_staged_for_warps_with_several_tiles() -> None:
     *_, steps = heuristic(matmul(4096, 4096, 4096), Device["CUDA:H100"].target)
     first = steps[0]
     assert first.counts["staged_inputs"] == 2
-    assert first.counts["warps_of_a_group"] == 4
-    assert first.counts["tiles_of_a_warp"] == 16
-    assert {opt.op for opt in first.opts} >= {OptOps.TC, OptOps.UPCAST, OptOps.LOCAL}
+    assert first.counts["warps_of_a_group"] == 8
+    assert first.counts["tiles_of_a_warp"] == 32
+    assert first.counts["buffers"] == 4
+    ops = {OptOps.TC, OptOps.UPCAST, OptOps.LOCAL, OptOps.PIPELINE}
+    assert {opt.op for opt in first.opts} >= ops
+
+
+@pytest.mark.parametrize("size", [4095, 4100, 1000, 4098])
+def test_no_cliff_beside_a_power_of_two(size: int) -> None:
+    """Axes are padded once, before the tile; copies are as wide as rows allow, and go on by
+    themselves where that is a word."""
+    kernel = matmul(size, size, size)
+    graph, _, (first, *_) = heuristic(kernel, Device["CUDA:H100"].target)
+    assert first.counts["tiles_of_a_warp"] >= 16
+    assert first.counts["outputs_computed_for_a_useful_one"] < 1.12
+    ops = [opt.op for opt in first.opts]
+    assert OptOps.PADTO not in ops[ops.index(OptOps.TC) :]
+    linear = stages(graph, Device["CUDA:H100"].target, "linear").linear
+    copies = [n.dtype.count for n in linear if n.op is Ops.LOAD and _is_input(n)]
+    assert {*copies} == {{4095: 1, 4100: 4, 1000: 8, 4098: 2}[size]}
+    rows = [n for n in linear if n.op is Ops.EXCHANGE]
+    assert len(rows) >= 8
+
+
+def _is_input(load: UOp) -> bool:
+    return load.place.param.op is Ops.PARAM
 
 
 def test_where_they_do_not_fit() -> None:

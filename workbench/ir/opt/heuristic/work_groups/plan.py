@@ -3,16 +3,21 @@ own opts have made."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from workbench.base.target import Target
 from workbench.base.trace import unobserved
 from workbench.ir.node.affine import Terms, divisor, terms
 from workbench.ir.node.axis import AxisType
+from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp, split_gate
 from workbench.ir.opt.apply import apply_if_legal
 from workbench.ir.opt.heuristic.step import PADDING
 from workbench.ir.opt.heuristic.strides import loads
 from workbench.ir.opt.opt import Opt, OptKind, OptOps, ranges
 
+UNIT_REGISTERS = 1 << 16
+"""Registers of a unit, where its maker does not say."""
 EQUAL = 0.02
 """Shares of work-items without work that differ by less are as good as equal."""
 
@@ -88,8 +93,12 @@ def width_along(kernel: UOp, axis: UOp, target: Target, staged: bool = False) ->
     if not places:
         return 1
     width = min(target.vector_width(place.dtype.itemsize) for place in places)
-    fits = axis.extent % width == 0 and all(_is_aligned(p, axis, width) for p in places)
-    return width if fits else 1
+    while width > 1:
+        fits = axis.extent % width == 0
+        if fits and all(_is_aligned(place, axis, width) for place in places):
+            return width
+        width //= 2
+    return 1
 
 
 def _parts(place: UOp) -> tuple[Terms, int]:
@@ -97,14 +106,68 @@ def _parts(place: UOp) -> tuple[Terms, int]:
 
 
 def _is_aligned(place: UOp, axis: UOp, width: int) -> bool:
-    _, gate = split_gate(place.src[-1])
-    parts, constant = _parts(place)
-    if parts.pop(axis, 0) != 1 or (gate is not None and axis in gate.ranges):
+    index, gate = split_gate(place.src[-1])
+    conditions = [] if gate is None or axis not in gate.ranges else _conjuncts(gate)
+    return _is_multiple(index, 0, axis, width) and all(
+        axis not in each.ranges
+        or each.op is Ops.CMPLT
+        and each.src[1].is_const
+        and _is_multiple(each.src[0], int(each.src[1].arg), axis, width)
+        for each in conditions
+    )
+
+
+def _conjuncts(condition: UOp) -> list[UOp]:
+    if condition.op is not Ops.AND:
+        return [condition]
+    return [part for source in condition.src for part in _conjuncts(source)]
+
+
+def _is_multiple(index: UOp, limit: int, axis: UOp, width: int) -> bool:
+    """Whether `index`, without its axis, and `limit` are multiples of a vector."""
+    parts, constant = terms(index)
+    if parts.pop(axis, 0) != 1:
         return False
     rest = [factor * divisor(atom) for atom, factor in parts.items()]
-    return all(n % width == 0 for n in (*rest, constant)) and not any(
+    return all(n % width == 0 for n in (*rest, constant, limit)) and not any(
         axis in atom.ranges for atom in parts
     )
+
+
+def unit_registers(target: Target) -> int:
+    """Return the registers that the work-items of a unit have together."""
+    hardware = target.hardware
+    return (0 if hardware is None else hardware.unit_registers) or UNIT_REGISTERS
+
+
+def stage_input(plan: OptPlan, slot: int, axis: str) -> bool:
+    """Copy an input's tile inside of a loop, by vectors where its memory has them; return whether
+    that is legal."""
+    before = ranges(plan.kernel)
+    if not plan.apply(OptOps.STAGE, axis, slot):
+        return False
+    for name, fill in ranges(plan.kernel).items():
+        if name not in before and fill.axis_kind is AxisType.FILL:
+            if plan.target.copies_async and not _is_row(plan.kernel, fill):
+                continue  # elements are copied one by one, but nobody waits for them
+            plan.split(OptOps.UPCAST, name, width_along(plan.kernel, fill, plan.target))
+    return True
+
+
+def _is_row(kernel: UOp, fill: UOp) -> bool:
+    """Whether the elements that an axis fills are neighbours in their tile."""
+    stages = [n for n in kernel.toposort() if n.op is Ops.STAGE]
+    rows = [terms(n.src[-1])[0] for n in stages if fill in n.src[-1].ranges]
+    return any(parts.get(fill) == 1 for parts in rows)
+
+
+def pipelined(plan: OptPlan, axis: str, counts: Sequence[int]) -> int:
+    """Fill the tiles of a loop ahead, in the first number of buffers that is legal, and that the
+    loop has steps for, where copies go on by themselves; return that number, 1 for none."""
+    for count in counts if plan.target.copies_async else ():
+        if count <= plan.extent(axis) and plan.apply(OptOps.PIPELINE, axis, count):
+            return count
+    return 1
 
 
 def grid_loops(kernel: UOp) -> list[str]:

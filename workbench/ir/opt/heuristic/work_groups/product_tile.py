@@ -27,6 +27,9 @@ from workbench.ir.opt.heuristic.strides import itemsize, loads, reduces, unit_ax
 from workbench.ir.opt.heuristic.work_groups.plan import (
     OptPlan,
     has_items,
+    pipelined,
+    stage_input,
+    unit_registers,
     width_along,
 )
 from workbench.ir.opt.opt import OptOps, ranges
@@ -38,10 +41,16 @@ REGISTERS = (8, 4, 2, 1)
 STEPS = range(32, 7, -1)
 """Steps of the reduction in a tile, of which 16 are best."""
 BEST_STEPS = 16
+BUFFERS = (3, 2)
+"""Tiles in shared memory, of which one is read while the others are filled."""
 FROM_MEMORY = 8
 """An element from memory takes this many multiply-adds."""
 FROM_SHARED = 1
 """The same for an element from shared memory."""
+OTHER_REGISTERS = 64
+"""Registers of a work-item beside its outputs."""
+GROUPS = 2
+"""Work-groups of a unit, of which one computes while another waits."""
 ITEMS_IN_FLIGHT = 128
 """Work-items of a group, from which on some compute while others wait for memory."""
 LEAST = 1 << 12
@@ -141,6 +150,7 @@ def _tiles(
             or rows > 2 * row.extent
             or columns > 2 * column.extent
             or 2 * elements * nbytes > target.shared_bytes
+            or GROUPS * a * b * (c * d + OTHER_REGISTERS) > unit_registers(target)
         ):
             continue
         tiles = -(-row.extent // rows) * -(-column.extent // columns)
@@ -189,20 +199,9 @@ def _stage(plan: OptPlan, target: Target) -> tuple[int, int]:
         return steps, 0
     (total,) = reduces(plan.kernel)
     slots = {n.place.memory.slot for n in loads(total.src[0])}
-    staged = sum(_stage_input(plan, slot, outside[-1]) for slot in sorted(slots))
+    staged = sum(stage_input(plan, slot, outside[-1]) for slot in sorted(slots))
+    pipelined(plan, outside[-1], BUFFERS)
     return steps, staged
-
-
-def _stage_input(plan: OptPlan, slot: int, axis: str) -> bool:
-    """Copy an input's tile inside of a loop, by vectors where its memory has them; return whether
-    that is legal."""
-    before = ranges(plan.kernel)
-    if not plan.apply(OptOps.STAGE, axis, slot):
-        return False
-    for name, fill in ranges(plan.kernel).items():
-        if name not in before and fill.axis_kind is AxisType.FILL:
-            plan.split(OptOps.UPCAST, name, width_along(plan.kernel, fill, plan.target))
-    return True
 
 
 def _split_reduction(plan: OptPlan) -> int:

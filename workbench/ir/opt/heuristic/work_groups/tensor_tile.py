@@ -15,38 +15,54 @@ from dataclasses import dataclass
 from itertools import product
 
 from workbench.base.target import Target
+from workbench.base.tensor_cores.tensor_core import TensorCore
 from workbench.base.trace import unobserved
 from workbench.ir.nest.fragments import core_of
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 from workbench.ir.opt.heuristic.step import HeuristicStep
 from workbench.ir.opt.heuristic.strides import loads, reduces
-from workbench.ir.opt.heuristic.work_groups.plan import OptPlan, has_items
+from workbench.ir.opt.heuristic.work_groups.plan import (
+    OptPlan,
+    has_items,
+    pipelined,
+    stage_input,
+    unit_registers,
+)
 from workbench.ir.opt.kinds.tc import PADS, on_target
 from workbench.ir.opt.opt import Opt, OptOps, ranges
 
-TILES = (4, 2, 1)
+TILES = (8, 4, 2, 1)
 """Tiles of a warp along an axis."""
-WARPS = (2, 1)
+WARPS = (4, 2, 1)
 """Warps of a work-group along an axis."""
 MOST_WASTE = 2.0
 """Computed for useful outputs, at most: tensor cores are several times as fast as other units."""
 REGISTERS = 128
 """Accumulators of a work-item, at most, in words of 32 bits: half of what it may have."""
+OTHER_REGISTERS = 48
+"""Registers of a work-item beside its accumulators."""
 FROM_MEMORY = 64
 """An element from memory takes as long as this many multiply-adds of a tensor core."""
-STEPS = 2
-"""Tiles along the reduction that are copied to shared memory at a time."""
+FROM_SHARED = 16
+"""The same for an element from shared memory."""
+BUSY_WARPS = 4
+"""Warps of a unit that its tensor cores need to be busy."""
+STEP_BYTES = 64
+"""Bytes of a row, along the reduction, that are copied to shared memory at a time."""
+BUFFERS = (4, 3, 2)
+"""Tiles in shared memory, of which one is read while the others are filled."""
 
 
 @dataclass(frozen=True, slots=True)
 class WarpTiles:
-    """Tiles of a warp, and warps of a work-group, along rows and columns; `cost` is for a useful
-    multiply-add."""
+    """Tiles of a warp, and warps of a work-group, along rows and columns; `waste` is computed for
+    what is useful, and `cost` is for a useful multiply-add."""
 
     tiles: tuple[int, int]
     warps: tuple[int, int]
     groups: int
+    waste: float
     cost: float
 
 
@@ -58,22 +74,30 @@ def tensor_tile(kernel: UOp, target: Target) -> HeuristicStep | None:
         return None
     with unobserved():
         opt = on_target(kernel, Opt(OptOps.TC, 0, PADS), target)
-    names, plan = str(opt.axis).split(), OptPlan(kernel, target)
-    before = ranges(kernel)
-    if not isinstance(opt.arg, str) or not plan.apply(
+    names, tiled = str(opt.axis).split(), OptPlan(kernel, target)
+    if not isinstance(opt.arg, str) or not tiled.apply(
         OptOps.TC, str(opt.axis), opt.arg
     ):
         return None
     sizes = [int(n) for n in opt.arg.split("x")]
-    extents = [before[name].extent for name in names]
+    core = core_of(tiled.kernel, target)
+    assert core is not None
+    extents = [ranges(kernel)[name].extent for name in names]
     waste = math.prod(
         -(-n // size) * size / n for n, size in zip(extents, sizes, strict=True)
     )
     if waste > MOST_WASTE:
         return None
-    best = min(_candidates(plan, names, sizes), key=lambda c: c.cost)
-    staged = _apply(plan, names, best)
-    core = core_of(plan.kernel, target)
+    best = min(_candidates(tiled, names, core), key=lambda c: c.cost)
+    plan = OptPlan(kernel, target)
+    pairs = zip(best.tiles, best.warps, strict=True)
+    multiples = [*map(math.prod, pairs), _deep(core) if extents[2] > sizes[2] else 1]
+    for name, size, multiple in zip(names, sizes, multiples, strict=True):
+        # once and first: each part of an axis that is padded has a mask of its own
+        if ranges(plan.kernel)[name].extent % (size * multiple):
+            plan.apply(OptOps.PADTO, name, size * multiple)
+    plan.apply(OptOps.TC, str(opt.axis), opt.arg)
+    staged, buffers = _apply(plan, names, best, core)
     why = (
         f"{core} is an instruction here; of the tiles and warps that a work-group has room for,"
         " these read least from memory"
@@ -83,47 +107,63 @@ def tensor_tile(kernel: UOp, target: Target) -> HeuristicStep | None:
         "warps_of_a_group": math.prod(best.warps),
         "groups": best.groups,
         "staged_inputs": staged,
-        "outputs_computed_for_a_useful_one": round(waste, 3),
+        "buffers": buffers,
+        "outputs_computed_for_a_useful_one": round(waste * best.waste, 3),
     }
     return HeuristicStep("tensor-tile", tuple(plan.opts), why, counts)
 
 
+def _deep(core: TensorCore) -> int:
+    """Return the tiles along the reduction that are copied at a time."""
+    return max(1, STEP_BYTES // (core.k * core.operand.itemsize))
+
+
 def _candidates(
-    plan: OptPlan, names: list[str], sizes: list[int]
+    plan: OptPlan, names: list[str], core: TensorCore
 ) -> Iterator[WarpTiles]:
-    """Yield what divides the tiles along the axes."""
-    target, core = plan.target, core_of(plan.kernel, plan.target)
-    assert core is not None
+    """Yield the tiles that a work-group has room for."""
+    target = plan.target
     rows, columns = (plan.extent(name) for name in names[:2])
     loops = [plan.extent(name) for name in plan.kernel.arg.order]
+    others = math.prod(loops) // (rows * columns * plan.extent(names[2]))
     words = core.c.per_lane * core.accumulator.itemsize // 4
+    registers = unit_registers(target)
     for a, b, p, q in product(TILES, TILES, WARPS, WARPS):
-        is_whole = rows % (a * p) == 0 and columns % (b * q) == 0
         items = p * q * core.lanes
-        if not is_whole or a * b * words > REGISTERS or items > target.group_items:
+        if a * b * words > REGISTERS or items > target.group_items:
             continue
-        others = math.prod(loops) // (rows * columns * plan.extent(names[2]))
-        groups = rows // (a * p) * (columns // (b * q)) * others
-        busy = groups / (-(-groups // target.cores) * target.cores)
-        from_memory = 1 / (a * p * sizes[0]) + 1 / (b * q * sizes[1])
-        cost = (1 + FROM_MEMORY * from_memory) / busy
-        yield WarpTiles((a, b), (p, q), groups, cost)
+        if items * (a * b * words + OTHER_REGISTERS) > registers:
+            continue
+        counts = -(-rows // (a * p)), -(-columns // (b * q))
+        waste = math.prod(counts) * a * p * b * q / (rows * columns)
+        groups = math.prod(counts) * others
+        rounds = -(-groups // target.cores)
+        busy = groups / (rounds * target.cores)
+        busy *= min(1.0, rounds * p * q / BUSY_WARPS)
+        from_memory = 1 / (a * p * core.m) + 1 / (b * q * core.n)
+        from_shared = 1 / (a * core.m) + 1 / (b * core.n)
+        reads = FROM_MEMORY * from_memory + FROM_SHARED * from_shared
+        yield WarpTiles((a, b), (p, q), groups, waste, waste * (1 + reads) / busy)
 
 
-def _apply(plan: OptPlan, names: list[str], best: WarpTiles) -> int:
-    """Apply a candidate; return how many operands are copied to shared memory."""
+def _apply(
+    plan: OptPlan, names: list[str], best: WarpTiles, core: TensorCore
+) -> tuple[int, int]:
+    """Apply a candidate; return how many operands are copied to shared memory, and in how many
+    buffers."""
     for name, tiles, warps in zip(names, best.tiles, best.warps, strict=False):
         plan.split(OptOps.UPCAST, name, tiles)
         plan.split(OptOps.LOCAL, name, warps)
     steps = names[2]
     if math.prod(best.tiles) * math.prod(best.warps) == 1 or plan.extent(steps) < 2:
-        return 0  # nothing is read twice
-    if plan.extent(steps) % STEPS == 0 and plan.extent(steps) > STEPS:
-        plan.split(OptOps.SPLIT, steps, STEPS)
+        return 0, 1  # nothing is read twice
+    if plan.extent(steps) > _deep(core):
+        plan.split(OptOps.SPLIT, steps, _deep(core))
     order, axes = plan.kernel.arg.order, ranges(plan.kernel)
     first = next((n for n in order if axes[n].axis_kind.is_work_item), None)
     if first is not None and not plan.apply(OptOps.ORDER, steps, first):
-        return 0
+        return 0, 1
     (total,) = reduces(plan.kernel)
     slots = {n.place.memory.slot for n in loads(total.src[0])}
-    return sum(plan.apply(OptOps.STAGE, steps, slot) for slot in sorted(slots))
+    staged = sum(stage_input(plan, slot, steps) for slot in sorted(slots))
+    return staged, pipelined(plan, steps, BUFFERS)

@@ -1,0 +1,122 @@
+"""Loops whose tiles are filled ahead: while a work-group computes with one buffer of a tile, others
+are being filled.
+
+    for r0 in 8 {                   for r0 in 8 + 2 {
+      fill tile from step r0          barrier
+      barrier                         if r0 < 8 { fill tile[r0 % 3] from step r0 }
+      compute with tile        ->     if 1 < r0 { compute with tile[(r0 + 1) % 3], step r0 - 2 }
+      barrier                       }
+    }
+
+With n buffers a tile is filled n - 1 steps before it is read. A buffer is filled again right after
+the barrier that follows its last reads, so one barrier a step is enough. Opts say how many buffers
+a STAGE has; here is decided where that can be.
+Source: Lam, "Software pipelining: an effective scheduling technique for VLIW machines" (1988).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from workbench.ir.nest.placement import Item, Loop
+from workbench.ir.node.axis import AxisType
+from workbench.ir.node.ops import Ops
+from workbench.ir.node.uop import UOp
+
+
+class Pipeline(NamedTuple):
+    """A loop whose `tiles` have `buffers`; `step` is its axis, as many steps longer."""
+
+    axis: UOp
+    buffers: int
+    tiles: frozenset[UOp]
+
+    @property
+    def distance(self) -> int:
+        """The steps from the fill of a buffer to its reads."""
+        return self.buffers - 1
+
+    @property
+    def step(self) -> UOp:
+        """The axis of the longer loop."""
+        axis = self.axis
+        return UOp.range(axis.extent + self.distance, axis.axis_name, axis.axis_kind)
+
+    @property
+    def filled(self) -> UOp:
+        """The number of the buffer that a step fills."""
+        return self.step % self.buffers
+
+    @property
+    def read(self) -> UOp:
+        """The number of the buffer that a step reads."""
+        return (self.step + 1) % self.buffers
+
+
+def pipelines(
+    items: Sequence[Item], shared: Collection[UOp]
+) -> Mapping[Loop, Pipeline]:
+    """Return the loops that fill tiles ahead: those that fill `shared` tiles of several buffers,
+    all of them from arguments alone, before everything else in them, and have all of their readers
+    inside."""
+    fills: dict[Loop, list[Item]] = {}
+    for item in items:
+        if item.statement.node in shared and not item.init:
+            fills.setdefault(fill_loop(item), []).append(item)
+    result = {}
+    for loop, makers in fills.items():
+        axis, counts = loop.axis, {m.statement.node.buffers for m in makers}
+        tiles = frozenset(m.statement.node for m in makers)
+        if axis is None or axis.axis_kind is not AxisType.REDUCE or len(counts) != 1:
+            continue
+        (buffers,) = counts
+        alone = not any(m.statement.reads for m in makers)
+        if buffers > 1 and alone and _all_inside(loop, tiles, items, shared):
+            result[loop] = Pipeline(axis, buffers, tiles)
+    return result
+
+
+def fill_loop(item: Item) -> Loop:
+    """Return the loop in each of whose steps a tile is filled."""
+    loop = item.insertion_point
+    while loop.axis in item.statement.own and loop.parent is not None:
+        loop = loop.parent
+    return loop
+
+
+def _all_inside(
+    loop: Loop, tiles: frozenset[UOp], items: Sequence[Item], shared: Collection[UOp]
+) -> bool:
+    """Whether a loop begins with the fills of `tiles`, fills no other tile that work-items share,
+    and has all readers of them."""
+    is_fill = [is_fill_of(child, tiles) for child in loop.body]
+    first = is_fill.index(False) if False in is_fill else len(is_fill)
+    others = [i for child in loop.body[first:] for i in items_below(child)]
+    inside = {*others}
+    reads = [i for i in items if not i.init and tiles.intersection(i.statement.reads)]
+    return (
+        not any(is_fill[first:])
+        and not any(i.statement.node in shared for i in others)
+        and all(i in inside for i in reads)
+    )
+
+
+def is_fill_of(child: Loop | UOp | Item, tiles: frozenset[UOp]) -> bool:
+    """Whether a child of a loop does nothing but fill tiles."""
+    below = [*items_below(child)]
+    return bool(below) and all(i.statement.node in tiles for i in below)
+
+
+def items_below(child: Loop | UOp | Item) -> Iterator[Item]:
+    """Yield the items in a child of a loop."""
+    if isinstance(child, Item):
+        yield child
+    elif isinstance(child, Loop):
+        for inner in child.body:
+            yield from items_below(inner)
+
+
+def buffered(kernel: UOp) -> list[UOp]:
+    """Return the STAGEs of a kernel that have several buffers."""
+    return [n for n in kernel.toposort() if n.op is Ops.STAGE and n.buffers > 1]

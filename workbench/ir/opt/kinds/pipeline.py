@@ -1,0 +1,112 @@
+"""PIPELINE: the tiles of a loop are filled steps ahead, in buffers that take turns.
+
+After STAGE("r0", 1), PIPELINE("r0", 2) on a device with work-groups:
+
+    for r0 in 3 (reduce) {           -> for r0 in 4 (reduce) {
+      for a_r1 in 4 (fill) {              barrier
+        for a_l0 in 8 (fill) {            if r0 < 3 {
+          As[a_r1, a_l0] = ..               for a_r1 in 4 (fill) {
+        }                                     for a_l0 in 8 (fill) {
+      }                                         As[r0 % 2, a_r1, a_l0] = ..
+      barrier                                 }
+      for l0 in 8 (local, item) {           }
+        for r1 in 4 (reduce) {            }
+          acc1 += As[r1, l0]              if 0 < r0 {
+        }                                   for l0 in 8 (local, item) {
+      }                                       for r1 in 4 (reduce) {
+      barrier                                   acc1 += As[(r0 + 1) % 2, r1, l0]
+    }                                         }
+                                            }
+                                          }
+                                        }
+"""
+
+from __future__ import annotations
+
+from workbench.base.target import Target
+from workbench.ir.nest.fragments import lane_kernel
+from workbench.ir.nest.loops import statements
+from workbench.ir.nest.pipelines import fill_loop, pipelines
+from workbench.ir.nest.placement import place_statements
+from workbench.ir.nest.storage import shared_tiles
+from workbench.ir.node import construct
+from workbench.ir.node.ops import Ops
+from workbench.ir.node.uop import UOp
+from workbench.ir.opt.opt import REDUCE_KINDS, Opt, OptKind, Refusal
+
+FEW = 2
+MANY = 8
+"""The buffers that there may be."""
+
+
+def why_not(kernel: UOp, opt: Opt, target: Target) -> Refusal | None:
+    """Return why `opt` is not legal on `kernel`, or None."""
+    if not target.has_groups:
+        because = "tiles of this device are not shared: nobody waits for their fills"
+        return Refusal(because, "a device with work-groups")
+    if type(opt.arg) is not int or not FEW <= opt.arg <= MANY:
+        return Refusal(f"{opt.arg!r} buffers", f"{FEW} to {MANY}")
+    axis = str(opt.axis)
+    tiles = _tiles(kernel, axis)
+    if not tiles:
+        because = f"no tile is filled in each step of {axis}"
+        return Refusal(because, f'Opt(OptOps.STAGE, "{axis}", 1) first')
+    if any(tile.buffers > 1 for tile in tiles):
+        return Refusal(f"the tiles of {axis} have {tiles[0].buffers} buffers already")
+    _, items = place_statements(
+        statements(lane_kernel(_with_buffers(kernel, tiles, opt.arg), target))
+    )
+    loops = pipelines(items, shared_tiles(items))
+    if all(each.axis.axis_name != axis for each in loops.values()):
+        because = (
+            f"{axis} does more than fill tiles of arguments and then read them, or its work-items"
+            " share none"
+        )
+        return Refusal(
+            because, "a loop of a reduction, around all readers of its tiles"
+        )
+    return None
+
+
+def apply(kernel: UOp, opt: Opt) -> UOp:
+    """Return `kernel` with the tiles that a loop fills in `arg` buffers.
+
+    Rewrite:  As = STAGE(..)   ->   As = STAGE(..) in 3 buffers
+    Also known as: software pipelining, double buffering; num_stages (Triton).
+    """
+    assert isinstance(opt.arg, int)  # `why_not` has said so
+    return _with_buffers(kernel, _tiles(kernel, str(opt.axis)), opt.arg)
+
+
+def _tiles(kernel: UOp, axis: str) -> list[UOp]:
+    """Return the STAGEs that are filled in each step of a loop."""
+    _, items = place_statements(statements(kernel))
+    fills = {
+        i.statement.node: fill_loop(i).axis
+        for i in items
+        if i.statement.node.op is Ops.STAGE
+    }
+    return [n for n, loop in fills.items() if loop and loop.axis_name == axis]
+
+
+def _with_buffers(kernel: UOp, tiles: list[UOp], count: int) -> UOp:
+    changes = {
+        tile: construct.stage(
+            tile.src[0], tile.src[1:], tile.name, tile.memory_shape, count
+        )
+        for tile in tiles
+    }
+    return kernel.substitute(changes)
+
+
+PIPELINE = OptKind(
+    "PIPELINE",
+    here="nothing: no one waits for a tile that is filled",
+    on_a_gpu="the work-group copies the next tiles while it computes, with one barrier a step",
+    why_not=why_not,
+    apply=apply,
+    applies_to=REDUCE_KINDS,
+    amounts=(2, 3, 4),
+    promise=25,
+    less_memory=lambda over: "fewer buffers, or a smaller tile",
+)
