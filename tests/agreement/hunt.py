@@ -30,7 +30,12 @@ from tests.agreement.programs import Program, program
 from workbench import Context, Tensor
 from workbench.backends.c.runtime import compile_many
 from workbench.backends.device import Device
-from workbench.base.errors import CompileError, VerifyError, WorkbenchError
+from workbench.base.errors import (
+    CompileError,
+    LanguageError,
+    VerifyError,
+    WorkbenchError,
+)
 from workbench.execution.buffers import memory_of
 from workbench.execution.realize import planned, run_item
 from workbench.ir.node.uop import UOp
@@ -104,6 +109,8 @@ class Attempt:
             return
         try:
             work()
+        except LanguageError as error:
+            self.refusal = error.because
         except (CompileError, VerifyError) as error:
             self.verdict = f"{type(error).__name__}: {error}"
         except WorkbenchError as error:

@@ -17,6 +17,7 @@
     +-- ParseError            fix the text at the line named           (also a ValueError)
     +-- EndlessRewrite        switch off one of the rules that undo each other
     +-- CompileError          look at the stage named, and the state before it
+    |   +-- LanguageError     another dtype, or a device whose language has it
     +-- DefectError           mend the kernel at the line named
 
 An error carries fields; its text is built only when printed.
@@ -120,6 +121,14 @@ class CompileError(WorkbenchError):
             "" if self.last_good is None else f"\n  last good state:\n{self.last_good}"
         )
         return super().__str__() + state
+
+
+class LanguageError(CompileError):
+    """The language of a device lacks a dtype or an operation of a kernel."""
+
+    def __init__(self, language: str, what: str, hint: str = ""):
+        hint = hint or "another dtype, or another device"
+        super().__init__("render", f"{language} has no {what}", hint=hint)
 
 
 class DefectError(WorkbenchError):

@@ -20,7 +20,7 @@ from workbench.backends.gpu.target import common_gpu
 from workbench.backends.hip.dialect import HipCpp
 from workbench.backends.metal.dialect import Metal
 from workbench.backends.webgpu.dialect import Wgsl
-from workbench.base.errors import CompileError
+from workbench.base.errors import LanguageError
 from workbench.ir.node.uop import UOp
 from workbench.pipeline import stages
 
@@ -129,14 +129,11 @@ def test_a_vector_that_is_written_or_not_is_stored_whole(name: str) -> None:
 
 def test_what_a_language_lacks_is_refused() -> None:
     whole = explore(ones(8, dtype=np.int64) + 1).kernels[-1].ast
-    with pytest.raises(CompileError, match="WGSL has no int64"):
+    with pytest.raises(LanguageError, match="WGSL has no int64"):
         text_of(whole, Wgsl())
     double = explore(ones(8, dtype=np.float64) + 1).kernels[-1].ast
-    with pytest.raises(CompileError, match="Metal has no float64"):
+    with pytest.raises(LanguageError, match="Metal has no float64"):
         text_of(double, Metal())
-    flags = explore(ones(8) > 0).kernels[-1].ast
-    with pytest.raises(CompileError, match="WGSL has no uint8"):
-        text_of(flags, Wgsl())
 
 
 @pytest.mark.parametrize("name", DIALECTS)
@@ -161,5 +158,5 @@ def test_indexes_are_wide_where_they_must_be() -> None:
     huge = Tensor.empty(1 << 17, 1 << 17, dtype=dtypes.uint8)
     kernel = explore(huge.sum(1)).kernels[0].ast
     assert "const long " in text_of(kernel, OpenCLC())
-    with pytest.raises(CompileError, match="no indexes of 64 bits|no uint8"):
+    with pytest.raises(LanguageError, match="no indexes of 64 bits"):
         text_of(kernel, Wgsl())

@@ -20,7 +20,7 @@ from workbench.backends.metal import tensor_cores as metal
 from workbench.backends.metal.dialect import Metal
 from workbench.backends.opencl import tensor_cores as opencl
 from workbench.backends.webgpu.dialect import Wgsl
-from workbench.base.errors import CompileError
+from workbench.base.errors import LanguageError
 from workbench.base.tensor_cores.tensor_core import TensorCore
 from workbench.ir.opt.apply import apply_opt
 from workbench.pipeline import stages
@@ -116,7 +116,7 @@ def test_what_a_language_lacks_is_refused() -> None:
     """WGSL has no matrices of a sub-group; OpenCL C has Intel's alone, HIP AMD's."""
     single = core_named("gfx942", "16x16x4 float32 -> float32")
     for dialect in (Wgsl, OpenCLC):
-        with pytest.raises(CompileError, match="has no instruction for 16x16x4"):
+        with pytest.raises(LanguageError, match="has no instruction for 16x16x4"):
             text_of(single, dialect)
-    with pytest.raises(CompileError, match="has no instruction"):
+    with pytest.raises(LanguageError, match="has no instruction"):
         text_of(core_named("apple7", "8x8x8 float32 -> float32"), HipCpp)

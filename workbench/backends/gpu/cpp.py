@@ -105,11 +105,11 @@ class GpuCpp(Dialect):
         where = f"*({self.vector(dtype)} *)&{name}[{index}]"
         return f"{where} = {value};" if aligned else None
 
-    def shared_array(self, kind: str, name: str, size: int) -> str:
-        return f"__shared__ __align__(16) {kind} {name}[{size}];"
+    def shared_array(self, dtype: DType, name: str, size: int) -> str:
+        return f"__shared__ __align__(16) {self.in_memory(dtype)} {name}[{size}];"
 
-    def array(self, kind: str, name: str, size: int) -> str:
-        return f"__align__(16) {kind} {name}[{size}];"
+    def array(self, dtype: DType, name: str, size: int) -> str:
+        return f"__align__(16) {self.in_memory(dtype)} {name}[{size}];"
 
     def number(self, role: LoopRole, dimension: int) -> str:
         return f"{'block' if role == 'grid' else 'thread'}Idx.{COMPONENTS[dimension]}"

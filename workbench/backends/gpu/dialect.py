@@ -17,6 +17,7 @@ from workbench.backends.program.expression import (
     CHOICE,
     EITHER,
     EQUAL,
+    MUL,
     UNARY,
     Expression,
     call,
@@ -26,7 +27,7 @@ from workbench.backends.program.expression import (
 from workbench.backends.program.language import Language
 from workbench.backends.program.launch import LaunchShape
 from workbench.base.dtypes import Const, DType, dtypes
-from workbench.base.errors import CompileError
+from workbench.base.errors import LanguageError
 from workbench.base.tensor_cores.tensor_core import TensorCore
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.views import LoopRole
@@ -94,14 +95,12 @@ class Dialect(ABC):
     # types
 
     def scalar(self, dtype: DType) -> str:
-        """Return the type of one value. Errors: CompileError for one that the language lacks."""
+        """Return the type of one value. Errors: LanguageError for one that the language lacks."""
         if dtype.scalar is dtypes.index:
             return self.index_type
         name = self.types.get(dtype.scalar.name)
         if name is None:
-            raise CompileError(
-                "render", f"{self.language.name} has no {dtype.scalar.name}"
-            )
+            raise LanguageError(self.language.name, dtype.scalar.name)
         return name
 
     rounds_stores = False
@@ -120,8 +119,8 @@ class Dialect(ABC):
         """The type of an index."""
         name = self.types.get("int64" if self.wide else "int32")
         if name is None:
-            because = f"{self.language.name} has no indexes of 64 bits"
-            raise CompileError("render", because, hint="a smaller tensor")
+            what, hint = "indexes of 64 bits", "a smaller tensor"
+            raise LanguageError(self.language.name, what, hint)
         return name
 
     # constants
@@ -195,6 +194,10 @@ class Dialect(ABC):
         """Return a function of floats."""
         return call(self.functions[op], *[words for words, _ in arguments])
 
+    def rest(self, a: Expression, b: Expression, dtype: DType) -> Expression:
+        """Return the remainder of a truncated division of integers."""
+        return f"{paren(a, MUL)} % {paren(b, UNARY)}", MUL
+
     def negative(self, value: Expression, dtype: DType) -> Expression:
         """Return minus a value."""
         return f"-{paren(value, ATOM)}", UNARY
@@ -223,10 +226,10 @@ class Dialect(ABC):
         """Return the function before the kernel that multiplies the tiles of a tensor core: its
         parameters are those that `tile_arguments` has values for; operands are in memory as `bits`.
 
-        Errors: CompileError for a language that has no such instruction.
+        Errors: LanguageError for a language that has no such instruction.
         """
-        because = f"{self.language.name} has no instruction for {core}"
-        raise CompileError("render", because, hint="the list of opts without TC")
+        what, hint = f"instruction for {core}", "the list of opts without TC"
+        raise LanguageError(self.language.name, what, hint)
 
     def tile_arguments(self, value: FragmentText) -> list[str]:
         """Return what a fragment is as arguments of a tile function: one vector."""
@@ -320,12 +323,12 @@ class Dialect(ABC):
         """Return the declaration of a register that is set later."""
         return f"{kind} {name};"
 
-    def array(self, kind: str, name: str, size: int) -> str:
+    def array(self, dtype: DType, name: str, size: int) -> str:
         """Return the declaration of an array that a work-item has for itself."""
-        return f"{kind} {name}[{size}];"
+        return f"{self.in_memory(dtype)} {name}[{size}];"
 
     @abstractmethod
-    def shared_array(self, kind: str, name: str, size: int) -> str:
+    def shared_array(self, dtype: DType, name: str, size: int) -> str:
         """Return the declaration of an array that a work-group shares."""
 
     most_array_bytes = 0

@@ -51,11 +51,11 @@ class Helpers:
         if op is Ops.CDIV:
             wrapped, plain, name = ("-a", ATOM), ("a / b", ADD), "quotient"
         else:
-            wrapped, plain, name = (
+            zero, plain = (
                 self.dialect.constant(0, dtype),
-                ("a % b", ADD),
-                "rest",
+                self.dialect.rest(_A, _B, dtype),
             )
+            wrapped, name = zero, "rest"
         value = self.dialect.choose(minus, wrapped, plain)
         return self._called(f"{name}_{dtype.name}", dtype, 2, value, a, b)
 

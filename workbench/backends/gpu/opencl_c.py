@@ -178,11 +178,11 @@ class OpenCLC(Dialect):
             return f"vstore{dtype.count}({value}, 0, &{name}[{index}]);"
         return f"*({_SPACES[space]}{self.vector(dtype)} *)&{name}[{index}] = {value};"
 
-    def shared_array(self, kind: str, name: str, size: int) -> str:
-        return f"__local {kind} {name}[{size}] __attribute__((aligned(16)));"
+    def shared_array(self, dtype: DType, name: str, size: int) -> str:
+        return f"__local {self.in_memory(dtype)} {name}[{size}] __attribute__((aligned(16)));"
 
-    def array(self, kind: str, name: str, size: int) -> str:
-        return f"{kind} {name}[{size}] __attribute__((aligned(16)));"
+    def array(self, dtype: DType, name: str, size: int) -> str:
+        return f"{self.in_memory(dtype)} {name}[{size}] __attribute__((aligned(16)));"
 
     def number(self, role: LoopRole, dimension: int) -> str:
         return f"get_{'group' if role == 'grid' else 'local'}_id({dimension})"

@@ -53,7 +53,7 @@ def render(
     """Return the text of a linear program in a dialect, with comments from the statement tree
     `block`, whose text is that of `tree` (before exp2 and the like were decomposed).
 
-    Errors: CompileError for a dtype or an operation that the language lacks.
+    Errors: LanguageError for a dtype or an operation that the language lacks.
     """
     info: KernelInfo = linear[0].arg
     plan = analyse(linear, target)
@@ -67,6 +67,7 @@ def render(
     head += [*([""] if head else []), *outside]
     head += ["// " + words for words in about(info.name.replace("\\", "/"), plan)]
     head += dialect.head(name, parameters, plan.launch)
+    head = "\n".join(head).split("\n")  # a function may have several lines
     lines = [*head, *writer.text.lines, "}", ""]
     positions = [()] * len(head) + writer.text.positions + [(), ()]
     return Source(
@@ -128,15 +129,16 @@ class _Writer(StatementWriter):
         for define in self.plan.scratch:
             name = self.text.unique(define.name)
             self.memory.names[define] = name
-            kind, size = self.dialect.in_memory(define.dtype), size_of(define)
+            dtype, size = define.dtype.scalar, size_of(define)
             if define.space == "shared" and of_launch:
+                kind = self.dialect.in_memory(dtype)
                 arrays.append(SharedArray(kind, name, size, self.offsets[define]))
             elif define.space != "shared":
-                self.text.put(self.dialect.array(kind, name, size))
+                self.text.put(self.dialect.array(dtype, name, size))
             elif self.dialect.shares_outside:
-                self.outside.append(self.dialect.shared_array(kind, name, size))
+                self.outside.append(self.dialect.shared_array(dtype, name, size))
             else:
-                self.text.put(self.dialect.shared_array(kind, name, size))
+                self.text.put(self.dialect.shared_array(dtype, name, size))
         for line in self.dialect.shared_parts(arrays) if arrays else ():
             self.text.put(line)
         return parameters

@@ -66,6 +66,8 @@ def scalar_operation(
         return helpers.extreme(op, dtype, *arguments)
     if op in (Ops.CDIV, Ops.CMOD) and dtype.kind != "index" and may_overflow(node):
         return helpers.quotient(op, dtype, *arguments)
+    if op is Ops.CMOD and any(s.vmin < 0 for s in node.src):
+        return dialect.rest(arguments[0], arguments[1], dtype)
     if op in _INFIX:
         return _narrowed(dialect, op, dtype, _infix(dialect, node, arguments))
     if op in _UNARIES:

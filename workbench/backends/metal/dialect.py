@@ -83,11 +83,11 @@ class Metal(Dialect):
         where = f"*({_SPACES[space]}{packed}{self.vector(dtype)} *)&{name}[{index}]"
         return f"{where} = {value};"
 
-    def shared_array(self, kind: str, name: str, size: int) -> str:
-        return f"threadgroup alignas(16) {kind} {name}[{size}];"
+    def shared_array(self, dtype: DType, name: str, size: int) -> str:
+        return f"threadgroup alignas(16) {self.in_memory(dtype)} {name}[{size}];"
 
-    def array(self, kind: str, name: str, size: int) -> str:
-        return f"alignas(16) {kind} {name}[{size}];"
+    def array(self, dtype: DType, name: str, size: int) -> str:
+        return f"alignas(16) {self.in_memory(dtype)} {name}[{size}];"
 
     def number(self, role: LoopRole, dimension: int) -> str:
         return f"{'group' if role == 'grid' else 'item'}.{COMPONENTS[dimension]}"

@@ -9,6 +9,8 @@ from collections.abc import Sequence
 from workbench.backends.gpu.dialect import COMPONENTS, Dialect, Parameter, group_size
 from workbench.backends.program.expression import (
     ADD,
+    ATOM,
+    EQUAL,
     MUL,
     UNARY,
     Expression,
@@ -18,8 +20,14 @@ from workbench.backends.program.expression import (
 from workbench.backends.program.language import Language
 from workbench.backends.program.launch import LaunchShape
 from workbench.backends.webgpu.functions import FUNCTIONS, INFINITY, NAN
-from workbench.base.dtypes import DType
-from workbench.base.errors import CompileError
+from workbench.backends.webgpu.packed import (
+    PackedMemory,
+    fills_words,
+    is_packed,
+    word_count,
+)
+from workbench.base.dtypes import DType, dtypes
+from workbench.base.errors import LanguageError
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.views import LoopRole
 
@@ -36,7 +44,8 @@ _NEGATIVE = re.compile(r"-\d+( \+ \d+)?")
 
 class Wgsl(Dialect):
     """The dialect. Floats are at least what WGSL promises: a number below the normal ones may be 0.
-    Storage has elements of 32 bits only, so that smaller ones are refused."""
+    Elements below 32 bits share words in memory (`packed.py`); their values have 32 bits, wrapped
+    where an operation may leave its own."""
 
     language = WGSL
     reserved = frozenset(
@@ -50,15 +59,75 @@ class Wgsl(Dialect):
         " varying virtual void where with yield infinity_bits nan_bits"
         " exp2_float32 log2_float32 turn_float32 sin_float32 cos_float32".split()
     )
-    types = {"bool": "bool", "int32": "i32", "uint32": "u32", "float32": "f32"}
+    types = {
+        "bool": "bool", "int8": "i32", "int16": "i32", "int32": "i32", "uint8": "u32",
+        "uint16": "u32", "uint32": "u32", "float32": "f32",
+    }  # fmt: skip
     barrier = "workgroupBarrier();"
     shares_outside = True
 
     def __init__(self) -> None:
         self._declarations: dict[str, None] = {}
+        self._packed = PackedMemory()
+        self._shared: set[str] = set()
+        """The arrays of the group whose elements share words."""
+        self._private: set[str] = set()
+        """The arrays of a work-item: each element has a word."""
 
     def vector(self, dtype: DType) -> str:
         return f"vec{dtype.count}<{self.scalar(dtype)}>"
+
+    # memory
+
+    def in_memory(self, dtype: DType) -> str:
+        """Return the type of a word that no other work-item writes a part of."""
+        return "u32" if is_packed(dtype) else super().in_memory(dtype)
+
+    def _is_shared_word(self, name: str, dtype: DType) -> bool:
+        return is_packed(dtype.scalar) and name not in self._private
+
+    def load_element(self, name: str, index: str, dtype: DType) -> Expression:
+        if not self._is_shared_word(name, dtype):
+            return super().load_element(name, index, dtype)
+        byte = dtypes.uint8 if dtype.is_bool else dtype
+        value = self._packed.load(name, index, byte, self.scalar(byte))
+        return (f"{value} != 0u", EQUAL) if dtype.is_bool else (value, ATOM)
+
+    def store_element(
+        self, name: str, index: str, dtype: DType, value: Expression
+    ) -> str:
+        if not self._is_shared_word(name, dtype):
+            return super().store_element(name, index, dtype, value)
+        byte, words = dtype, value[0]
+        if dtype.is_bool:
+            byte, words = dtypes.uint8, self.cast(value, dtype, dtypes.uint8)[0]
+        return self._packed.store(name, index, byte, self.scalar(byte), words)
+
+    def load_vector(
+        self,
+        name: str,
+        index: str,
+        dtype: DType,
+        space: str,
+        aligned: bool,
+        constant: bool,
+    ) -> str | None:
+        if not self._has_whole_words(name, dtype, aligned):
+            return None
+        return self._packed.load(name, index, dtype, self.vector(dtype))
+
+    def store_vector(
+        self, name: str, index: str, dtype: DType, space: str, aligned: bool, value: str
+    ) -> str | None:
+        if not self._has_whole_words(name, dtype, aligned):
+            return None
+        return self._packed.store(name, index, dtype, self.vector(dtype), value)
+
+    def _has_whole_words(self, name: str, dtype: DType, aligned: bool) -> bool:
+        is_whole = aligned and fills_words(dtype) and self.has_vector(dtype)
+        return is_whole and self._is_shared_word(name, dtype)
+
+    # values
 
     def integer_text(self, value: int, dtype: DType) -> str:
         if dtype.kind == "uint":
@@ -75,7 +144,10 @@ class Wgsl(Dialect):
         return f"{sign}bitcast<f32>({name})"
 
     def cast(self, value: Expression, source: DType, dtype: DType) -> Expression:
-        return call(self.scalar(dtype), value[0])
+        kind = self.scalar(dtype)
+        if dtype.is_int and source.is_int and dtype.bits < 32:
+            return call("extractBits", f"{kind}({value[0]})", "0u", f"{dtype.bits}u")
+        return call(kind, value[0])
 
     def bitcast(self, value: Expression, source: DType, dtype: DType) -> Expression:
         return call(f"bitcast<{self.scalar(dtype)}>", value[0])
@@ -90,6 +162,14 @@ class Wgsl(Dialect):
         if dtype.kind == "uint":
             return f"0u - {paren(value, MUL)}", ADD
         return super().negative(value, dtype)
+
+    def rest(self, a: Expression, b: Expression, dtype: DType) -> Expression:
+        """Where a sign is negative, implementations on Vulkan give what they like for %."""
+        if dtype.kind == "uint":
+            return super().rest(a, b, dtype)
+        divisor = paren(b, UNARY)
+        product = f"{paren(a, MUL)} / {divisor} * {divisor}"
+        return f"{paren(a, ADD)} - {product}", ADD
 
     def differ(self, a: Expression, b: Expression) -> Expression:
         """Some compilers make of != what is false for NaN."""
@@ -106,7 +186,7 @@ class Wgsl(Dialect):
         self, op: Ops, dtype: DType, arguments: Sequence[Expression]
     ) -> Expression:
         if op is Ops.FMOD:
-            raise CompileError("render", "WGSL has no exact remainder of floats")
+            raise LanguageError("WGSL", "exact remainder of floats")
         if op in FUNCTIONS:
             name, declarations = FUNCTIONS[op]
             self._declarations |= dict.fromkeys(declarations)
@@ -128,10 +208,16 @@ class Wgsl(Dialect):
     def declare(self, kind: str, name: str) -> str:
         return f"var {name}: {kind};"
 
-    def array(self, kind: str, name: str, size: int) -> str:
+    def array(self, dtype: DType, name: str, size: int) -> str:
+        self._private.add(name)
+        kind = self.in_memory(dtype) if dtype.is_bool else self.scalar(dtype)
         return f"var {name}: array<{kind}, {size}>;"
 
-    def shared_array(self, kind: str, name: str, size: int) -> str:
+    def shared_array(self, dtype: DType, name: str, size: int) -> str:
+        kind = self.in_memory(dtype)
+        if is_packed(dtype):
+            self._shared.add(name)
+            kind, size = "atomic<u32>", word_count(dtype, size)
         return f"var<workgroup> {name}: array<{kind}, {size}>;"
 
     def loop(self, kind: str, name: str, extent: int) -> str:
@@ -146,16 +232,22 @@ class Wgsl(Dialect):
     ) -> list[str]:
         bindings = [
             f"@group(0) @binding({place}) var<storage, {'read_write' if p.is_written else 'read'}>"
-            f" {p.name}: array<{self.in_memory(p.dtype)}>;"
+            f" {p.name}: array<{self._element_type(p)}>;"
             for place, p in enumerate(parameters)
         ]
+        atomic = {p.name for p in parameters if p.is_written} | self._shared
         size = ", ".join(map(str, group_size(launch)))
         return [
             *bindings,
+            *self._packed.functions(atomic),
             f"@compute @workgroup_size({size})",
             f"fn {name}(@builtin(workgroup_id) group: vec3<u32>,"
             " @builtin(local_invocation_id) item: vec3<u32>) {",
         ]
+
+    def _element_type(self, parameter: Parameter) -> str:
+        is_atomic = parameter.is_written and is_packed(parameter.dtype)
+        return "atomic<u32>" if is_atomic else self.in_memory(parameter.dtype)
 
     def preamble(self, uses: frozenset[str]) -> list[str]:
         return [*self._declarations]

@@ -7,7 +7,22 @@ const VIEWS = {
   float32: ({ buffer }) => new Float32Array(buffer),
   int32: ({ buffer }) => new Int32Array(buffer),
   uint32: ({ buffer }) => new Uint32Array(buffer),
+  bool: (bytes) => bytes,
+  uint8: (bytes) => bytes,
+  int8: ({ buffer }) => new Int8Array(buffer),
+  uint16: ({ buffer }) => new Uint16Array(buffer),
+  int16: ({ buffer }) => new Int16Array(buffer),
+  float16: ({ buffer }) => Array.from(new Uint16Array(buffer), numberOfHalf),
+  bfloat16: ({ buffer }) => new Float32Array(Uint32Array.from(new Uint16Array(buffer), (bits) => bits << 16).buffer),
 };
+
+/** Return the number that a float16 is, from its bits.
+ * @param {number} bits */
+function numberOfHalf(bits) {
+  const [sign, exponent, fraction] = [bits >> 15 ? -1 : 1, (bits >> 10) & 31, (bits & 1023) / 1024];
+  if (exponent === 31) return fraction ? NaN : sign * Infinity;
+  return sign * (exponent ? 2 ** (exponent - 15) * (1 + fraction) : 2 ** -14 * fraction);
+}
 
 /** Return the bytes that a text in base64 has.
  * @param {string} text */
