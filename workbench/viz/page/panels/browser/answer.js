@@ -13,7 +13,8 @@ const VIEWS = {
   uint16: ({ buffer }) => new Uint16Array(buffer),
   int16: ({ buffer }) => new Int16Array(buffer),
   float16: ({ buffer }) => Array.from(new Uint16Array(buffer), numberOfHalf),
-  bfloat16: ({ buffer }) => new Float32Array(Uint32Array.from(new Uint16Array(buffer), (bits) => bits << 16).buffer),
+  bfloat16: ({ buffer }) =>
+    new Float32Array(Uint32Array.from(new Uint16Array(buffer), (bits) => bits << 16).buffer),
 };
 
 /** Return the number that a float16 is, from its bits.
