@@ -11,11 +11,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from workbench.backends.opencl.tensor_cores import tensor_cores
-from workbench.base.dtypes import dtypes
 from workbench.base.target import Hardware, Target
 
-CONVERSIONS = (dtypes.float16,)
-"""What every driver loads, stores and converts."""
 IRIS_XE = Hardware(
     name="Iris Xe",
     about="Intel Iris Xe Graphics, 96 execution units (Xe-LP, Core i7-1185G7)",
@@ -48,7 +45,6 @@ MACHINES: Mapping[str, Target] = {
         caches=(("L1", 64 << 10), ("L2", 3840 << 10)),
         line_bytes=64,
         native_transcendentals=True,
-        conversions=CONVERSIONS,
         cores=IRIS_XE.units,
         grid_limits=((1 << 31) - 1,) * 3,
         group_items=512,
