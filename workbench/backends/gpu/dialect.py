@@ -238,8 +238,7 @@ class Dialect(ABC):
     def exchange_function(self, name: str, matrices: int, transposed: bool) -> str:
         """Return the function before the kernel that reads rows of matrices of a shared array, each
         lane one, and gives the fragments of them, packed. Errors: as `tile_function`."""
-        because = f"{self.language.name} has no instruction that exchanges rows"
-        raise CompileError("render", because)
+        raise LanguageError(self.language.name, "instruction that exchanges rows")
 
     def operator(  # noqa: B027  most languages have operators
         self, sign: str, dtype: DType, left: bool, right: bool
@@ -337,8 +336,8 @@ class Dialect(ABC):
 
     def shared_parts(self, arrays: Sequence[SharedArray]) -> list[str]:
         """Return the declarations of arrays in memory whose size is the launch's."""
-        because = f"{self.language.name} has no shared memory of a launch"
-        raise CompileError("render", because, hint="smaller tiles")
+        what, hint = "shared memory of a launch", "smaller tiles"
+        raise LanguageError(self.language.name, what, hint)
 
     shares_outside = False
     """Whether shared arrays are declared before the kernel."""
