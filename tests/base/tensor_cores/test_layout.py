@@ -11,7 +11,12 @@ from itertools import product
 import pytest
 
 from tests.tools.tensor_cores import BY_ARCH, CORES, core_named
-from workbench.base.tensor_cores.layout import BitRun, Fragment
+from workbench.base.tensor_cores.layout import (
+    BitRun,
+    Fragment,
+    is_transposed,
+    row_layout,
+)
 from workbench.base.tensor_cores.tensor_core import TILE_AXES, TensorCore, misfit
 
 Place = Callable[[int, int], tuple[int, int]]
@@ -214,3 +219,30 @@ def test_a_wrong_layout_is_seen() -> None:
     assert "b has the bits" in misfit(
         core._replace(b=Fragment("k1 k2 n0 n1 -", "k0 k3"))
     )
+
+
+def test_rows_become_fragments_as_ldmatrix_does_it() -> None:
+    """PTX ISA 8.5, ldmatrix: lane 8 * j + r has the address of row r of matrix j; register j of
+    lane n is the word n % 4 of row n // 4, transposed the elements 2 * (n % 4) and the next of
+    column n // 4."""
+    checked = []
+    for core in (c for arch in ("sm_80", "sm_90") for c in BY_ARCH[arch]):
+        itemsize = core.operand.itemsize
+        for tile, axis in product("ab", "kmn"):
+            fragment = core.fragments[tile]
+            layout = row_layout(fragment, axis, itemsize)
+            if layout is None:
+                continue
+            in_word = 4 // itemsize
+            is_columns = is_transposed(layout.rows, fragment)
+            for lane, element in product(range(32), range(fragment.per_lane)):
+                matrix, part = divmod(element, in_word)
+                row, place = lane // 4, lane % 4 * in_word + part
+                if is_columns:
+                    row, place = place, row
+                read = layout.rows.position(8 * matrix + row, place)
+                assert read == fragment.position(lane, element), (core, tile, axis)
+            checked.append((str(core), tile, axis, is_columns))
+    assert {c[1:] for c in checked} >= {
+        ("a", "k", False), ("a", "m", True), ("b", "k", False), ("b", "n", True)
+    }  # fmt: skip

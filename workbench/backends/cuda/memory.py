@@ -15,6 +15,7 @@ class CudaMemory(Memory):
 
     alignment_bytes = 256
     offset_bytes = 16
+    spare_limit_bytes = 4 << 30
 
     def allocate(self, size_bytes: int, alignment_bytes: int) -> int:
         (address,) = self._call("cuMemAlloc", max(1, size_bytes))

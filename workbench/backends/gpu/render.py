@@ -38,6 +38,7 @@ from workbench.backends.program.statement_writer import StatementWriter
 from workbench.backends.program.writer import CodeWriter, identifier
 from workbench.base.dtypes import dtypes
 from workbench.base.target import Target
+from workbench.base.tensor_cores.layout import is_transposed
 from workbench.ir.nest.accesses import size_of
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import KernelInfo, UOp
@@ -212,7 +213,7 @@ class _Writer(StatementWriter):
         """Name the registers that a lane has of the rows of a warp."""
         before, after = node.arg
         matrices = node.dtype.itemsize // REGISTER_BYTES
-        transposed = before.lane.split()[0] == after.lane.split()[0]
+        transposed = is_transposed(before, after)
         place = self.memory.place(node.src[0].place)
         words = self.helpers.exchange(matrices, transposed, place)[0]
         name = self.text.numbered(self._stem(node.src[0], self.memory.names))

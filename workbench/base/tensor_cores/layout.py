@@ -126,3 +126,9 @@ def row_layout(fragment: Fragment, axis: str, itemsize: int) -> RowLayout | None
     fill = [NO_AXIS] * (_LANE_BITS - _ROW_BITS - len(rest))
     rows = Fragment(" ".join([*numbers, *rest, *fill]), " ".join(row))
     return RowLayout(rows, axis, transposed)
+
+
+def is_transposed(rows: Fragment, fragment: Fragment) -> bool:
+    """Whether a fragment has the columns of the matrices whose `rows` lanes read: these are along
+    the axis that its last lanes go along."""
+    return rows.element[0] == fragment.lane.split()[-1][0]
