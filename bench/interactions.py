@@ -102,7 +102,7 @@ def field(selector: str, mode: str) -> Callable[[Any], object]:
 
 
 def scrub(page: Any, turn: int) -> None:
-    box = page.locator(".wb-film-steps").bounding_box()
+    box = page.locator(".wb-player-steps").bounding_box()
     share = (turn + 1) / (ROUNDS + 1)
     page.mouse.click(box["x"] + box["width"] * share, box["y"] + box["height"] / 2)
 

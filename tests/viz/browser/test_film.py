@@ -17,7 +17,7 @@ from workbench.viz import Exploration
 from workbench.viz.record.record import Recorder
 
 Record = dict[str, Any]
-WORDS, STEPS, NODES = ".wb-film-words", ".wb-film-steps", ".wb-plan .wb-g-node"
+WORDS, STEPS, NODES = ".wb-player-words", ".wb-player-steps", ".wb-plan .wb-g-node"
 
 
 @pytest.fixture(scope="module")
@@ -201,7 +201,7 @@ def test_a_narrow_page_has_the_film(page: Any, tmp_path: Path) -> None:
     expect(page.locator(WORDS)).to_contain_text("1 of ")
     outside = page.evaluate("""() => {
       const box = document.querySelector(".wb-plan-main").getBoundingClientRect();
-      return [...document.querySelectorAll(".wb-film > *")].map((e) => e.getBoundingClientRect())
+      return [...document.querySelectorAll(".wb-player > *")].map((e) => e.getBoundingClientRect())
         .filter((b) => b.left < box.left || b.right > box.right + 1 || b.bottom > box.bottom + 1).length;
     }""")
     assert outside == 0

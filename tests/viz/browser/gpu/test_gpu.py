@@ -50,7 +50,7 @@ def stepped(live: LivePage) -> Any:
 
 
 def step(page: Any) -> str:
-    words: str = page.inner_text(".wb-gpu-bar .wb-film-words")
+    words: str = page.inner_text(".wb-gpu-bar .wb-player-words")
     return words
 
 
@@ -84,7 +84,7 @@ def test_playing(stepped: Any) -> None:
     keys(stepped, "End")
     stepped.click("[data-key=gpu-play]")
     stepped.wait_for_function(
-        "document.querySelector('.wb-gpu-bar .wb-film-words').textContent.startsWith('step 2 ')"
+        "document.querySelector('.wb-gpu-bar .wb-player-words').textContent.startsWith('step 2 ')"
     )
     stepped.click("[data-key=gpu-play]")
     at = step(stepped)

@@ -125,10 +125,10 @@ def test_between_open_columns_the_reasons_stand_below_the_plan(page: Any) -> Non
     page.wait_for_selector(".wb-left")
     drawn(page)
     assert page.evaluate(SCROLLED) == []
-    assert page.evaluate(IN_SIGHT, [".wb-film .wb-button", ".wb-film-steps"]) == []
+    assert page.evaluate(IN_SIGHT, [".wb-player .wb-button", ".wb-player-steps"]) == []
     film, reasons, stage = (
         page.locator(f".wb-plan {part} >> visible=true").bounding_box()
-        for part in (".wb-film", ".wb-plan-aside", ".wb-g-stage")
+        for part in (".wb-player", ".wb-plan-aside", ".wb-g-stage")
     )
     assert film["y"] + film["height"] <= reasons["y"]
     assert stage["width"] >= 200 and stage["height"] >= 150

@@ -1,44 +1,34 @@
-// The bar over the steps of a work-group: play, back, a slider, next; the group that is stepped.
+// The bar over the steps of a work-group: its player, and the group that is stepped.
 
 import { button } from "../../app/pieces.js";
 import { canAsk } from "../../app/actions.js";
 import { h, refill } from "../../base/elements.js";
+import { Player } from "../../base/player.js";
 
-/** @import { Keys } from "../../types.d.ts" */
 /** @import { Gpu } from "./panel.js" */
 /** @import { GroupSteps } from "./steps.js" */
 
-const STEP_MS = 500; // how long a step is shown while the steps play
-const WHOLE_MS = 60_000; // at most, of all steps together
 const AXES = ["x", "y", "z"];
 
 export class StepBar {
-  /** @type {number} */
-  #timer = 0;
-
   /** @param {Gpu} gpu */
   constructor(gpu) {
     this.gpu = gpu;
-    this.play = tool("", "", () => this.playOrPause(), "gpu-play");
-    this.slider = h("input", {
-      type: "range",
-      class: "wb-film-steps",
-      "aria-label": "step",
-      "data-key": "gpu-steps",
-      title: "the steps of the work-group: drag to one",
-      min: 0,
-      oninput: ({ target }) => this.#byHand(Number(target.value)),
+    this.player = new Player(gpu.played, {
+      name: "gpu",
+      label: "a work-group, step by step",
+      step: "step",
+      slider: "the steps of the work-group: drag to one",
+      play: "play: one step after the other",
+      term: "step",
+      stepMs: 500,
+      list: ".wb-gpu-lines",
     });
-    this.words = h("span", { class: "wb-film-words", role: "status", "data-term": "step" });
-    this.back = tool("‹", "back (k)", () => this.#byHand(gpu.at - 1), "gpu-back");
-    this.next = tool("›", "next step (j)", () => this.#byHand(gpu.at + 1), "gpu-next");
     this.group = h("span", { class: "wb-gpu-group" });
     this.barrier = h("span", { class: "wb-gpu-group" });
-    this.el = h(
-      "div",
-      { class: "wb-film wb-gpu-bar", role: "group", "aria-label": "a work-group, step by step" },
-      ...[this.play, this.back, this.slider, this.next, this.words, this.barrier, this.group],
-    );
+    this.el = this.player.el;
+    this.el.classList.add("wb-gpu-bar");
+    this.el.append(this.barrier, this.group);
   }
 
   /** Say what can be asked for. */
@@ -92,19 +82,10 @@ export class StepBar {
   /** @param {GroupSteps} steps */
   show(steps) {
     const { at } = this.gpu;
-    const isPlaying = this.#timer > 0;
-    this.play.textContent = isPlaying ? "❚❚" : "▶";
-    const title = isPlaying ? "pause" : "play: one step after the other";
-    for (const name of ["title", "aria-label"]) this.play.setAttribute(name, `${title} (space)`);
-    this.slider.max = String(steps.count - 1);
-    this.slider.value = String(at);
-    this.back.disabled = at === 0;
-    this.next.disabled = at === steps.count - 1;
     const rounds = steps.rounds(at).map(([name, round]) => `${name} = ${round}`);
     const where = `step ${at} of ${steps.count}${steps.row.cut ? " (cut)" : ""}`;
-    this.words.textContent = [where, ...rounds].join(", ");
-    this.words.title = steps.row.cut;
-    this.slider.setAttribute("aria-valuetext", steps.row.lines[steps.row.line[at]].text);
+    this.player.show([where, ...rounds].join(", "), steps.row.lines[steps.row.line[at]].text);
+    this.player.words.title = steps.row.cut;
     refill(this.barrier, this.#barrier(steps));
   }
 
@@ -123,75 +104,4 @@ export class StepBar {
       name: "gpu-without",
     });
   }
-
-  playOrPause() {
-    const { gpu } = this;
-    if (this.#timer) return this.pause();
-    const count = gpu.steps?.count ?? 0;
-    if (gpu.at === count - 1) gpu.go(0);
-    this.#timer = setInterval(() => this.#tick(), Math.min(STEP_MS, WHOLE_MS / count));
-    gpu.app.changed("gpu");
-  }
-
-  pause() {
-    if (!this.#timer) return;
-    clearInterval(this.#timer);
-    this.#timer = 0;
-    this.gpu.app.changed("gpu");
-  }
-
-  #tick() {
-    const { gpu } = this;
-    const count = gpu.steps?.count ?? 0;
-    const isOver = gpu.at >= count - 1 || gpu.app.view.mode !== "gpu" || !this.el.isConnected;
-    if (isOver) this.pause();
-    else gpu.go(gpu.at + 1);
-  }
-
-  /** Go to a step that the reader asked for: what plays stops.
-   * @param {number} at */
-  #byHand(at) {
-    this.pause();
-    this.gpu.go(at);
-  }
-
-  /** Keys of the steps; in lists they walk the list.
-   * @returns {Keys} */
-  get keys() {
-    const { gpu } = this;
-    /** @type {(act: () => void) => Keys[string]} */
-    const unlessInList = (act) => ({ target }) => gpu.steps && !isInList(target) ? act() : false;
-    const next = unlessInList(() => this.#byHand(gpu.at + 1));
-    const back = unlessInList(() => this.#byHand(gpu.at - 1));
-    return {
-      " ": ({ target }) => !gpu.steps || isControl(target) ? false : this.playOrPause(),
-      j: next,
-      ArrowRight: next,
-      ArrowDown: next,
-      k: back,
-      ArrowLeft: back,
-      ArrowUp: back,
-      Home: unlessInList(() => this.#byHand(0)),
-      End: unlessInList(() => this.#byHand(Infinity)),
-    };
-  }
 }
-
-/** @param {EventTarget | null} target */
-const isInList = (target) =>
-  target instanceof Element && target.closest("[data-walk]:not(.wb-gpu-lines)") !== null;
-
-/** @param {EventTarget | null} target */
-const isControl = (target) =>
-  target instanceof Element && target.closest("button, summary, [data-item]") !== null;
-
-/** @type {(text: string, title: string, actOn: () => void, key: string) => HTMLButtonElement} */
-const tool = (text, title, actOn, key) =>
-  h("button", {
-    class: "wb-button",
-    type: "button",
-    title,
-    "aria-label": title,
-    "data-key": key,
-    onclick: actOn,
-  }, text);

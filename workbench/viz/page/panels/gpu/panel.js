@@ -16,6 +16,7 @@ import { GroupSteps } from "./steps.js";
 /** @import { GpuTrace } from "../../record.d.ts" */
 /** @import { Changes, Keys, PanelRow } from "../../types.d.ts" */
 /** @import { App } from "../../app/store.js" */
+/** @import { Steps } from "../../base/player.js" */
 
 /** @satisfies {PanelRow} */
 export const panel = {
@@ -88,6 +89,19 @@ export class Gpu {
     this.program.focus();
   }
 
+  /** The steps, as a player plays them.
+   * @returns {Steps} */
+  get played() {
+    return {
+      first: 0,
+      last: () => (this.steps?.count ?? 0) - 1,
+      at: () => this.steps && this.at,
+      isShown: () => this.app.view.mode === "gpu",
+      go: (step) => this.go(step),
+      changed: () => this.app.changed("gpu"),
+    };
+  }
+
   /** Go to a step.
    * @param {number} at */
   go(at) {
@@ -113,14 +127,14 @@ export class Gpu {
 
   /** @returns {Keys} */
   get keys() {
-    return this.bar.keys;
+    return this.bar.player.keys;
   }
 
   /** Begin with other steps: at the first finding, if there is one.
    * @param {GpuTrace | null} row */
   #renew(row) {
     const sameGroup = row && this.row && String(row.group) === String(this.row.group);
-    this.bar.pause();
+    this.bar.player.pause();
     this.row = row;
     this.steps = row && new GroupSteps(row);
     const finding = row?.findings.find((one) => one.is_defect && one.steps.length);
