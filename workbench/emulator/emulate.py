@@ -126,11 +126,14 @@ def _only_written(nodes: Iterable[UOp], slots: Iterable[int]) -> frozenset[int]:
 
 
 def emulate_for_steps(
-    kernel: RunnableKernel, group: bool | Sequence[int], without: int | None = None
+    kernel: RunnableKernel,
+    group: bool | Sequence[int],
+    without: int | None = None,
+    most_work: int = MOST_WORK,
 ) -> Trace:
     """Return the Trace of a run with the steps of a group, as many as a page can have; `without`
-    one of its barriers, by number. A launch of too many work-items is not run: only that group is,
-    and the counts are of it alone."""
+    one of its barriers, by number. A launch whose work-items execute more than `most_work` nodes is
+    not run: only that group is, and the counts are of it alone."""
     gpu = target_of(kernel)
     linear, arrays = _program(kernel, gpu)
     linear = _without_barrier(linear, without)
@@ -139,7 +142,7 @@ def emulate_for_steps(
     memory = _memory(linear, arrays, gpu)
     before = [array.copy() for array in memory]
     machine = Machine(linear, memory, gpu.warp_lanes, fresh=fresh)
-    is_whole = work_of(linear) <= MOST_WORK
+    is_whole = work_of(linear) <= most_work
     if is_whole:
         machine.run()
     else:

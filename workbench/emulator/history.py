@@ -134,15 +134,19 @@ class GroupHistory:
 
     @property
     def names(self) -> dict[UOp, str]:
-        """The names of what work-items hold, by the node that it is a value of."""
-        names = {}
+        """The names of what work-items hold, by the node that it is a value of. Tiles of a tensor
+        core without a line are called by its result."""
+        names, tiles = {}, {}
         for line in self.lines:
             node = self.linear[line.positions[-1]]
             if node.op is Ops.SPECIAL:
                 names[node] = node.axis.axis_name
             elif line.name:
                 names[node.src[0] if node.op is Ops.SET else node] = line.name
-        return names
+            if node.op is Ops.WMMA:
+                for name, tile in zip("ABC", tiles_of(node), strict=True):
+                    tiles[tile] = f"{name} of {line.name}"
+        return tiles | names
 
     @property
     def memories(self) -> tuple[UOp, ...]:
@@ -208,6 +212,11 @@ def cells_at(history: GroupHistory, memory: str, step: int, item: int) -> Memory
         rows = np.broadcast_to(np.arange(history.items)[who, None], elements.shape)
         writers[at], steps[at] = rows[takes_part], number
     return MemoryCells(values, writers, steps)
+
+
+def tiles_of(product: UOp) -> tuple[UOp, ...]:
+    """Return the values that hold A, B and C of a WMMA: of a register, the register."""
+    return tuple(s.src[0] if s.op is Ops.AFTER else s for s in product.src)
 
 
 def of_item(value: Array, item: int) -> Any:

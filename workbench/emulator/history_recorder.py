@@ -11,7 +11,13 @@ import numpy as np
 from workbench.backends.program.launch import LaunchShape
 from workbench.base.dtypes import DType
 from workbench.emulator.accesses import AccessCount
-from workbench.emulator.history import GroupHistory, StepAccess, ValueHistory, space_of
+from workbench.emulator.history import (
+    GroupHistory,
+    StepAccess,
+    ValueHistory,
+    space_of,
+    tiles_of,
+)
 from workbench.emulator.machine import Machine
 from workbench.emulator.memory import Lanes
 from workbench.emulator.stored_floats import numbers, stored_floats
@@ -66,6 +72,8 @@ class HistoryRecorder:
         self._named = {
             self.linear[line.positions[-1]] for line in self.lines if line.name
         }
+        self._own = {n.src[0] if n.op is Ops.SET else n for n in self._named}
+        """What has its value noted at a line of its own."""
         self._loops = [n.axis for n in self.linear if n.op is Ops.LOOP]
         self._open: dict[UOp, int] = {}
         self._positions: list[int] = []
@@ -106,6 +114,10 @@ class HistoryRecorder:
             self._accesses[number] = self._noted(position, node, *access, machine)
         if node.op is Ops.SPECIAL or node in self._named:
             self._note_value(number, node, machine)
+        if node.op is Ops.WMMA:
+            for tile in tiles_of(node):
+                if tile not in self._own:
+                    self._note_value(number, tile, machine)
 
     def history(self, launch: LaunchShape, group: int, is_whole: bool) -> GroupHistory:
         """Return what was noted."""

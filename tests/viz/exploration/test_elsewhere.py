@@ -10,6 +10,7 @@ from workbench import Opt, OptOps
 from workbench.backends.device import Device
 from workbench.base.errors import DeviceError
 from workbench.viz import explore
+from workbench.viz.record.record import build
 
 MACHINE = "CUDA:H100"
 DEVICE, NAME = MACHINE.split(":")
@@ -27,6 +28,18 @@ def test_the_names_of_a_machine() -> None:
         assert ex.device == MACHINE and ex.kernels[0].device == MACHINE
         assert "not run here" in str(ex)
     assert explore(y).elsewhere == ""
+
+
+def test_copies_go_to_the_machine() -> None:
+    ex = explore(array(8) + 1, device=MACHINE)
+    words = f"copy to {MACHINE} 8"
+    assert words in str(ex.decisions) and words in str(ex.plan) and words in str(ex)
+    record = build(ex, "first")
+    assert [d.value for d in record.plan.decisions if d.is_copy] == [words]
+    labels = {record.nodes.label[n.n] for n in record.plan.nodes}
+    copies = {n for n in record.nodes.label if n.startswith("copy to ")}
+    assert copies == {f"copy to {MACHINE}"} and not labels & {"copy to LLVM"}
+    assert "copy to LLVM 8" in str(explore(array(8) + 1).decisions)
 
 
 def test_a_device_for_a_machine_is_that_device() -> None:

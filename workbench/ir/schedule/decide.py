@@ -159,9 +159,9 @@ def _store_reasons(roots: list[UOp], nodes: dict[UOp, None]) -> dict[UOp, str]:
                 if source.op is not Ops.BUFFER:
                     reasons.setdefault(source, f"the kernel {node.name} reads it")
         if node.op is Ops.COPY:
-            reasons[node] = f"it is copied to device {node.arg}"
+            reasons[node] = "it is copied to another device"
             if node.src[0].op is not Ops.BUFFER:
-                reasons[node.src[0]] = f"a copy to device {node.arg} reads it"
+                reasons[node.src[0]] = "a copy to another device reads it"
     return reasons | dict.fromkeys(roots, "it is a result that was asked for")
 
 

@@ -88,6 +88,8 @@ class _ProgramWriter:
     def _has_line(self, node: UOp, own: Phrase, words: str) -> bool:
         if node.op is Ops.LOAD:
             return node in self._named_loads
+        if node.op is Ops.WMMA:
+            return True
         return self._writer.has_line(node, own, words)
 
     def _read(self, root: UOp) -> None:

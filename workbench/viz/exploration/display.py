@@ -15,13 +15,15 @@ class Display:
     """The state of displayed tensors, which lives as long as they do. `session` (of viz/session) is
     set once they are shown; `view` is the selection in the page; `baselines` are rows to compare
     with, by name; `ask` names the question whose answer, with its hints, is hidden until there is a
-    `guess` ("": none)."""
+    `guess` ("": none); `on` is the device that kernels are
+    for, where that is another than the tensors' ("": it is not)."""
 
     session: Any = None
     view: ViewState = field(default_factory=ViewState)
     baselines: dict[str, Callable[[], object]] = field(default_factory=dict)
     ask: str = ""
     guess: str | None = None
+    on: str = ""
 
     @property
     def waits(self) -> str:

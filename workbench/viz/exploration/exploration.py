@@ -295,7 +295,7 @@ def of(
     `device` is where the kernels are for ("": where the tensors are)."""
     plan, display = (
         planned(tensors, forced, rules_off, viewer, origin, device),
-        Display(ask=ask),
+        Display(ask=ask, on=device),
     )
     return Exploration(
         tensors, KernelTuple(plan.kernels, display), tuple(plan.items),

@@ -83,6 +83,7 @@ def planned(
         plan.passes += watching.records
         plan.outputs += outputs
     _add_lines(plan, tensors, viewer, origin)
+    plan.lines.on = on
     return plan
 
 

@@ -71,7 +71,10 @@ class Decisions(AskedTable[Decision]):
 
     def text(self) -> str:
         """Return a line for each decision that is printed, and how many there are more."""
-        return decisions_text(printed_decisions(self), len(self)) or "no decisions"
+        return (
+            decisions_text(printed_decisions(self, self.display.on), len(self))
+            or "no decisions"
+        )
 
 
 @dataclass(frozen=True, slots=True, repr=False)

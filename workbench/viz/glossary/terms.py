@@ -258,6 +258,8 @@ TERMS: Mapping[str, Mapping[str, str]] = {
         "work-items": "The work-items of the group, a row for each warp: those that take each step"
             " together. Hatched: off, by an if.",
         "access": "What this step reads or writes, of the warp of the chosen work-item.",
+        "tensor core": "A product of two tiles by a whole warp: each element of A, B and C is in a"
+            " register of one lane (of several, where they hold copies).",
         "bank": "Shared memory has 32 banks of 4 bytes; each gives one word in a pass.",
         "shared memory": "Memory of the group, a cell for each element.",
         "unwritten": "It depends on memory that nobody has written.",

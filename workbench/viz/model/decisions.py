@@ -23,11 +23,13 @@ def decision_row(
     title: str = "",
     python: str = "",
     user: str = "",
+    on: str = "",
 ) -> DecisionRow:
     """Return why a value is stored or fused. A record has its `node`, the `kernel` that computes
     it, `python` that prints it, and the `user`'s name for it; `title` is that of the kernel that
-    ends with it."""
-    name, shape = value_name(decision.node), shape_text(decision.node.shape)
+    ends with it; `on` is the device that kernels are for, where that is another than the
+    tensors'."""
+    name, shape = value_name(decision.node, on), shape_text(decision.node.shape)
     named = f"{user} = {title or name}" if user else title or name
     estimates = decision.estimates.items()
     choices = cost_choices(decision)
@@ -51,10 +53,10 @@ def decision_row(
     )
 
 
-def printed_decisions(decisions: Sequence[Decision]) -> list[DecisionRow]:
-    """Return rows of the decisions that are printed in one place."""
+def printed_decisions(decisions: Sequence[Decision], on: str = "") -> list[DecisionRow]:
+    """Return rows of the decisions that are printed in one place (`on`: as in `decision_row`)."""
     printed = decisions[:MOST_DECISIONS]
-    return ranked([decision_row(decision) for decision in printed], printed)
+    return ranked([decision_row(decision, on=on) for decision in printed], printed)
 
 
 def ranked(rows: list[DecisionRow], decisions: Sequence[Decision]) -> list[DecisionRow]:

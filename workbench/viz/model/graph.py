@@ -120,14 +120,15 @@ def _node(
 ) -> GraphNode:
     line = lines.first(node)
     return GraphNode(
-        number, node.op.name, str(node.dtype), node.shape, label_of(node), _arg_text(node),
-        _role(node), kernels, stored, node.size * node.dtype.itemsize,
+        number, node.op.name, str(node.dtype), node.shape, label_of(node, lines.on),
+        _arg_text(node), _role(node), kernels, stored, node.size * node.dtype.itemsize,
         "" if line is None else str(line), output, lines.name(node),
     )  # fmt: skip
 
 
-def label_of(node: UOp) -> str:
-    """Return the label of a node in a picture, a word or two."""
+def label_of(node: UOp, on: str = "") -> str:
+    """Return the label of a node in a picture, a word or two; `on` is the device that kernels are
+    for, where that is another than the tensors'."""
     if node.op is Ops.CONST:
         return number_text(node)
     if node.op is Ops.BUFFER:
@@ -138,7 +139,7 @@ def label_of(node: UOp) -> str:
     if node.op in (Ops.CAST, Ops.BITCAST):
         return f"{node.op.name.lower()} to {node.dtype}"
     if node.op is Ops.COPY:
-        return f"copy to {node.arg}"
+        return f"copy to {on or node.arg}"
     if node.op is Ops.CUSTOM:
         return f"kernel {node.name}"
     return OPS[node.op].label or node.op.name.lower()

@@ -79,6 +79,8 @@ class UserLines:
         written: Iterable[Derivation] = (),
     ):
         self.roots = tuple(roots)
+        self.on = ""
+        """The device that kernels are for, where that is another than the tensors'."""
         self._passes = passes
         self._names = dict(viewer.names)
         self._own: dict[UOp, dict[tuple[SourceLine, ...], SourceLine]] = {

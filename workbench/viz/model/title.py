@@ -65,9 +65,9 @@ def _title(kernel: UOp) -> str:
     return _joined(words, nodes, reduces)
 
 
-def value_name(node: UOp) -> str:
+def value_name(node: UOp, on: str = "") -> str:
     """Return the name of a value of the tensor graph: "exp", "relu", "add", "sum of products";
-    where it has no word, its label in a picture."""
+    where it has no word, its label in a picture (`on`: as there)."""
     if node.op is Ops.MAX and _has_const(node, 0.0):
         return "relu"
     if node.op is Ops.REDUCE_AXIS:
@@ -78,7 +78,7 @@ def value_name(node: UOp) -> str:
         return REDUCTIONS[node.combines].word
     if node.op in CASTS or node.op is Ops.CUSTOM:
         return label_of(node)
-    return OPS[node.op].word or label_of(node)
+    return OPS[node.op].word or label_of(node, on)
 
 
 def _joined(words: list[str], nodes: list[UOp], reduces: bool) -> str:

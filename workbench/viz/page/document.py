@@ -21,6 +21,7 @@ from msgspec import to_builtins
 
 from workbench.viz.model.kinds import style_rules
 from workbench.viz.page.bundle import Module, joined, modules_of, variable
+from workbench.viz.schema.messages import NO_VIEW, ViewState
 from workbench.viz.schema.record import PageRecord
 
 FOLDER = Path(__file__).parent
@@ -49,7 +50,7 @@ _SHIM = """
 const [record, css] = ["record", "style"].map((id) => document.getElementById(id).textContent);
 const file = "<!doctype html>\\n" + document.documentElement.outerHTML;
 const shell = file.replace(record, "<@record>");
-const traits = { record, view: {}, live: false, shell, _css: css };
+const traits = { record, view: <@view>, live: false, shell, _css: css };
 const model = {
   get: (name) => traits[name],
   set: (name, value) => { traits[name] = value; },
@@ -141,14 +142,15 @@ def packed(record: PageRecord) -> str:
     return _compressed(json.dumps(plain, separators=(",", ":"), allow_nan=False))
 
 
-def export_html(record: PageRecord) -> str:
-    """Return one HTML file that shows a record offline: the same page, no Python session."""
-    return document_of(record.expr.text, packed(record))
+def export_html(record: PageRecord, view: ViewState = NO_VIEW) -> str:
+    """Return one HTML file that shows a record offline: the same page, no Python session. It opens
+    with `view`."""
+    return document_of(record.expr.text, packed(record), view)
 
 
-def document_of(title: str, record: str) -> str:
+def document_of(title: str, record: str, view: ViewState = NO_VIEW) -> str:
     """Return the same file of a packed record."""
-    return _document(escape(title[:80]), css(), record, _unpack())
+    return _document(escape(title[:80]), css(), record, _unpack(), view)
 
 
 @cache
@@ -157,10 +159,12 @@ def shell() -> str:
     return _document("<@title>", "<@css>", "<@record>", "<@script>")
 
 
-def _document(title: str, style: str, record: str, unpack: str) -> str:
-    return _PAGE.format(
-        title=title, css=style, record=record, unpack=unpack, shim=_SHIM
-    )
+def _document(
+    title: str, style: str, record: str, unpack: str, view: ViewState = NO_VIEW
+) -> str:
+    opens = json.dumps(to_builtins(view)).replace("</", "<\\/")
+    shim = _SHIM.replace("<@view>", opens)
+    return _PAGE.format(title=title, css=style, record=record, unpack=unpack, shim=shim)
 
 
 @cache

@@ -42,12 +42,14 @@ by its place in the record's nodes (`nodes.add(node)`)."""
 class Panel:
     """What Python knows of a panel. As `pane` it stands alone, in a notebook and as text; `mode`
     is the mode of the page that it belongs to. `section` is built after what is looked at first,
-    once for each plan."""
+    once for each plan. `has_steps`: it shows runs on the emulator, so that a record for this pane
+    alone has them."""
 
     pane: str
     mode: str
     text: TextForm
     section: Section | None = None
+    has_steps: bool = False
 
 
 @cache

@@ -24,9 +24,39 @@ export interface AccessCosts {
 }
 
 /**
+ * A tile of a tensor core, shared out to the lanes of a warp, `each` elements a lane: of
+ * each lane and of each of its elements, `places` has the place in the tile, row by row.
+ */
+export interface TensorTile {
+  name: string;
+  rows: number;
+  columns: number;
+  each: number;
+  places: NumberArray;
+}
+
+/**
+ * A tensor core, in words, with its tiles A, B and C.
+ */
+export interface TensorCoreRow {
+  text: string;
+  lanes: number;
+  tiles: Array<TensorTile>;
+}
+
+/**
+ * A product by a tensor core (its place): the names of what holds A, B, C and the result.
+ */
+export interface TileProduct {
+  core: number;
+  registers: Array<string>;
+}
+
+/**
  * A line of the program, `depth` loops deep, with its nodes and the user's lines. `executed`
  * counts work-items, `divergent` warps, `barriers` groups that waited; `barrier` is the
- * number of the barrier that it is, None for another statement.
+ * number of the barrier that it is, None for another statement; `product` is what a tensor
+ * core does.
  */
 export interface GpuLine {
   text: string;
@@ -38,6 +68,7 @@ export interface GpuLine {
   executed: number;
   divergent: number;
   barriers: number;
+  product: TileProduct | null;
 }
 
 /**
@@ -115,6 +146,7 @@ export interface GpuTrace {
   mask: Array<number>;
   accesses: Array<AccessStep>;
   registers: Array<RegisterRow>;
+  cores: Array<TensorCoreRow>;
   findings: Array<GpuFinding>;
   is_whole: boolean;
   without: number | null;

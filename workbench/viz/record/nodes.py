@@ -116,7 +116,7 @@ class Nodes:
         name = (
             self._memory.get(node) or self._user_lines.name(node) if is_memory else ""
         )
-        label = short(name or node_label(node))
+        label = short(name or node_label(node, self._user_lines.on))
         columns = self.columns
         columns.op.append(node.op.name)
         columns.dtype.append("" if node.dtype is dtypes.void else str(node.dtype))
@@ -157,8 +157,9 @@ def memory_names(items: Iterable[ScheduleItem], lines: UserLines) -> dict[UOp, s
     return names
 
 
-def node_label(node: UOp) -> str:
-    """Return the label of a node of any level, a word or two: "p1", "g0 x512", "max"."""
+def node_label(node: UOp, on: str = "") -> str:
+    """Return the label of a node of any level, a word or two: "p1", "g0 x512", "max"; `on` is the
+    device that kernels are for, where that is another than the tensors'."""
     name = own_name(node)
     if node.op is Ops.RANGE:
         return f"{name} \u00d7{node.src[0].arg}"
@@ -166,7 +167,7 @@ def node_label(node: UOp) -> str:
         return f"for {node.axis.axis_name}"
     if node.op in (Ops.REDUCE, Ops.ACCUMULATE):
         return f"{node.op.name.lower()} {arg_text(node.combines)}"
-    return name or label_of(node)
+    return name or label_of(node, on)
 
 
 def node_arg(node: UOp) -> str:

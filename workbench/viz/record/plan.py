@@ -177,6 +177,7 @@ def decision_rows(ex: ScheduledTensors, nodes: Nodes) -> list[DecisionRow]:
             titles.get(d.node, ""),
             decision_recipe(place, d),
             ex.lines.name(d.node),
+            ex.lines.on,
         )
         for place, d in enumerate(ex.decisions)
     ]

@@ -8,12 +8,13 @@ changes since its last call. Tables only grow, so places in them stay valid.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from copy import copy
 from typing import Any
 
 from workbench.backends.device import Device
 from workbench.base.errors import WorkbenchError
+from workbench.emulator.emulate import emulate_for_steps
 from workbench.emulator.trace import Trace
 from workbench.ir.node.uop import UOp
 from workbench.ir.opt.opt import OptOps
@@ -28,7 +29,7 @@ from workbench.viz.model.graph import graph_nodes
 from workbench.viz.model.kinds import kind_rows
 from workbench.viz.model.opts import opt_kind_rows
 from workbench.viz.model.words import plural
-from workbench.viz.page.panel import section_row, sections
+from workbench.viz.page.panel import panes, section_row, sections
 from workbench.viz.record import variants as rows
 from workbench.viz.record.about import (
     MachineSpeeds,
@@ -67,6 +68,10 @@ FIRST_SHOWN = 600
 """Most nodes of all kernels together that get their loops and C at once."""
 MOST_KERNELS = 12
 """Most kernels that get code, passes and offers without a request."""
+MOST_STEPPED = 4
+"""Most kernels that run on the emulator without a request, for a pane of their steps alone."""
+MOST_WORK = 1 << 24
+"""Most nodes that the work-items of one of them execute; of more, one group alone runs."""
 MOST_NESTS = 200
 """Most kernels that get their loops without a request."""
 
@@ -213,6 +218,9 @@ class Recorder:
             row = section_row(section, ex, self._nodes)
             self.put(("panels", name), row)
             yield "section"
+        for variant in self._stepped():
+            self._add_steps(variant)
+            yield "steps"
         self.machine.add()
         yield "speeds"
         for _ in self.runs.predict(self.speeds, MOST_KERNELS):
@@ -227,9 +235,13 @@ class Recorder:
             self.add_offers(variant)
             yield "offers"
         for variant in plain:
+            auto = None
             with self._explained(variant):
-                self._add_auto(variant)
+                auto = self._add_auto(variant)
             yield "auto"
+            if auto is not None and variant in self._stepped():
+                self._add_steps(auto)
+                yield "steps"
             if Device[self.kernels[variant].device].runs_in_page:
                 self.add_data(self.record.variants[variant].kernel)
                 yield "data"
@@ -250,8 +262,25 @@ class Recorder:
         if is_root and not row.offers and not row.refused:
             self.add_offers(variant)
 
-    def _add_auto(self, variant: int) -> None:
+    def _stepped(self) -> range:
+        """Return the kernels whose runs on the emulator a record has for a pane of steps alone."""
+        show = self.exploration.show
+        count = MOST_STEPPED if show and panes()[show].has_steps else 0
+        return range(len(self.exploration.kernels))[:count]
+
+    def _add_steps(self, variant: int) -> None:
+        """Add the run of a variant on the emulator, where it can have one: a page says why not when
+        somebody asks."""
+        with suppress(WorkbenchError):
+            kernel = self.kernels[variant]
+            run = emulate_for_steps(kernel, True, most_work=MOST_WORK)
+            self.add_trace(variant, run, None)
+
+    def _add_auto(self, variant: int) -> int | None:
+        """Add the default opts of a variant's kernel; return the variant, None where there are
+        none."""
         auto = self.kernels[variant].optimized()
+        auto_variant = None
         if auto.applied_opts:
             auto_variant = self.variant_of(variant, auto)
             if auto_variant is None:
@@ -262,6 +291,7 @@ class Recorder:
                 steps = rows.step_rows(auto.steps)
                 self.put(("variants", auto_variant, "steps"), steps)
             self.add_compiled(auto_variant)
+        return auto_variant
 
     def variant_of(self, root: int, kernel: Kernel) -> int | None:
         """Return the variant that `kernel` is, one of the kernel of variant `root`, and not source

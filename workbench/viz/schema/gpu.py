@@ -32,10 +32,36 @@ class AccessCosts(Struct, forbid_unknown_fields=True):
     bytes_moved: int
 
 
+class TensorTile(Struct, forbid_unknown_fields=True):
+    """A tile of a tensor core, shared out to the lanes of a warp, `each` elements a lane: of each
+    lane and of each of its elements, `places` has the place in the tile, row by row."""
+
+    name: str
+    rows: int
+    columns: int
+    each: int
+    places: NumberArray
+
+
+class TensorCoreRow(Struct, forbid_unknown_fields=True):
+    """A tensor core, in words, with its tiles A, B and C."""
+
+    text: str
+    lanes: int
+    tiles: list[TensorTile]
+
+
+class TileProduct(Struct, forbid_unknown_fields=True):
+    """A product by a tensor core (its place): the names of what holds A, B, C and the result."""
+
+    core: int
+    registers: list[str]
+
+
 class GpuLine(Struct, forbid_unknown_fields=True):
     """A line of the program, `depth` loops deep, with its nodes and the user's lines. `executed`
     counts work-items, `divergent` warps, `barriers` groups that waited; `barrier` is the number of
-    the barrier that it is, None for another statement."""
+    the barrier that it is, None for another statement; `product` is what a tensor core does."""
 
     text: str
     barrier: int | None
@@ -46,6 +72,7 @@ class GpuLine(Struct, forbid_unknown_fields=True):
     executed: int
     divergent: int
     barriers: int
+    product: TileProduct | None
 
 
 class GpuMemory(Struct, forbid_unknown_fields=True):
@@ -132,6 +159,7 @@ class GpuTrace(Struct, forbid_unknown_fields=True):
     mask: list[int]
     accesses: list[AccessStep]
     registers: list[RegisterRow]
+    cores: list[TensorCoreRow]
     findings: list[GpuFinding]
     is_whole: bool
     without: int | None

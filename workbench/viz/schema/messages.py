@@ -120,3 +120,7 @@ class ViewState(Struct, frozen=True, forbid_unknown_fields=True):
         """Return the view with what a later one sets."""
         names = (n for n in self.__struct_fields__ if getattr(later, n) is not UNSET)
         return replace(self, **{name: getattr(later, name) for name in names})
+
+
+NO_VIEW = ViewState()
+"""A view that says nothing."""

@@ -15,7 +15,7 @@ from secrets import token_hex
 from IPython.core.getipython import get_ipython
 
 from workbench.viz.page import document
-from workbench.viz.schema.messages import Message, ViewState
+from workbench.viz.schema.messages import NO_VIEW, Message, ViewState
 from workbench.viz.session.messages import sending
 
 MOST_BYTES = 400_000
@@ -38,15 +38,16 @@ srcdoc="{page}"></iframe>
 
 class SavedOutput:
     """A Listener that keeps the picture of a cell as it should be saved; `picture` is HTML, `title`
-    that of the page. `key` names the output, and is told to the widget that hides it."""
+    that of the page, which opens with `view`. `key` names the output, and is told to the widget
+    that hides it."""
 
-    def __init__(self, picture: str, title: str):
+    def __init__(self, picture: str, title: str, view: ViewState = NO_VIEW):
         self.key = token_hex(8)
-        self._picture, self._title = picture, title
+        self._picture, self._title, self._view = picture, title, view
 
     def html(self, record: str) -> str:
         """Return the page of a packed record, folded, and the picture."""
-        page = document.document_of(self._title, record)
+        page = document.document_of(self._title, record, self._view)
         fold = _FOLD.format(page=escape(page)) if len(page) <= MOST_BYTES else ""
         style = _STYLE.format(place=_PLACE, key=self.key)
         return f'<div data-still="{self.key}">{style}{fold}{self._picture}</div>'

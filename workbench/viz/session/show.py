@@ -23,7 +23,7 @@ from workbench.viz.formatters import exploration_bundle, pane_bundle
 from workbench.viz.page import document as page
 from workbench.viz.pane import Pane
 from workbench.viz.record.record import build
-from workbench.viz.schema.messages import ViewState
+from workbench.viz.schema.messages import NO_VIEW, ViewState
 from workbench.viz.schema.record import PageRecord
 from workbench.viz.session.jobs import REQUESTED
 from workbench.viz.session.lru_cache import SESSIONS
@@ -32,7 +32,6 @@ from workbench.viz.session.timing_rows import timing_text
 
 PAGE_S = 1.0
 """Seconds for a page to open before work in the background begins."""
-NO_VIEW = ViewState()
 WIDGET = "application/vnd.jupyter.widget-view+json"
 _LOG = logging.getLogger("workbench")
 _lock = free_lock()
@@ -67,7 +66,8 @@ class LivePage:
             from workbench.viz.session.saved_output import SavedOutput
 
             title = "workbench" if ex.line is None else ex.line.text
-            saved = SavedOutput(still["text/html"], title)
+            opens = _shown(ex).then(view)
+            saved = SavedOutput(still["text/html"], title, opens)
             bundle = self.to_widget(ex, view, saved)._repr_mimebundle_()
         except Exception:  # the picture does not need it
             _LOG.exception("the workbench cannot be shown; this is its picture")
@@ -83,16 +83,15 @@ class LivePage:
         place."""
         from workbench.viz.session.widget import Workbench
 
-        session = session_of(ex)
-        one = Pane(ex, ex.show).view if ex.show else NO_VIEW
-        return Workbench(session, ex.display.view.then(one).then(view), saved)
+        opens = ex.display.view.then(_shown(ex)).then(view)
+        return Workbench(session_of(ex), opens, saved)
 
     def to_html(self, ex: Exploration) -> str:
         """Return the page as one file, with the session's variants, if there is a session."""
         session: Session | None = ex.display.session
         record = self.record(ex)
         with nullcontext() if session is None else session.lock:
-            return page.export_html(record)
+            return page.export_html(record, _shown(ex))
 
     def record(self, ex: Exploration) -> PageRecord:
         """Return the complete record: the session's, if there is a session."""
@@ -158,6 +157,11 @@ class LivePage:
         session: Session | None = ex.display.session
         for listener in [] if session is None else session.listeners():
             listener.look(view)
+
+
+def _shown(ex: Exploration) -> ViewState:
+    """Return the view of the one pane of an exploration, if it has one."""
+    return Pane(ex, ex.show).view if ex.show else NO_VIEW
 
 
 def session_of(ex: Exploration) -> Session:

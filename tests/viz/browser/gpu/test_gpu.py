@@ -3,6 +3,7 @@ and findings; the page that is exported has the steps."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,10 +15,10 @@ from tests.viz.browser.page.live import LivePage
 from tests.viz.browser.page.support import keys, texts
 from tests.viz.browser.scans.scan import THEMES, barriers, unexplained
 from tests.viz.record.support import exported, plain
-from tests.viz.session.handlers.test_stepping import tiled
+from tests.viz.session.handlers.test_stepping import halves, tiled
 from tests.viz.session.support import session_of
 from tests.viz.support import array
-from workbench import explore
+from workbench import Tensor, explore
 from workbench.viz.session.session import Session
 
 
@@ -29,10 +30,12 @@ def session() -> Iterator[Session]:
         yield matmul_session
 
 
-@pytest.fixture
-def live(browser: Any, tmp_path: Path, session: Session) -> Iterator[LivePage]:
+@pytest.fixture(scope="module")
+def live(
+    browser: Any, tmp_path_factory: pytest.TempPathFactory, session: Session
+) -> Iterator[LivePage]:
     """The page of the session in the pane."""
-    with LivePage(browser, tmp_path, session) as live:
+    with LivePage(browser, tmp_path_factory.mktemp("gpu"), session) as live:
         live.page.focus(".wb")
         live.answer()
         variant = len(session.kernels) - 1
@@ -40,13 +43,21 @@ def live(browser: Any, tmp_path: Path, session: Session) -> Iterator[LivePage]:
         yield live
 
 
-@pytest.fixture
-def stepped(live: LivePage) -> Any:
+@pytest.fixture(scope="module")
+def ran(live: LivePage) -> Any:
     """The page, after the run."""
     live.page.click(".wb-gpu [data-key=emulate]")
     live.answer("emulate")
-    live.page.focus(".wb")
     return live.page
+
+
+@pytest.fixture
+def stepped(ran: Any) -> Any:
+    """The page as after the run: all tests share it."""
+    ran.click("[data-key=gpu-lane-0]")
+    ran.focus(".wb")
+    keys(ran, "Home")
+    return ran
 
 
 def step(page: Any) -> str:
@@ -133,6 +144,23 @@ def test_a_cell_and_its_history(stepped: Any) -> None:
     assert step(stepped) == "step 7 of 148, r0 = 0"
     held = texts(stepped, ".wb-gpu-registers caption")
     assert held == ["work-item 53 (5, 3) holds"]
+    reads_well(stepped)
+
+
+def test_an_exported_page_has_the_steps(
+    browser: Any, tmp_path: Path, session: Session, stepped: Any
+) -> None:
+    path = tmp_path / "exported.html"
+    view = f"view: {{ variant: {len(session.kernels) - 1}, mode: 'gpu' }}"
+    html = exported(plain(session.record)).replace("view: {}", view)
+    path.write_text(html, encoding="utf-8")
+    page = opened(browser, path)
+    page.focus(".wb")
+    keys(page, "Home j j j j j j")
+    assert step(page) == "step 6 of 148, r0 = 0"
+    assert page.locator(".wb-gpu-wanted").count() == 32
+    assert page.get_attribute("[data-key=gpu-group-0]", "disabled") is not None
+    leave(browser, page)
 
 
 def test_another_group(live: LivePage, stepped: Any) -> None:
@@ -171,28 +199,42 @@ def test_a_barrier_is_taken_away(live: LivePage, stepped: Any) -> None:
     assert found.count() == 0 and stepped.locator(".wb-gpu-bar .wb-bad").count() == 0
 
 
-def test_an_exported_page_has_the_steps(
-    browser: Any, tmp_path: Path, session: Session, stepped: Any
-) -> None:
-    path = tmp_path / "exported.html"
-    view = f"view: {{ variant: {len(session.kernels) - 1}, mode: 'gpu' }}"
-    html = exported(plain(session.record)).replace("view: {}", view)
-    path.write_text(html, encoding="utf-8")
-    page = opened(browser, path)
-    page.focus(".wb")
-    keys(page, "Home j j j j j j")
-    assert step(page) == "step 6 of 148, r0 = 0"
-    assert page.locator(".wb-gpu-wanted").count() == 32
-    assert page.get_attribute("[data-key=gpu-group-0]", "disabled") is not None
-    leave(browser, page)
-
-
-def test_nothing_is_in_the_way_of_a_reader(stepped: Any) -> None:
-    stepped.click("[data-key=gpu-line-10]")
-    stepped.click("[data-key=gpu-cell-3-53]")
-    assert barriers(stepped, THEMES) == {}
-    mute = unexplained(stepped)
+def reads_well(page: Any) -> None:
+    """Nothing is in the way of a reader."""
+    assert barriers(page, THEMES) == {}
+    mute = unexplained(page)
     assert [text for text in mute if "not built yet" not in text] == []
+
+
+def test_a_file_of_the_pane_opens_there_and_has_the_steps(
+    browser: Any, tmp_path: Path
+) -> None:
+    """Of a product by a tensor core: an element lights up its lane, a lane its elements."""
+    a, b = (Tensor(halves(seed)) for seed in (0, 1))
+    ex = explore(a @ b, device="CUDA", target="H100", show="gpu")
+    page = opened(browser, ex.to_html(tmp_path / "alone.html"))
+    assert not page.is_visible(".wb-modes") and step(page).startswith("step 0 of ")
+    page.select_option("[aria-label=variant]", label="auto")
+    place = page.locator(".wb-gpu-line:has-text('WMMA(') code").first
+    assert not page.is_visible(".wb-gpu-tiles")
+    place.click()
+    while "no memory" not in page.inner_text(".wb-gpu-access"):
+        page.click("[data-key=gpu-next]")
+    assert line(page).startswith(place.inner_text().strip()[:12])
+    page.click("[data-key=gpu-C-27]")
+    words = page.inner_text(".wb-gpu-tiles [role=status]")
+    shown = re.match(r"C\[3, 3\] = (\S+) → (\S+): lane 13, element 1 of ", words)
+    assert shown and words.endswith("A[3, 0]·B[0, 3] + … + A[3, 15]·B[15, 3]")
+    step_of = halves(0)[3, :16].astype(float) @ halves(1)[:16, 3]
+    assert float(shown[2]) - float(shown[1]) == pytest.approx(step_of, abs=1e-4)
+    assert texts(page, ".wb-gpu-registers caption")[0] == "work-item 13 holds"
+    assert page.locator(".wb-gpu-term").count() == 32
+    page.click("[data-key=gpu-lane-5]")
+    own = page.locator(".wb-gpu-element.wb-gpu-touched")
+    assert set(own.all_inner_texts()) == {"5"} and own.count() == 8 + 4 + 4
+    assert "lane 5 of warp 0" in page.inner_text(".wb-gpu-tiles caption")
+    reads_well(page)
+    leave(browser, page)
 
 
 def test_counts_stand_beside_lines_of_source(browser: Any, tmp_path: Path) -> None:

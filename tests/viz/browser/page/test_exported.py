@@ -61,4 +61,8 @@ def test_without_python_the_buttons_say_so(page: Any) -> None:
     assert {b.get_attribute("title") for b in off.all()} == {"needs the Python session"}
     page.focus(".wb")
     keys(page, "t")
-    page.wait_for_selector("text=needs the Python session")
+    page.wait_for_selector(":not(option):text('needs the Python session')")
+    others = page.locator(
+        "[data-key='other languages'] option[disabled]"
+    ).all_inner_texts()
+    assert "CUDA (needs the Python session)" in others

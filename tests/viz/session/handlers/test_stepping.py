@@ -11,7 +11,7 @@ import pytest
 from tests.emulator.test_machine import TILED
 from tests.viz.session.support import session_of
 from tests.viz.support import array
-from workbench import Opt, OptOps, emulate, explore
+from workbench import Opt, OptOps, Tensor, emulate, explore
 from workbench.emulator.steps import HistoryStep
 from workbench.emulator.trace import Trace
 from workbench.viz.schema.gpu import GpuTrace, NumberArray
@@ -127,6 +127,56 @@ def test_offers_say_what_they_do_to_the_accesses(
         as_before = f"sectors {first:,}, as before"
         words = as_before if first == last else f"sectors {first:,} -> {last:,}"
         assert offer.counts.startswith(words) or offer.counts.startswith("conflicts")
+
+
+def halves(seed: int) -> Array:
+    return np.random.default_rng(seed).standard_normal((32, 32)).astype(np.float16)
+
+
+def test_tiles_of_a_tensor_core_are_what_its_lanes_hold(nothing_saved: None) -> None:
+    """Put together by the places of the record, they are the tiles of the operands, and the result
+    is their product."""
+    a, b = halves(0), halves(1)
+    there = explore(Tensor(a) @ Tensor(b), device="CUDA", target="H100")
+    with session_of(there) as session:
+        opt = str(Opt(OptOps.TC, "g0 g1 r0", "16x8x16"))
+        variant = session.handle(
+            {"do": "apply", "variant": 0, "opt": opt}
+        ).result.variant
+        reply = session.handle({"do": "emulate", "variant": variant, "group": [2, 1]})
+        assert reply.ok, reply.error
+        row = session.row(variant).gpu
+    assert row is not None
+    (place,) = [n for n, line in enumerate(row.lines) if line.product is not None]
+    product = row.lines[place].product
+    assert product is not None
+    core = row.cores[product.core]
+    loads = {access.step for access in row.accesses}
+    steps = [n for n, at in enumerate(row.line) if at == place and n not in loads]
+    assert len(steps) == 2, "one for each of the two rounds"
+    held = {register.name: register for register in row.registers}
+
+    def tile(number: int, name: str, step: int) -> Array:
+        of, register = core.tiles[number], held[name]
+        before = [n for n, at in enumerate(register.steps) if at <= step]
+        values = np.broadcast_to(
+            numbers(register.values[before[-1]]), core.lanes * of.each
+        )
+        whole = np.full(of.rows * of.columns, np.nan)
+        whole[numbers(of.places)] = values
+        return whole.reshape(of.rows, of.columns)
+
+    for round_, step in enumerate(steps):
+        rows, columns, sums = (
+            slice(16, 32),
+            slice(16, 24),
+            slice(16 * round_, 16 * round_ + 16),
+        )
+        left, right, added, result = product.registers
+        np.testing.assert_array_equal(tile(0, left, step), a[rows, sums])
+        np.testing.assert_array_equal(tile(1, right, step), b[sums, columns])
+        expected = tile(2, added, step) + a[rows, sums].astype(float) @ b[sums, columns]
+        np.testing.assert_allclose(tile(2, result, step), expected, 1e-5, 1e-5)
 
 
 def test_what_cannot_be_stepped(product: Session) -> None:

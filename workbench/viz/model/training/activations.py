@@ -77,7 +77,7 @@ def _activation(ex: ScheduledTensors, reads: Sequence[StoredRead]) -> Activation
     kernel = ex.kernels[source]
     calls = ex.lines.modules(node) or kernel.modules
     line = ex.lines.nearest(node) or kernel.line
-    named = ex.lines.name(node) or value_name(node)
+    named = ex.lines.name(node) or value_name(node, ex.lines.on)
     return Activation(
         node,
         f"{named} {shape_text(node.shape)}",

@@ -1,17 +1,23 @@
 // The languages of other devices, in which a kernel can be read as well: one at a time, so that they
 // take no room beside those of its own device.
 
+import { canAsk, NEEDS_PYTHON } from "../app/actions.js";
 import { h } from "../base/elements.js";
 
 /** @import { LanguageRow } from "../record.d.ts" */
+/** @import { App } from "../app/store.js" */
 
-/** A selector of languages; nothing where there is none.
+/** A selector of languages; nothing where there is none. Without Python, those that the record does
+ * not have stand in it and say so.
+ * @param {App} app
  * @param {LanguageRow[]} rows
+ * @param {(row: LanguageRow) => unknown} isThere
  * @param {string} chosen
  * @param {string} label
  * @param {(language: string) => void} choose */
-export function otherLanguages(rows, chosen, label, choose) {
-  if (!rows.length) return null;
+export function otherLanguages(app, rows, isThere, chosen, label, choose) {
+  const shown = canAsk(app) ? rows.filter(isThere) : rows;
+  if (!shown.length) return null;
   const isOne = rows.some(({ name }) => name === chosen);
   return h(
     "select",
@@ -22,8 +28,10 @@ export function otherLanguages(rows, chosen, label, choose) {
       onchange: ({ target }) => target.value && choose(target.value),
     },
     h("option", { value: "", selected: !isOne, disabled: isOne }, "other…"),
-    ...rows.map(({ name, title }) =>
-      h("option", { value: name, title, selected: name === chosen }, name)
-    ),
+    ...shown.map((row) => {
+      const { name, title } = row;
+      if (isThere(row)) return h("option", { value: name, title, selected: name === chosen }, name);
+      return h("option", { value: name, title, disabled: true }, `${name} (${NEEDS_PYTHON})`);
+    }),
   );
 }

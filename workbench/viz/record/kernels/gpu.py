@@ -9,11 +9,19 @@ from typing import Any, Literal
 import numpy as np
 
 from workbench.base.dtypes import DType
+from workbench.base.tensor_cores.tensor_core import TensorCore
 from workbench.cost.gpu.warp_accesses import SECTOR_BYTES
 from workbench.emulator.findings import Finding, Inefficiency
-from workbench.emulator.history import GroupHistory, StepAccess, ValueHistory, space_of
+from workbench.emulator.history import (
+    GroupHistory,
+    StepAccess,
+    ValueHistory,
+    space_of,
+    tiles_of,
+)
 from workbench.emulator.numbering import along, among_all
 from workbench.emulator.trace import Trace
+from workbench.ir.meaning.tiles import lane_map
 from workbench.ir.nest.accesses import name_of
 from workbench.ir.nest.banks import BANK_BYTES, BANKS
 from workbench.ir.node.ops import Ops
@@ -29,6 +37,9 @@ from workbench.viz.schema.gpu import (
     GpuTrace,
     NumberArray,
     RegisterRow,
+    TensorCoreRow,
+    TensorTile,
+    TileProduct,
 )
 
 Array = Any  # numpy arrays of any dtype
@@ -44,6 +55,7 @@ def gpu_trace(
     assert history is not None and target is not None
     memories = _memories(trace.linear)
     places = {node: place for place, node in enumerate(memories)}
+    cores = [*dict.fromkeys(n.arg for n in trace.linear if n.op is Ops.WMMA)]
     grid, items = (
         [*reversed(s)] or [1] for s in (trace.launch.grid, trace.launch.group)
     )
@@ -56,7 +68,7 @@ def gpu_trace(
         sector_bytes=SECTOR_BYTES,
         banks=BANKS,
         bank_bytes=BANK_BYTES,
-        lines=[_line(trace, line, places, nodes) for line in history.lines],
+        lines=[_line(trace, line, places, nodes, cores) for line in history.lines],
         memories=[_memory(node, names, history.floats) for node in memories],
         line=[history.line_of[int(p)] for p in history.positions],
         rounds={a.axis_name: r.tolist() for a, r in history.rounds.items()},
@@ -70,6 +82,7 @@ def gpu_trace(
             _register(history.names[node], node, values)
             for node, values in history.values.items()
         ],
+        cores=[_core(core) for core in cores],
         findings=[
             *(_finding(finding, history, memories) for finding in trace.findings),
             *(_slow(one, history, memories) for one in trace.inefficiencies),
@@ -102,7 +115,11 @@ def _memory(node: UOp, names: Sequence[str], floats: Mapping[UOp, DType]) -> Gpu
 
 
 def _line(
-    trace: Trace, line: ProgramLine, places: Mapping[UOp, int], nodes: Nodes
+    trace: Trace,
+    line: ProgramLine,
+    places: Mapping[UOp, int],
+    nodes: Nodes,
+    cores: Sequence[TensorCore],
 ) -> GpuLine:
     at = line.positions
     program = [trace.linear[p] for p in at]
@@ -134,7 +151,30 @@ def _line(
         executed=trace.executed.get(at[-1], 0),
         divergent=trace.divergent.get(at[-1], 0),
         barriers=trace.barriers.get(at[-1], 0),
+        product=_product(trace, program[-1], cores),
     )
+
+
+def _product(
+    trace: Trace, node: UOp, cores: Sequence[TensorCore]
+) -> TileProduct | None:
+    """Return what a line does with a tensor core, None where it does nothing with one."""
+    if node.op is not Ops.WMMA or trace.history is None:
+        return None
+    names = trace.history.names
+    registers = [names[value] for value in (*tiles_of(node), node)]
+    return TileProduct(cores.index(node.arg), registers)
+
+
+def _core(core: TensorCore) -> TensorCoreRow:
+    tiles = []
+    for name in core.fragments:
+        where = lane_map(core, name)
+        rows, columns = where.holders.shape[:2]
+        places = _numbers(where.rows * columns + where.columns)
+        each = where.rows.shape[1]
+        tiles.append(TensorTile(name.upper(), rows, columns, each, places))
+    return TensorCoreRow(str(core), core.lanes, tiles)
 
 
 def _access(step: int, access: StepAccess, memory: int) -> AccessStep:

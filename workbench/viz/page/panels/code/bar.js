@@ -45,7 +45,9 @@ export function codeBar(app, variant, code, edit) {
       ...tabs,
     ),
     otherLanguages(
-      app.record.languages.filter((row) => !own.includes(row) && isThere(row)),
+      app,
+      app.record.languages.filter((row) => !own.includes(row)),
+      isThere,
       app.view.language,
       "other languages",
       (language) => app.select({ language }),

@@ -13,7 +13,12 @@ export class LanesPane {
   #lanes = [];
   list = h("div", {});
   total = h("span", { class: "wb-quiet", role: "status" });
-  registers = h("div", { class: "wb-gpu-registers" });
+  registers = h("div", {
+    class: "wb-gpu-registers",
+    tabindex: 0,
+    role: "region",
+    "aria-label": "what the work-item holds",
+  });
 
   /** @param {Gpu} gpu */
   constructor(gpu) {

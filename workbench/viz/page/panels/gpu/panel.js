@@ -12,6 +12,7 @@ import { findingList } from "./findings.js";
 import { LanesPane } from "./lanes.js";
 import { ProgramPane } from "./program.js";
 import { GroupSteps } from "./steps.js";
+import { TilesPane } from "./tiles.js";
 
 /** @import { GpuTrace } from "../../record.d.ts" */
 /** @import { Changes, Keys, PanelRow } from "../../types.d.ts" */
@@ -27,7 +28,7 @@ export const panel = {
   needsRoom: true,
 };
 
-/** What is looked at: a step, a work-item, a cell of a memory.
+/** What is looked at: a step, a work-item, a cell of a memory, an element of a tile.
  * @typedef {{memory: number, element: number}} Cell */
 
 export class Gpu {
@@ -39,6 +40,8 @@ export class Gpu {
   item = 0;
   /** @type {Cell | null} */
   cell = null;
+  /** @type {{tile: number, place: number} | null} */
+  element = null;
   nothing = h("div", { class: "wb-pad" });
 
   /** @param {App} app */
@@ -48,6 +51,7 @@ export class Gpu {
     this.program = new ProgramPane(this);
     this.lanes = new LanesPane(this);
     this.access = new AccessPane(this);
+    this.tiles = new TilesPane(this);
     this.cells = new CellsPane(this);
     this.findings = h("div", { class: "wb-gpu-findings" });
     this.trouble = h("div", {});
@@ -56,6 +60,7 @@ export class Gpu {
       "div",
       { class: "wb-gpu-right", tabindex: 0, role: "region", "aria-label": "the step" },
       this.lanes.el,
+      this.tiles.el,
       this.access.el,
       this.cells.el,
     );
@@ -110,8 +115,8 @@ export class Gpu {
     this.app.changed("gpu");
   }
 
-  /** Look at a work-item, or at a cell.
-   * @param {{item?: number, cell?: Cell | null}} what */
+  /** Look at a work-item, at a cell, at an element of a tile.
+   * @param {{item?: number, cell?: Cell | null, element?: Gpu["element"]}} what */
   look(what) {
     Object.assign(this, what);
     this.app.changed("gpu");
@@ -142,6 +147,7 @@ export class Gpu {
     if (this.steps) this.at = Math.min(this.at, this.steps.count - 1);
     this.item = 0;
     this.cell = null;
+    this.element = null;
     if (!this.steps || !row) return;
     this.program.fill(row);
     refill(this.findings, ...findingList(this, row));
@@ -156,6 +162,7 @@ export class Gpu {
     this.bar.show(steps);
     this.program.show(steps);
     this.lanes.show(steps);
+    this.tiles.show(steps);
     this.access.show(steps);
     this.cells.show(steps);
   }

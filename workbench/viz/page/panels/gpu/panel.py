@@ -33,4 +33,4 @@ def _program(kernel: Kernel) -> str:
     return "\n".join(lines)
 
 
-PANEL = Panel(pane="gpu", mode="gpu", text=gpu_text)
+PANEL = Panel(pane="gpu", mode="gpu", text=gpu_text, has_steps=True)

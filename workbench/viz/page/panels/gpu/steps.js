@@ -24,7 +24,7 @@ const bytesOf = (data) => Uint8Array.from(atob(data), (c) => c.charCodeAt(0));
 const isSet = (bytes, place) => ((bytes[place >> 3] >> (place & 7)) & 1) === 1;
 
 /** @type {(array: NumberArray) => Numbers} */
-const numbersOf = ([kind, data]) => new ARRAYS[kind](bytesOf(data).buffer);
+export const numbersOf = ([kind, data]) => new ARRAYS[kind](bytesOf(data).buffer);
 
 export class GroupSteps {
   /** @type {Uint8Array[]} */
@@ -74,19 +74,37 @@ export class GroupSteps {
    * @returns {[string, number[] | null][]} */
   registers(step, item) {
     /** @type {[string, number[] | null][]} */
-    const rows = [];
-    for (const row of this.row.registers) {
-      const place = row.steps.findLastIndex((from) => from <= step);
-      if (place < 0) continue;
-      const values = this.#valuesOf(row)[place];
-      const first = values.length > row.lanes ? item * row.lanes : 0;
-      const unwritten = row.unwritten[row.steps[place]];
-      const bits = unwritten ? bytesOf(unwritten) : null;
-      const parts = Array.from({ length: row.lanes }, (_, lane) => first + lane);
-      const isKnown = !bits || !parts.some((part) => isSet(bits, part));
-      rows.push([row.name, isKnown ? parts.map((part) => values[part % values.length]) : null]);
-    }
+    const rows = this.row.registers.flatMap((row) => {
+      const values = this.#held(row, step, item);
+      return values === undefined ? [] : [[row.name, values]];
+    });
     return [...rows, ...this.rounds(step).map(oneValue)];
+  }
+
+  /** What a work-item holds under a name; null: unwritten, or not there yet.
+   * @param {string} name
+   * @param {number} step
+   * @param {number} item */
+  register(name, step, item) {
+    const row = this.row.registers.find((one) => one.name === name);
+    return row && this.#held(row, step, item) || null;
+  }
+
+  /**
+   * @param {RegisterRow} row
+   * @param {number} step
+   * @param {number} item
+   * @returns {number[] | null | undefined} */
+  #held(row, step, item) {
+    const place = row.steps.findLastIndex((from) => from <= step);
+    if (place < 0) return undefined;
+    const values = this.#valuesOf(row)[place];
+    const first = values.length > row.lanes ? item * row.lanes : 0;
+    const unwritten = row.unwritten[row.steps[place]];
+    const bits = unwritten ? bytesOf(unwritten) : null;
+    const parts = Array.from({ length: row.lanes }, (_, lane) => first + lane);
+    const isKnown = !bits || !parts.some((part) => isSet(bits, part));
+    return isKnown ? parts.map((part) => values[part % values.length]) : null;
   }
 
   /** @param {RegisterRow} row */

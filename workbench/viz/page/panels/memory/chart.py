@@ -49,7 +49,7 @@ def memory_chart(
 
 
 def _name(ex: ScheduledTensors, node: UOp) -> str:
-    name, user = value_name(node), ex.lines.name(node)
+    name, user = value_name(node, ex.lines.on), ex.lines.name(node)
     return f"{user or name} {shape_text(node.shape)}"
 
 

@@ -21,7 +21,7 @@ def plan_text(ex: ScheduledTensors, kernels: Sequence[tuple[int, Kernel]]) -> st
     headings = [heading(place, kernel) for place, kernel in kernels]
     if len(kernels) > 1:
         headings = [str(kernel_table(ex))]
-    rows = printed_decisions(ex.decisions)
+    rows = printed_decisions(ex.decisions, ex.lines.on)
     parts = [
         activations_text(activations(ex)),
         explained_text(rows, len(ex.kernels)),

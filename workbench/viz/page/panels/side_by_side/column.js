@@ -239,7 +239,9 @@ function languageTabs(app, at, column, { variant }) {
       ...tabs,
     ),
     otherLanguages(
-      app.record.languages.filter((row) => !own.includes(row) && isThere(row)),
+      app,
+      app.record.languages.filter((row) => !own.includes(row)),
+      isThere,
       column.language,
       `other languages on the ${SIDES[at]}`,
       (language) => setColumn(app, at, { language }),

@@ -1,0 +1,188 @@
+// A product by a tensor core: its tiles A, B and C, each element in the colour of the lane that holds
+// it. A lane lights up its elements, an element its lane, and one of C what it is the sum of.
+
+import { heading } from "../../app/pieces.js";
+import { h, refill } from "../../base/elements.js";
+import { rove, walkable } from "../../base/lists.js";
+import { numbersOf, valueText } from "./steps.js";
+
+/** @import { TensorCoreRow, TensorTile, TileProduct } from "../../record.d.ts" */
+/** @import { Gpu } from "./panel.js" */
+/** @import { GroupSteps } from "./steps.js" */
+
+/** Of a place in a tile the lanes that hold it, each with which of its elements it is.
+ * @typedef {[lane: number, element: number][]} Holders */
+/** A tile as it is drawn.
+ * @typedef {{tile: TensorTile, holders: Holders[], list: HTMLElement, cells: HTMLElement[]}} Drawn */
+
+const RESULT = 3; // the place of the result among the registers of a product
+
+export class TilesPane {
+  /** @type {TensorCoreRow | null} */
+  #core = null;
+  /** @type {Drawn[]} */
+  #tiles = [];
+  lane = h("div", {});
+  words = h("p", { role: "status" });
+
+  /** @param {Gpu} gpu */
+  constructor(gpu) {
+    this.gpu = gpu;
+    this.el = h("section", { class: "wb-gpu-tiles", "aria-label": "tensor core", hidden: true });
+  }
+
+  /** @param {GroupSteps} steps */
+  show(steps) {
+    const { product } = steps.row.lines[steps.row.line[this.gpu.at]];
+    this.el.hidden = !product;
+    if (!product) return;
+    const core = steps.row.cores[product.core];
+    if (core !== this.#core) this.#fill(core);
+    const lane = this.gpu.item % core.lanes;
+    const chosen = this.#chosen(lane);
+    this.#tiles.forEach((drawn, place) => {
+      drawn.holders.forEach((holders, at) => {
+        const cell = drawn.cells[at];
+        const isOf = holders.some(([one]) => one === lane);
+        const isChosen = chosen?.tile === place && chosen.place === at;
+        cell.classList.toggle("wb-gpu-touched", isOf);
+        cell.classList.toggle("wb-gpu-term", this.#isTerm(chosen, place, at));
+        cell.setAttribute("aria-selected", String(isChosen));
+        const words = this.#element(steps, product, place, at);
+        cell.setAttribute("aria-label", words);
+        cell.title = words;
+      });
+      if (!drawn.list.contains(document.activeElement)) rove(drawn.list);
+    });
+    refill(this.lane, this.#held(steps, product, core, lane));
+    this.words.textContent = chosen
+      ? [this.#element(steps, product, chosen.tile, chosen.place), this.#sum(chosen)].join("")
+      : "an element lights up its lane; one of C also what it is the sum of";
+  }
+
+  /** @param {TensorCoreRow} core */
+  #fill(core) {
+    this.#core = core;
+    this.#tiles = core.tiles.map((tile, place) => this.#tile(core, tile, place));
+    const drawn = this.#tiles.map(({ tile, list }) => {
+      const title = h("p", {}, h("b", {}, tile.name), ` ${tile.rows} × ${tile.columns}`);
+      return h("div", {}, title, list);
+    });
+    refill(
+      this.el,
+      heading("TENSOR CORE", h("span", { class: "wb-quiet" }, `${core.text}; number: the lane`)),
+      this.words,
+      h("div", { class: "wb-gpu-tile-row" }, ...drawn),
+      this.lane,
+    );
+  }
+
+  /**
+   * @param {TensorCoreRow} core
+   * @param {TensorTile} tile
+   * @param {number} place
+   * @returns {Drawn} */
+  #tile(core, tile, place) {
+    /** @type {Holders[]} */
+    const holders = Array.from({ length: tile.rows * tile.columns }, () => []);
+    numbersOf(tile.places).forEach((at, number) =>
+      holders[at].push([Math.floor(number / tile.each), number % tile.each])
+    );
+    const cells = holders.map(([[lane]], at) =>
+      h("div", {
+        class: "wb-gpu-element",
+        role: "option",
+        "data-item": "",
+        "data-key": `gpu-${tile.name}-${at}`,
+        style: `--lane: ${lane}`,
+        onclick: () => this.#pick(core, place, at, lane),
+      }, String(lane))
+    );
+    const list = walkable("listbox", `elements of ${tile.name}`, {
+      class: "wb-gpu-element-grid",
+      "aria-orientation": "horizontal",
+      style: `--columns: ${tile.columns}`,
+    }, ...cells);
+    return { tile, holders, list, cells };
+  }
+
+  /** Choose an element, and with it the lane of this warp that holds it.
+   * @type {(core: TensorCoreRow, tile: number, place: number, lane: number) => void} */
+  #pick(core, tile, place, lane) {
+    const { item } = this.gpu;
+    this.gpu.look({ item: item - (item % core.lanes) + lane, element: { tile, place } });
+  }
+
+  /** The element that is chosen, where the lane holds it.
+   * @param {number} lane */
+  #chosen(lane) {
+    const { element } = this.gpu;
+    const holders = element && this.#tiles[element.tile]?.holders[element.place];
+    return holders?.some(([one]) => one === lane) ? element : null;
+  }
+
+  /** Whether an element of A or B is in the sum that the chosen element of C is.
+   * @type {(chosen: Gpu["element"], tile: number, place: number) => boolean} */
+  #isTerm(chosen, tile, place) {
+    if (chosen?.tile !== 2 || tile === 2) return false;
+    const at = (/** @type {number} */ which, /** @type {number} */ where) =>
+      rowAndColumn(this.#tiles[which].tile, where)[tile];
+    return at(tile, place) === at(2, chosen.place);
+  }
+
+  /** What an element is, and who holds it.
+   * @type {(steps: GroupSteps, product: TileProduct, place: number, at: number) => string} */
+  #element(steps, product, place, at) {
+    const { tile, holders } = this.#tiles[place];
+    const [[lane, element], ...copies] = holders[at];
+    const names = place === 2
+      ? [product.registers[place], product.registers[RESULT]]
+      : [product.registers[place]];
+    const isMultiplied = !steps.access(this.gpu.at); // before, the line loads what it multiplies
+    const values = names.map((name) => this.#value(steps, name, lane, element)).join(" → ");
+    const also = copies.length ? `, and lane ${copies.map(([one]) => one).join(", ")}` : "";
+    const who = `lane ${lane}${also}, element ${element} of ${names.join(" → ")}`;
+    const which = `${tile.name}[${rowAndColumn(tile, at).join(", ")}]`;
+    return `${which}${isMultiplied ? ` = ${values}` : ""}: ${who}`;
+  }
+
+  /** What a lane of the chosen warp has as an element of a register.
+   * @type {(steps: GroupSteps, name: string, lane: number, element: number) => string} */
+  #value(steps, name, lane, element) {
+    const { at, item } = this.gpu;
+    const first = item - (item % (this.#core?.lanes ?? 1));
+    const values = steps.register(name, at, first + lane);
+    return values ? valueText(values[element % values.length]) : "unwritten";
+  }
+
+  /** The elements of a lane.
+   * @type {(steps: GroupSteps, product: TileProduct, core: TensorCoreRow, lane: number) => HTMLElement} */
+  #held(steps, product, core, lane) {
+    const rows = core.tiles.map((tile, place) => {
+      const mine = numbersOf(tile.places).slice(lane * tile.each, (lane + 1) * tile.each);
+      const places = [...mine].map((at) => `[${rowAndColumn(tile, at).join(", ")}]`);
+      const name = product.registers[place === 2 ? RESULT : place];
+      return h(
+        "tr",
+        {},
+        h("th", { scope: "row", title: name }, tile.name),
+        h("td", {}, places.join(" ")),
+      );
+    });
+    const who = `lane ${lane} of warp ${Math.floor(this.gpu.item / steps.row.warp_lanes)}`;
+    return h("table", { class: "wb-figures" }, h("caption", {}, `${who} holds, in order`), ...rows);
+  }
+
+  /** What an element of C is the sum of, in words.
+   * @param {{tile: number, place: number}} chosen */
+  #sum({ tile, place }) {
+    if (tile !== 2) return "";
+    const [row, column] = rowAndColumn(this.#tiles[2].tile, place);
+    const last = this.#tiles[0].tile.columns - 1;
+    const term = (/** @type {number} */ k) => `A[${row}, ${k}]·B[${k}, ${column}]`;
+    return `; it grows by ${term(0)} + … + ${term(last)}`;
+  }
+}
+
+/** @type {(tile: TensorTile, place: number) => number[]} */
+const rowAndColumn = ({ columns }, place) => [Math.floor(place / columns), place % columns];
