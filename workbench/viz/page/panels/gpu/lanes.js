@@ -73,12 +73,13 @@ export class LanesPane {
     const rows = steps.registers(at, item).map(([name, values]) =>
       h(
         "tr",
-        {},
-        h("th", { scope: "row", title: lineOf(steps, name) }, name),
+        { title: lineOf(steps, name) },
+        h("th", { scope: "row" }, name),
         h("td", values ? {} : { class: "wb-bad", "data-term": "unwritten" }, textOf(values)),
       )
     );
-    const caption = h("caption", {}, `work-item ${steps.itemText(item)} holds`);
+    const held = "what it has under each name: a number, or one for each lane of a vector";
+    const caption = h("caption", { title: held }, `work-item ${steps.itemText(item)} holds`);
     refill(this.registers, h("table", { class: "wb-figures" }, caption, ...rows));
   }
 
@@ -98,5 +99,6 @@ function textOf(values) {
  * @param {string} name */
 function lineOf({ row }, name) {
   const starts = [`${name} `, `for ${name} `];
-  return row.lines.find(({ text }) => starts.some((start) => text.startsWith(start)))?.text;
+  const line = row.lines.find(({ text }) => starts.some((start) => text.startsWith(start)));
+  return line?.text ?? "a tile of a tensor core, which has no line of its own";
 }

@@ -15,6 +15,7 @@ import { numbersOf, valueText } from "./steps.js";
 /** A tile as it is drawn.
  * @typedef {{tile: TensorTile, holders: Holders[], list: HTMLElement, cells: HTMLElement[]}} Drawn */
 
+const IN_ORDER = "row and column of each of its elements, in the order of its register";
 const RESULT = 3; // the place of the result among the registers of a product
 
 export class TilesPane {
@@ -65,7 +66,8 @@ export class TilesPane {
     this.#core = core;
     this.#tiles = core.tiles.map((tile, place) => this.#tile(core, tile, place));
     const drawn = this.#tiles.map(({ tile, list }) => {
-      const title = h("p", {}, h("b", {}, tile.name), ` ${tile.rows} × ${tile.columns}`);
+      const size = `${tile.name} ${tile.rows} × ${tile.columns}`;
+      const title = h("p", { title: `${size}, ${tile.each} elements in each lane` }, size);
       return h("div", {}, title, list);
     });
     refill(
@@ -170,7 +172,12 @@ export class TilesPane {
       );
     });
     const who = `lane ${lane} of warp ${Math.floor(this.gpu.item / steps.row.warp_lanes)}`;
-    return h("table", { class: "wb-figures" }, h("caption", {}, `${who} holds, in order`), ...rows);
+    return h(
+      "table",
+      { class: "wb-figures" },
+      h("caption", { title: IN_ORDER }, `${who} holds`),
+      ...rows,
+    );
   }
 
   /** What an element of C is the sum of, in words.
