@@ -66,7 +66,7 @@ class LivePage:
             from workbench.viz.session.saved_output import SavedOutput
 
             title = "workbench" if ex.line is None else ex.line.text
-            opens = _shown(ex).then(view)
+            opens = _one_pane(ex).then(view)
             saved = SavedOutput(still["text/html"], title, opens)
             bundle = self.to_widget(ex, view, saved)._repr_mimebundle_()
         except Exception:  # the picture does not need it
@@ -83,7 +83,7 @@ class LivePage:
         place."""
         from workbench.viz.session.widget import Workbench
 
-        opens = ex.display.view.then(_shown(ex)).then(view)
+        opens = ex.display.view.then(_one_pane(ex)).then(view)
         return Workbench(session_of(ex), opens, saved)
 
     def to_html(self, ex: Exploration) -> str:
@@ -91,7 +91,7 @@ class LivePage:
         session: Session | None = ex.display.session
         record = self.record(ex)
         with nullcontext() if session is None else session.lock:
-            return page.export_html(record, _shown(ex))
+            return page.export_html(record, _one_pane(ex))
 
     def record(self, ex: Exploration) -> PageRecord:
         """Return the complete record: the session's, if there is a session."""
@@ -159,7 +159,7 @@ class LivePage:
             listener.look(view)
 
 
-def _shown(ex: Exploration) -> ViewState:
+def _one_pane(ex: Exploration) -> ViewState:
     """Return the view of the one pane of an exploration, if it has one."""
     return Pane(ex, ex.show).view if ex.show else NO_VIEW
 

@@ -154,10 +154,10 @@ def test_tiles_of_a_tensor_core_are_what_its_lanes_hold(nothing_saved: None) -> 
     loads = {access.step for access in row.accesses}
     steps = [n for n, at in enumerate(row.line) if at == place and n not in loads]
     assert len(steps) == 2, "one for each of the two rounds"
-    held = {register.name: register for register in row.registers}
+    registers = {register.name: register for register in row.registers}
 
     def tile(number: int, name: str, step: int) -> Array:
-        of, register = core.tiles[number], held[name]
+        of, register = core.tiles[number], registers[name]
         before = [n for n, at in enumerate(register.steps) if at <= step]
         values = np.broadcast_to(
             numbers(register.values[before[-1]]), core.lanes * of.each

@@ -78,8 +78,8 @@ export class LanesPane {
         h("td", values ? {} : { class: "wb-bad", "data-term": "unwritten" }, textOf(values)),
       )
     );
-    const held = "what it has under each name: a number, or one for each lane of a vector";
-    const caption = h("caption", { title: held }, `work-item ${steps.itemText(item)} holds`);
+    const words = "what it has under each name: a number, or one for each lane of a vector";
+    const caption = h("caption", { title: words }, `work-item ${steps.itemText(item)} holds`);
     refill(this.registers, h("table", { class: "wb-figures" }, caption, ...rows));
   }
 

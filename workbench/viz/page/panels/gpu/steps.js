@@ -75,7 +75,7 @@ export class GroupSteps {
   registers(step, item) {
     /** @type {[string, number[] | null][]} */
     const rows = this.row.registers.flatMap((row) => {
-      const values = this.#held(row, step, item);
+      const values = this.#register(row, step, item);
       return values === undefined ? [] : [[row.name, values]];
     });
     return [...rows, ...this.rounds(step).map(oneValue)];
@@ -87,7 +87,7 @@ export class GroupSteps {
    * @param {number} item */
   register(name, step, item) {
     const row = this.row.registers.find((one) => one.name === name);
-    return row && this.#held(row, step, item) || null;
+    return row && this.#register(row, step, item) || null;
   }
 
   /**
@@ -95,7 +95,7 @@ export class GroupSteps {
    * @param {number} step
    * @param {number} item
    * @returns {number[] | null | undefined} */
-  #held(row, step, item) {
+  #register(row, step, item) {
     const place = row.steps.findLastIndex((from) => from <= step);
     if (place < 0) return undefined;
     const values = this.#valuesOf(row)[place];

@@ -55,7 +55,7 @@ export class TilesPane {
       });
       if (!drawn.list.contains(document.activeElement)) rove(drawn.list);
     });
-    refill(this.lane, this.#held(steps, product, core, lane));
+    refill(this.lane, this.#lane(steps, product, core, lane));
     this.words.textContent = chosen
       ? [this.#element(steps, product, chosen.tile, chosen.place), this.#sum(chosen)].join("")
       : "an element lights up its lane; one of C also what it is the sum of";
@@ -159,7 +159,7 @@ export class TilesPane {
 
   /** The elements of a lane.
    * @type {(steps: GroupSteps, product: TileProduct, core: TensorCoreRow, lane: number) => HTMLElement} */
-  #held(steps, product, core, lane) {
+  #lane(steps, product, core, lane) {
     const rows = core.tiles.map((tile, place) => {
       const mine = numbersOf(tile.places).slice(lane * tile.each, (lane + 1) * tile.each);
       const places = [...mine].map((at) => `[${rowAndColumn(tile, at).join(", ")}]`);
