@@ -14,7 +14,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.tools.tensor_cores import BY_ARCH, CORES, core_named, gpu_with
+from tests.tools.tensor_cores import (
+    BY_ARCH,
+    CORES,
+    PROCESSOR_CORES,
+    core_named,
+    gpu_with,
+    target_with,
+)
 from workbench import Tensor, dtypes, explore
 from workbench.base.target import Target
 from workbench.base.tensor_cores.layout import Fragment
@@ -72,7 +79,7 @@ def run(built: Stages, target: Target, out: Array, *inputs: Array) -> Trace:
 def check(core: TensorCore, shape: tuple[int, int, int], opts: Sequence[Opt]) -> Trace:
     """Fail unless A @ B is numpy's, computed by the tensor core, and nothing is wrong."""
     m, n, k = shape
-    target = gpu_with(core)
+    target = target_with(core)
     built = lowered(matmul(core, m, n, k), opts, target)
     a, b = numbers((m, k), core.operand, 1), numbers((k, n), core.operand, 2)
     out = np.zeros((m, n), core.accumulator.numpy)
@@ -93,13 +100,13 @@ def tile(core: TensorCore) -> Opt:
     return Opt(TC, 0, core.shape)
 
 
-@pytest.mark.parametrize("core", CORES, ids=str)
+@pytest.mark.parametrize("core", CORES + PROCESSOR_CORES, ids=str)
 def test_every_tensor_core(core: TensorCore) -> None:
     check(core, (core.m, core.n, core.k), [tile(core)])
     check(core, (2 * core.m, 3 * core.n, 2 * core.k), [tile(core)])
 
 
-@pytest.mark.parametrize("core", CORES, ids=str)
+@pytest.mark.parametrize("core", CORES + PROCESSOR_CORES, ids=str)
 def test_odd_sizes_are_padded(core: TensorCore) -> None:
     dice = random.Random(str(core))
     for _ in range(2):

@@ -5,9 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 from workbench.backends.cuda import tensor_cores as cuda
+from workbench.backends.device import Device
 from workbench.backends.gpu.target import common_gpu
 from workbench.backends.hip import tensor_cores as hip
 from workbench.backends.metal import tensor_cores as metal
+from workbench.backends.native import tensor_cores as native
 from workbench.backends.opencl import tensor_cores as opencl
 from workbench.base.target import Target
 from workbench.base.tensor_cores.tensor_core import TensorCore
@@ -24,12 +26,19 @@ BY_ARCH: dict[str, tuple[TensorCore, ...]] = {
     for module, arches in ARCHES.items()
     for arch in arches
 }
+BY_FEATURE: dict[str, tuple[TensorCore, ...]] = {
+    feature: native.tensor_cores({feature})
+    for feature in ("bf16", "avx512bf16", "amx-bf16")
+}
+"""Those of processors, by LLVM's names of their features."""
+PROCESSOR_CORES = tuple(core for cores in BY_FEATURE.values() for core in cores)
 CORES = tuple(dict.fromkeys(core for cores in BY_ARCH.values() for core in cores))
 
 
 def core_named(arch: str, words: str) -> TensorCore:
     """Return the tensor core of an architecture by its text, "16x8x16 float16 -> float32"."""
-    return next(core for core in BY_ARCH[arch] if str(core) == words)
+    listed = (BY_ARCH | BY_FEATURE)[arch]
+    return next(core for core in listed if str(core) == words)
 
 
 def gpu_with(*cores: TensorCore) -> Target:
@@ -44,3 +53,11 @@ def gpu_with(*cores: TensorCore) -> Target:
         reads_matrices=is_mma,
         copies_async=is_mma,
     )
+
+
+def target_with(core: TensorCore) -> Target:
+    """Return a GPU with a tensor core, or the processor of one lane that it is of."""
+    if core.lanes > 1:
+        return gpu_with(core)
+    device = "LLVM:Graviton4" if core.instruction == "bfmmla" else "LLVM:Xeon 8480+"
+    return replace(Device[device].target, tensor_cores=(core,))

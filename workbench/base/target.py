@@ -114,7 +114,8 @@ class Target:
     here. reads_matrices: the lanes of a warp read the rows of matrices in shared memory, and get
     fragments of them, in one instruction. copies_async: a copy to shared memory goes on while the
     program does. tensor_cores: the matrix products that a warp computes in one instruction, the
-    preferred ones first; no two have the same sizes and dtypes.
+    preferred ones first; no two have the same sizes and dtypes; no_tensor_cores says why there are
+    none. A processor's are of one lane, which holds whole tiles.
     """
 
     device: str
@@ -142,6 +143,7 @@ class Target:
     reads_matrices: bool = False
     copies_async: bool = False
     tensor_cores: tuple[TensorCore, ...] = ()
+    no_tensor_cores: str = ""
 
     @property
     def has_groups(self) -> bool:

@@ -10,7 +10,7 @@ from itertools import product
 
 import pytest
 
-from tests.tools.tensor_cores import BY_ARCH, CORES, core_named
+from tests.tools.tensor_cores import BY_ARCH, CORES, PROCESSOR_CORES, core_named
 from workbench.base.tensor_cores.layout import (
     BitRun,
     Fragment,
@@ -22,7 +22,7 @@ from workbench.base.tensor_cores.tensor_core import TILE_AXES, TensorCore, misfi
 Place = Callable[[int, int], tuple[int, int]]
 
 
-@pytest.mark.parametrize("core", CORES, ids=str)
+@pytest.mark.parametrize("core", CORES + PROCESSOR_CORES, ids=str)
 def test_every_element_is_in_a_lane(core: TensorCore) -> None:
     assert misfit(core) == ""
     sizes = {"m": core.m, "n": core.n, "k": core.k}
@@ -70,6 +70,23 @@ def ptx_c(lane: int, i: int) -> tuple[int, int]:
 
 
 DOCUMENTS = [
+    # Arm Architecture Reference Manual, BFMMLA: rows of 4 of A, and columns of 4 of B
+    Document(
+        "bf16", "2x2x4 bfloat16 -> float32",
+        lambda _, i: (i // 4, i % 4), lambda _, i: (i % 4, i // 4), lambda _, i: divmod(i, 2),
+    ),
+    # Intel SDM, VDPBF16PS, for four rows
+    Document(
+        "avx512bf16", "4x16x2 bfloat16 -> float32",
+        lambda _, i: divmod(i, 2), lambda _, i: (i % 2, i // 2), lambda _, i: divmod(i, 16),
+    ),
+    # Intel SDM, TDPBF16PS: row r of the register of B has the steps 2 r and 2 r + 1
+    Document(
+        "amx-bf16", "16x16x32 bfloat16 -> float32",
+        lambda _, i: divmod(i, 32),
+        lambda _, i: (i // 32 * 2 + i % 2, i % 32 // 2),
+        lambda _, i: divmod(i, 16),
+    ),
     # PTX ISA, "Matrix Fragments for mma.m16n8k16 with floating point type": a_i, b_i, c_i
     Document(
         "sm_80", "16x8x16 float16 -> float32",

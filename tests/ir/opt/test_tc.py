@@ -12,6 +12,7 @@ from tests.ir.opt.support import sizes
 from tests.tools.kernels import LLVM
 from tests.tools.tensor_cores import BY_ARCH, gpu_with
 from workbench import Tensor, dtypes, explore
+from workbench.backends.device import Device
 from workbench.base.errors import KernelOptError
 from workbench.base.target import Target
 from workbench.ir.meaning.interpret_kernel import interpret_kernel
@@ -191,8 +192,27 @@ def test_the_work_items_of_its_warps_count() -> None:
     assert "128 lanes" in refused(tiled, Opt(UPCAST, "g0", 32), few)
 
 
-def test_a_processor_has_none() -> None:
+def test_a_processor_may_have_none() -> None:
+    """What it lacks is said."""
+    plain = replace(LLVM, tensor_cores=(), no_tensor_cores="it lacks AMX")
     for level in (0, 1, 2):
-        assert "no tensor cores on LLVM" in refused(
-            matmul(64, 64, 64), Opt(TC, 0, level), LLVM
-        )
+        words = refused(matmul(64, 64, 64), Opt(TC, 0, level), plain)
+        assert words.startswith("there are no tensor cores on LLVM: it lacks AMX")
+
+
+@pytest.mark.parametrize(
+    ("machine", "words"),
+    [
+        ("LLVM:Raspberry Pi 5", "its processor does not have BF16 (bfmmla)"),
+        ("LLVM:Banana Pi F3", "LLVM has no product of matrices for riscv64"),
+        ("C", "C has no words for the products of one processor"),
+    ],
+)
+def test_a_machine_says_why_it_has_none(machine: str, words: str) -> None:
+    target = Device[machine].target
+    assert words in refused(matmul(64, 64, 64), Opt(TC, 0, 2), target)
+
+
+def test_this_processor_has_some_or_says_what_it_lacks() -> None:
+    target = Device["LLVM"].target
+    assert bool(target.tensor_cores) != bool(target.no_tensor_cores)

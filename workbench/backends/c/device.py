@@ -54,8 +54,14 @@ class CDevice(Processor):
         if find_spec("llvmlite") is None:
             return processor_target(self.name)
         # Compilers differ in their support of float16 and in their syntax of non-temporal stores;
-        # all of them have integers and plain stores.
-        return replace(compiled_target(self.name), conversions=(), non_temporal_bytes=0)
+        # all of them have integers and plain stores. Intrinsics are one processor's.
+        return replace(
+            compiled_target(self.name),
+            conversions=(),
+            non_temporal_bytes=0,
+            tensor_cores=(),
+            no_tensor_cores="C has no words for the products of one processor",
+        )
 
     def render(
         self, block: UOp, linear: tuple[UOp, ...], tree: UOp | None = None

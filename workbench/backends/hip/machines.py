@@ -87,4 +87,5 @@ def machine_of(
             names = (own.name, own.about) if is_named else (gpu, gpu)
             own = replace(own, name=names[0], about=names[1], arch=arch)
             return replace(machine, hardware=own)
-    return replace(common_gpu(gpu), tensor_cores=tensor_cores(arch))
+    cores = tensor_cores(arch)
+    return replace(common_gpu(gpu), conversions=CONVERSIONS, tensor_cores=cores)

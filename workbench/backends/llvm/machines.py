@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from workbench.backends.native.tensor_cores import absence, tensor_cores
 from workbench.base.dtypes import dtypes
 from workbench.base.target import Hardware, Target
 
@@ -18,8 +19,11 @@ def _target(
     vector_registers: int,
     fmas_in_flight: int,
     cache_bytes: tuple[int, ...],
+    features: tuple[str, ...] = (),
 ) -> Target:
-    """Return the Target of a processor, with the bytes of its caches from the first on."""
+    """Return the Target of a processor, with the bytes of its caches from the first on, and LLVM's
+    names of its features that multiply matrices."""
+    cores = tensor_cores(features)
     return Target(
         hardware.name,
         vector_bytes=vector_bytes,
@@ -30,6 +34,8 @@ def _target(
         conversions=(dtypes.float16,),
         cores=hardware.units,
         hardware=hardware,
+        tensor_cores=cores,
+        no_tensor_cores="" if cores else absence(hardware.triple.partition("-")[0]),
     )
 
 
@@ -48,6 +54,7 @@ GRAVITON4 = Hardware(
     clock_hz=2.8e9,
     peaks=(("float32", 8.6e12), ("float64", 4.3e12), ("float16", 17.2e12)),
     bandwidths=(("DRAM", 12 * 8 * 5.6e9), ("L1", 96 * 3 * 16 * 2.8e9)),
+    tensor_peaks=(("bfloat16", 96 * 4 * 32 * 2.8e9),),
     memory_bytes=768 << 30,
 )
 XEON_8480 = Hardware(
@@ -102,8 +109,12 @@ BANANA_PI_F3 = Hardware(
     memory_bytes=4 << 30,
 )
 MACHINES: Mapping[str, Target] = {
-    "Graviton4": _target(GRAVITON4, 16, 32, 16, (64 << 10, 2 << 20, 36 << 20)),
-    "Xeon 8480+": _target(XEON_8480, 64, 32, 8, (48 << 10, 2 << 20, 105 << 20)),
+    "Graviton4": _target(
+        GRAVITON4, 16, 32, 16, (64 << 10, 2 << 20, 36 << 20), ("bf16",)
+    ),
+    "Xeon 8480+": _target(
+        XEON_8480, 64, 32, 8, (48 << 10, 2 << 20, 105 << 20), ("amx-bf16", "avx512bf16")
+    ),
     "Raspberry Pi 5": _target(
         RASPBERRY_PI_5, 16, 32, 8, (64 << 10, 512 << 10, 2 << 20)
     ),

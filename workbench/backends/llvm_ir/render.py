@@ -12,6 +12,7 @@ from collections.abc import Sequence
 
 from workbench.backends.llvm_ir.arguments import ArgumentMemory
 from workbench.backends.llvm_ir.operands import Operands
+from workbench.backends.llvm_ir.products.processor import processor_product
 from workbench.backends.llvm_ir.ssa import SSAPlan, construct_ssa
 from workbench.backends.llvm_ir.walker import LLVMWalker
 from workbench.backends.llvm_ir.writer import LLVMWriter, global_name
@@ -24,6 +25,7 @@ from workbench.backends.program.analysis import (
 from workbench.backends.program.non_temporal import non_temporal_stores
 from workbench.backends.program.source import Source
 from workbench.base.target import Target
+from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import KernelInfo, UOp
 
 _RESERVED = frozenset({"args", "lo", "hi", "thread", "entry", "begin", "done", "some"})
@@ -81,6 +83,12 @@ class _ProcessorWalker(LLVMWalker):
         memory = ArgumentMemory(plan, non_temporal, operands, text)
         super().__init__(text, operands, memory)
         self.plan, self.arguments = plan, memory
+
+    def function(self, node: UOp) -> str | None:
+        if node.op is not Ops.WMMA:
+            return None
+        values = [self.operands.operand(s) for s in node.src]
+        return processor_product(node.arg, values, self.text.step)
 
     def prologue(self) -> None:
         """Load the arguments, set up scratch memory, and return if there are no steps."""

@@ -70,4 +70,4 @@ def machine_of(gpu: str, arch: str, memory_bytes: int) -> Target:
         if gpu == f"Apple {row.name}":
             return replace(machine, hardware=replace(row, memory_bytes=memory_bytes))
     cores = tensor_cores(arch) if arch else ()
-    return replace(common_gpu(gpu), tensor_cores=cores)
+    return replace(common_gpu(gpu), conversions=CONVERSIONS, tensor_cores=cores)

@@ -18,8 +18,11 @@ from functools import lru_cache
 from typing import Any, TypeVar
 
 from workbench.backends.native.assembly import error_line
+from workbench.backends.native.machine import permits_amx
+from workbench.backends.native.tensor_cores import absence, tensor_cores
 from workbench.base.errors import CompileError, DeviceError
 from workbench.base.forking import no_fork
+from workbench.base.tensor_cores.tensor_core import TensorCore
 
 _FOREIGN = re.compile(
     r"\basm\b"
@@ -57,16 +60,34 @@ class Host:
     @property
     def vector_registers(self) -> int:
         """Vector registers that code can name."""
-        return 32 if self._is_arm or "+avx512f" in self._enabled else 16
+        return 32 if self.is_arm or "+avx512f" in self._enabled else 16
 
     @property
     def converts_float16(self) -> bool:
         """Whether conversions of float16 from and to float32 are instructions, not library
         functions."""
-        return self._is_arm or "+f16c" in self._enabled
+        return self.is_arm or "+f16c" in self._enabled
 
     @property
-    def _is_arm(self) -> bool:
+    def tensor_cores(self) -> tuple[TensorCore, ...]:
+        """Its products of small matrices that this process may use, the preferred first."""
+        features = {word[1:] for word in self._enabled if word.startswith("+")}
+        if "amx-tile" in features and not permits_amx():
+            features.discard("amx-bf16")
+        return tensor_cores(features)
+
+    @property
+    def no_tensor_cores(self) -> str:
+        """Why it has none."""
+        if self.tensor_cores:
+            return ""
+        if "+amx-bf16" in self._enabled:
+            return "the system does not let this process use AMX"
+        return absence(platform.machine().lower())
+
+    @property
+    def is_arm(self) -> bool:
+        """Whether it is one of Arm's, of 64 bits."""
         return platform.machine().lower() in ("aarch64", "arm64")
 
     @property
@@ -217,14 +238,16 @@ def _set_up() -> _LLVMLibrary:
     )
     version = ".".join(str(part) for part in binding.llvm_version_info)
     host = Host(version, triple, cpu, features)
+    if "+amx-tile" in features.split(","):
+        permits_amx()  # also where code comes from another process
     return _LLVMLibrary(binding, machine, _Linkers(binding, machine), host)
 
 
 def _module(text: str) -> Any:
     llvm = _llvm()
-    foreign = _FOREIGN.search(text)
-    if foreign is not None:
-        raise RuntimeError(f"{foreign[0]!r} is not for this machine's LLVM")
+    for foreign in _FOREIGN.finditer(text):
+        if foreign[0] != "@llvm.aarch64." or not llvm.host.is_arm:
+            raise RuntimeError(f"{foreign[0]!r} is not for this machine's LLVM")
     module = llvm.binding.parse_assembly(text)
     module.triple = llvm.host.triple
     module.data_layout = str(llvm.machine.target_data)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import platform
 import re
 from collections.abc import Sequence
@@ -13,6 +14,11 @@ from workbench.base.target import TYPICAL_CACHES, Caches
 CACHES = Path("/sys/devices/system/cpu/cpu0/cache")
 CPUINFO = Path("/proc/cpuinfo")
 MEMORY = "memory"
+ARCH_PRCTL = 158
+"""The number of the system call (x86-64)."""
+REQUEST_PERMISSION = 0x1023
+TILE_DATA = 18
+"""The part of a thread's state that AMX needs."""
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 
 
@@ -31,6 +37,17 @@ def caches(folder: Path = CACHES) -> Caches:
         if amount and kind in ("Data", "Unified"):
             sizes[f"L{level}"] = int(amount[1]) * _UNITS[amount[2]]
     return tuple(sorted(sizes.items(), key=lambda level: level[1]))
+
+
+@cache
+def permits_amx() -> bool:
+    """Return whether this process may use AMX: Linux has to be asked for its large registers, and
+    threads and forked processes then have them, too (Linux, "Using XSTATE features in user space
+    applications")."""
+    if platform.system() != "Linux" or platform.machine() != "x86_64":
+        return False
+    system_call = ctypes.CDLL(None).syscall
+    return int(system_call(ARCH_PRCTL, REQUEST_PERMISSION, TILE_DATA)) == 0
 
 
 def known_caches() -> Caches:

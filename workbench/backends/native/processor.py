@@ -44,4 +44,6 @@ def compiled_target(name: str) -> Target:
         non_temporal_bytes=target.last_cache_bytes,
         conversions=(dtypes.float16,) if machine.converts_float16 else (),
         cores=cores(),
+        tensor_cores=machine.tensor_cores,
+        no_tensor_cores=machine.no_tensor_cores,
     )

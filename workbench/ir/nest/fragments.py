@@ -94,7 +94,7 @@ def core_of(kernel: UOp, target: Target) -> TensorCore | None:
     """Return the tensor core of `target` that computes the tile of a kernel, None where there is
     none."""
     axes = tile_axes(kernel)
-    if axes is None or not target.has_groups:
+    if axes is None:
         return None
     sums = _sums(kernel, axes)
     first = sums and factors(sums[0])
@@ -118,7 +118,9 @@ def lane_kernel(kernel: UOp, target: Target) -> UOp:
     core, axes = core_of(kernel, target), tile_axes(kernel)
     if core is None or axes is None:
         return kernel
-    lane = UOp.range(core.lanes, _unused(kernel), AxisType.LOCAL)
+    has_lanes = core.lanes > 1
+    name = _unused(kernel)
+    lane = UOp.range(core.lanes, name, AxisType.LOCAL) if has_lanes else UOp.index(0)
     changes: dict[UOp, UOp] = {}
     elements = _elements(axes.m, axes.n, core.c)
     assert elements is not None  # a lane has several elements of every result
@@ -130,7 +132,7 @@ def lane_kernel(kernel: UOp, target: Target) -> UOp:
             rest = [r for r in node.src[1:] if r is not axes.k]
             changes[node] = construct.reduce(product, rest, node.combines)
     changes |= _positions(core.c, {"m": axes.m, "n": axes.n}, lane, elements)
-    order = (*kernel.arg.order, lane.axis_name)
+    order = (*kernel.arg.order, *([name] if has_lanes else []))
     return construct.in_order(kernel.substitute(changes), order)
 
 

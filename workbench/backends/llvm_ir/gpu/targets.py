@@ -5,11 +5,16 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 from workbench.backends.gpu.dialect import group_size
-from workbench.backends.llvm_ir.gpu.products import amd_product, ptx_product
+from workbench.backends.llvm_ir.products.gpu import (
+    Product,
+    Step,
+    amd_product,
+    ptx_product,
+)
 from workbench.backends.program.language import Language
 from workbench.backends.program.launch import LaunchShape
 from workbench.base.dtypes import DType
@@ -48,6 +53,8 @@ class GpuTarget(ABC):
     """A processor of its kind that many have."""
     has_processors = True
     """Whether code is for a processor, such as "sm_90"."""
+    products: ClassVar[Sequence[tuple[str, Product]]] = ()
+    """What writes products of tiles, by what the names of their instructions begin with."""
 
     @property
     def name(self) -> str:
@@ -71,12 +78,17 @@ class GpuTarget(ABC):
         core: TensorCore,
         kinds: Sequence[DType],
         values: Sequence[str],
-        step: Callable[[str], str],
+        step: Step,
     ) -> str:
         """Return the last instruction of C + A @ B of the tiles of a warp; `step` writes one before
         it. Errors: CompileError for an instruction of another family of GPUs."""
-        because = f"{self.name} has no instruction for {core}"
-        raise CompileError("render", because, hint="the list of opts without TC")
+        write = next(
+            (f for word, f in self.products if core.instruction.startswith(word)), None
+        )
+        if write is None:
+            because = f"{self.name} has no instruction for {core}"
+            raise CompileError("render", because, hint="the list of opts without TC")
+        return write(core, kinds, values, step)
 
     @abstractmethod
     def attributes(self, launch: LaunchShape) -> str:
@@ -97,18 +109,8 @@ class Nvptx(GpuTarget):
     triple = "nvptx64-nvidia-cuda"
     convention = "ptx_kernel"
     common = "sm_80"
+    products = (("mma.sync", ptx_product),)
     spaces: Mapping[str, int] = {"global": 1, "shared": 3, "private": 0}
-
-    def product(
-        self,
-        core: TensorCore,
-        kinds: Sequence[DType],
-        values: Sequence[str],
-        step: Callable[[str], str],
-    ) -> str:
-        if not core.instruction.startswith("mma.sync"):
-            return super().product(core, kinds, values, step)
-        return ptx_product(core, kinds, values, step)
 
     def number(self, role: LoopRole, dimension: int) -> str:
         register = ("ctaid" if role == "grid" else "tid") + "." + _LETTERS[dimension]
@@ -132,18 +134,8 @@ class Amdgcn(GpuTarget):
     triple = "amdgcn-amd-amdhsa"
     convention = "amdgpu_kernel"
     common = "gfx1100"
+    products = (("__builtin_amdgcn_", amd_product),)
     spaces: Mapping[str, int] = {"global": 1, "shared": 3, "private": 5}
-
-    def product(
-        self,
-        core: TensorCore,
-        kinds: Sequence[DType],
-        values: Sequence[str],
-        step: Callable[[str], str],
-    ) -> str:
-        if not core.instruction.startswith("__builtin_amdgcn_"):
-            return super().product(core, kinds, values, step)
-        return amd_product(core, kinds, values, step)
 
     def number(self, role: LoopRole, dimension: int) -> str:
         what = "workgroup" if role == "grid" else "workitem"

@@ -8,7 +8,7 @@ After TC("g0 g1 r0", "16x8x16")
 
 The axes are the rows and the columns of the result, and the steps of the sum. w0, w1 and w2 are the
 tile (kind WARP): the lanes of a warp hold its elements together, in the places that the device
-wants (`ir/nest/fragments.py`).
+wants (`ir/nest/fragments.py`). On a processor one lane holds them all, in vector registers.
 
 The argument is a level or the sizes of a tile. At level 0 the sum has one axis; at level 1 it may
 have several; at level 2 axes that the tile does not divide are padded. By its sizes a tile is
@@ -43,11 +43,13 @@ _OUTPUTS = frozenset({AxisType.GLOBAL, AxisType.LOOP})
 def why_not(kernel: UOp, opt: Opt, target: Target) -> Refusal | None:
     """Return why `opt` is not legal on `kernel`, or None."""
     if not target.tensor_cores:
+        why = target.no_tensor_cores and f": {target.no_tensor_cores}"
         return Refusal(
-            f"there are no tensor cores on {target.device}",
+            f"there are no tensor cores on {target.device}{why}",
             "the list without TC; UPCAST of two output axes makes a tile in vector registers",
         )
-    refusal = refuse_no_groups(kernel, opt) or _refuse_kernel(kernel)
+    forbidden = refuse_no_groups(kernel, opt) if target.has_groups else None
+    refusal = forbidden or _refuse_kernel(kernel)
     if refusal is not None:
         return refusal
     names = str(opt.axis).split()
@@ -305,7 +307,7 @@ def _offers(kernel: UOp) -> Iterator[tuple[str, int]]:
 
 TC = OptKind(
     "TC",
-    here="(none) a processor's core has no warp: vectors are UPCAST's",
+    here="a core multiplies two small matrices in one instruction (AMX, bf16 dot products)",
     on_a_gpu="the work-items of a warp multiply two small matrices in one instruction",
     why_not=why_not,
     apply=apply,

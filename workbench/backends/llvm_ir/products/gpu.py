@@ -15,6 +15,9 @@ from workbench.base.tensor_cores.tensor_core import TensorCore
 
 Step = Callable[[str], str]
 """Writes an instruction, and returns the name of its value."""
+Product = Callable[[TensorCore, Sequence[DType], Sequence[str], Step], str]
+"""Returns the last instruction of C + A @ B: of the tensor core, the dtypes and the names of A, B
+and C."""
 _ELEMENTS = {dtypes.float16: "half", dtypes.bfloat16: "i16", dtypes.float32: "float"}
 _SEMICOLON = r"\3B"
 """In a string: what stands behind a semicolon of LLVM IR is a comment."""
