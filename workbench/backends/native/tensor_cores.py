@@ -44,4 +44,4 @@ def absence(family: str) -> str:
         return "its processor has neither AMX-BF16 nor AVX512_BF16"
     if family in ("aarch64", "arm64"):
         return "its processor does not have BF16 (bfmmla)"
-    return f"LLVM has no product of matrices for {family}"
+    return f"no compiler here has a product of matrices for {family}"
