@@ -164,7 +164,7 @@ def test_barriers_stand_where_they_are_counted(device: Groups, name: str) -> Non
     tree = build_tree(graph, target)
     verify(tree, "lowered")
     has = any(n.op is Ops.BARRIER for n in tree.toposort())
-    assert has == (barriers(graph) > 0)
+    assert has == (barriers(graph, target) > 0)
 
 
 def test_other_devices_have_none() -> None:

@@ -14,6 +14,11 @@ TYPICAL_CACHES: Caches = (("L1", 32 << 10), ("L2", 512 << 10), ("L3", 8 << 20))
 """Caches of a common processor, where the system does not say."""
 
 
+SHUFFLE_WORDS = ("int8", "uint8", "int16", "uint16", "int32", "uint32", "float32")
+"""Numbers that lanes of a warp hand each other as a word of 32 bits, at most."""
+SHUFFLE_ALL = ("bool", *SHUFFLE_WORDS, "int64", "uint64", "float64")
+"""What they do where the language has two words for longer numbers, and a word for bools."""
+
 Rates = tuple[tuple[str, float], ...]
 """(name, units per second): ("float32", 6.7e13) of arithmetic, ("DRAM", 3.35e12) of memory."""
 
@@ -102,8 +107,9 @@ class Target:
     group_items: most work-items of a work-group, 0 where the device has none; group_limits: most of
     them along each dimension, x first, where fewer than group_items; grid_limits: most work-groups
     along each dimension of a launch; warp_lanes: neighbouring work-items that take each step
-    together; serial_items: those of a group run one after another, as a processor's driver has it,
-    and nothing is gained by sharing. There shared_bytes bounds the arrays of a group, and
+    together; shuffle_dtypes: the names of the dtypes whose values lanes of a warp hand each other
+    without memory; serial_items: those of a group run one after another, as a processor's driver
+    has it, and nothing is gained by sharing. There shared_bytes bounds the arrays of a group, and
     scratch_bytes those of a work-item.
     Units: vector_bytes is one vector register; `caches` are the data caches that a core sees, the
     first two its own, with lines of line_bytes; Buffers and arrays in scratch memory begin at a
@@ -137,6 +143,7 @@ class Target:
     group_items: int = 0
     group_limits: tuple[int, ...] = ()
     warp_lanes: int = 1
+    shuffle_dtypes: tuple[str, ...] = ()
     serial_items: bool = False
     shared_bytes: int = 0
     hardware: Hardware | None = None
@@ -149,6 +156,10 @@ class Target:
     def has_groups(self) -> bool:
         """Whether work-items run together, in work-groups: else their axes are loops."""
         return self.group_items > 0
+
+    def can_shuffle(self, dtype: DType) -> bool:
+        """Whether lanes of a warp hand each other values of a dtype."""
+        return dtype.name in self.shuffle_dtypes
 
     @property
     def l1_bytes(self) -> int:

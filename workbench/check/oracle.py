@@ -109,7 +109,7 @@ class KernelOracle:
 
     def _runner(self, state: Any) -> Callable[[Any], dict[int, Array]] | None:
         if isinstance(state, UOp):
-            if any(n.op is Ops.WMMA for n in state.toposort()):
+            if any(n.op in (Ops.WMMA, Ops.WARP_SHUFFLE) for n in state.toposort()):
                 return None  # the lanes of a warp compute it together
             if state.op is Ops.SINK:
                 return None if state.arg is None else self._interpreted

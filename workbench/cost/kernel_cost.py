@@ -108,7 +108,7 @@ def cost(
     block, linear = lowered.lowered, lowered.linear
     threads = launch_shape(linear).threads
     non_temporal = {store.place.param for store in non_temporal_stores(linear, target)}
-    counts = count(linear, barriers(kernel))
+    counts = count(linear, barriers(kernel, target))
     traffic = Traffic(block, target.line_bytes, non_temporal)
     core = work(linear, target, speeds)
     names = [*speeds.read]

@@ -78,6 +78,22 @@ def undefined(node: UOp, sources: Sequence[Array], shadows: Sequence[Array]) -> 
     return total
 
 
+class Exchange:
+    """Which work-item's value each one of a group gets in a shuffle over a distance: that of the
+    lane `lanes` of its warp, the item `items`; where there is none, `is_there` is false."""
+
+    def __init__(self, count: int, warp_lanes: int, distance: int):
+        numbers = np.arange(count)
+        own = numbers % warp_lanes
+        self.lanes = own ^ distance
+        self.items = numbers - own + self.lanes
+        self.is_there = (self.lanes < warp_lanes) & (self.items < count)
+
+    def of_partners(self, values: Array) -> Array:
+        """Return values (groups, items, ..) as each work-item gets them."""
+        return values[:, np.where(self.is_there, self.items, 0)]
+
+
 def _moved(node: UOp, sources: Sequence[Array]) -> Array | None:
     """Return the value of a node that puts lanes in other places; None for any other one."""
     op = node.op

@@ -250,6 +250,7 @@ def _trace(
         totals.executed,
         totals.divergent,
         totals.barriers,
+        totals.shuffles,
         tuple(machine.findings.all),
         inefficiencies(machine),
         {slot: memory[slot] for slot in sorted(written_slots(machine.linear))},

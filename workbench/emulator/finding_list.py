@@ -61,6 +61,18 @@ class FindingList:
         words = f"{items[0]} takes no part in a product of its warp's tiles: {items[1]} does"
         self.add("partial warp", "", 0, items, (position,), words)
 
+    def partial_shuffle(self, absent: int, present: int, position: int) -> None:
+        """Add a shuffle that a lane takes no part in, where another one of its warp does."""
+        items = self.item(absent), self.item(present)
+        words = f"{items[0]} takes no part in a shuffle of its warp: {items[1]} does"
+        self.add("partial warp", "", 0, items, (position,), words)
+
+    def inactive_lane(self, number: int, lane: int, position: int, why: str) -> None:
+        """Add a shuffle in which a work-item takes the value of a lane that has none."""
+        item = self.item(number)
+        words = f"{item} takes the value of lane {lane}, {why}"
+        self.add("inactive lane", "", 0, (item,), (position,), words)
+
     def wrong(
         self,
         name: str,

@@ -11,6 +11,7 @@ Kind = Literal[
     "out of bounds",
     "divergent barrier",
     "partial warp",
+    "inactive lane",
     "wrong value",
 ]
 

@@ -16,10 +16,16 @@ import numpy as np
 
 from workbench.backends.program.launch import LaunchShape, launch_shape
 from workbench.emulator.accesses import by_warps
-from workbench.emulator.arithmetic import beside, computed, spread, undefined
+from workbench.emulator.arithmetic import (
+    Exchange,
+    beside,
+    computed,
+    spread,
+    undefined,
+)
 from workbench.emulator.cells import Origin
 from workbench.emulator.finding_list import FindingList
-from workbench.emulator.memory import Lanes, Memories, Shadow
+from workbench.emulator.memory import Lanes, Memories, Shadow, poison
 from workbench.ir.nest.accesses import size_of
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
@@ -42,12 +48,14 @@ class BranchCount:
 @dataclass
 class Totals:
     """Counts by position in the program. executed: how often a work-item came to a step; divergent:
-    warps at an IF of which some work-items go on and some do not; barriers: groups that waited."""
+    warps at an IF of which some work-items go on and some do not; barriers: groups that waited;
+    shuffles: warps whose lanes exchanged values."""
 
     executed: dict[int, int] = field(default_factory=dict)
     divergent: dict[int, int] = field(default_factory=dict)
     branches: dict[int, BranchCount] = field(default_factory=dict)
     barriers: dict[int, int] = field(default_factory=dict)
+    shuffles: dict[int, int] = field(default_factory=dict)
 
 
 class Watcher(Protocol):
@@ -179,6 +187,8 @@ class Machine:
             self._set(node)
         elif op is Ops.BARRIER:
             self._barrier(position)
+        elif op is Ops.WARP_SHUFFLE:
+            self._shuffle(position, node)
         elif op is Ops.SPECIAL:
             self.values[node.axis] = self._number(node)
         elif op is Ops.DEFINE:
@@ -277,6 +287,51 @@ class Machine:
             present = int(np.argmax(self.mask[group]))
             numbers = self.numbers[group, item], self.numbers[group, present]
             self.findings.divergent(int(numbers[0]), int(numbers[1]), position)
+
+    def _shuffle(self, position: int, node: UOp) -> None:
+        """Hand on values: each work-item gets that of another lane of its warp, which must be there
+        and on; what another one has is undefined. All lanes of a warp must come to it."""
+        (source,) = node.src
+        lanes = () if node.dtype.count == 1 else (node.dtype.count,)
+        shape = (*self.mask.shape, *lanes)
+        exchange = Exchange(self.group_items, self.warp_lanes, node.arg)
+        is_on = exchange.is_there & exchange.of_partners(self.mask)
+        self._require_partners(position, exchange, self.mask & ~is_on)
+        values = exchange.of_partners(spread(self.value(source), source, shape))
+        defined = np.broadcast_to(is_on[..., None] if lanes else is_on, shape)
+        self.values[node] = np.where(defined, values, poison(node.dtype.scalar))
+        warps = by_warps(self.mask, self.warp_lanes, False).any(1)
+        count = self.totals.shuffles
+        count[position] = count.get(position, 0) + int(warps.sum())
+        shadow = self.shadows.get(source)
+        self.shadows.pop(node, None)
+        if shadow is not None:
+            mask = exchange.of_partners(spread(shadow.mask, source, shape))
+            self._shade(node, mask & defined, shadow.read)
+
+    def _require_partners(
+        self, position: int, exchange: Exchange, alone: Array
+    ) -> None:
+        """Note work-items whose partner is not there or not on, else warps of which only a part
+        comes to a shuffle."""
+        if alone.any():
+            group, item = (int(n) for n in np.argwhere(alone)[0])
+            lane = int(exchange.lanes[item])
+            is_off = bool(exchange.is_there[item])
+            why = "which does not come there" if is_off else "and there is none"
+            self.findings.inactive_lane(
+                int(self.numbers[group, item]), lane, position, why
+            )
+            return
+        here, off = (
+            by_warps(m, self.warp_lanes, False) for m in (self.mask, ~self.mask)
+        )
+        partial = here.any(1) & off.any(1)
+        if partial.any():
+            warp = int(np.argmax(partial))
+            numbers = by_warps(self.numbers, self.warp_lanes, -1)[warp]
+            absent, present = (int(numbers[np.argmax(m[warp])]) for m in (off, here))
+            self.findings.partial_shuffle(absent, present, position)
 
     # memory
 

@@ -79,7 +79,7 @@ class Memories:
         """Make an array full of conspicuous values for each group, or work-item."""
         count, items = self.numbers.shape
         total = size_of(node) * count * (1 if node.space == "shared" else items)
-        self.arrays[node] = np.full(total, _poison(node.dtype), node.dtype.numpy)
+        self.arrays[node] = np.full(total, poison(node.dtype), node.dtype.numpy)
         self.cells[node] = Cells(total, False, self.findings.group_items)
 
     def array(self, memory: UOp) -> Array:
@@ -204,8 +204,9 @@ class Memories:
 def spoil(arrays: Sequence[Array], slots: Set[int]) -> None:
     """Fill arrays with conspicuous values: nobody has written them."""
     for slot in slots:
-        arrays[slot][...] = _poison(dtypes.from_numpy(arrays[slot].dtype))
+        arrays[slot][...] = poison(dtypes.from_numpy(arrays[slot].dtype))
 
 
-def _poison(dtype: DType) -> object:
+def poison(dtype: DType) -> bool | int | float:
+    """Return a conspicuous value, for what nobody wrote."""
     return np.nan if dtype.is_float else dtype.min

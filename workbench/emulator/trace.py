@@ -27,9 +27,10 @@ class Trace:
 
     `linear` is the program, `launch` its shape. Counts are by position in the program:
     `accesses` of global and shared memory, `executed` work-items, `divergent` warps at an IF,
-    `barriers` that groups waited at. `findings` are its defects, `inefficiencies` what is right and
-    slow; `outputs` the arrays that it wrote, by slot; `history` the steps of one work-group, where
-    they were asked for. Where a run is not whole, only that group ran. `target` is what it ran for.
+    `barriers` that groups waited at, `shuffles` of warps. `findings` are its defects,
+    `inefficiencies` what is right and slow; `outputs` the arrays that it wrote, by slot; `history`
+    the steps of one work-group, where they were asked for. Where a run is not whole, only that
+    group ran. `target` is what it ran for.
     """
 
     linear: tuple[UOp, ...]
@@ -38,6 +39,7 @@ class Trace:
     executed: Mapping[int, int]
     divergent: Mapping[int, int]
     barriers: Mapping[int, int]
+    shuffles: Mapping[int, int]
     findings: tuple[Finding, ...]
     inefficiencies: tuple[Inefficiency, ...]
     outputs: Mapping[int, NDArray[Any]]
@@ -81,13 +83,15 @@ class Trace:
         main, shared = self.total("global"), self.total("shared")
         useful, moved = main.bytes_wanted, main.bytes_moved
         waits, divergent = sum(self.barriers.values()), sum(self.divergent.values())
+        shuffles = sum(self.shuffles.values())
         lines = [
             f"{groups:,} groups of {items:,} work-items",
             f"global memory: {main.transactions:,} transactions, {useful:,} bytes wanted,"
             f" {moved:,} moved",
             f"shared memory: {shared.transactions:,} passes, {shared.conflicts:,} of them for"
             " conflicts",
-            f"barriers: {waits:,}, divergent warps: {divergent:,}",
+            f"barriers: {waits:,}, divergent warps: {divergent:,}"
+            + (f", warp shuffles: {shuffles:,}" if shuffles else ""),
         ]
         defects = [self._with_lines(f, f.positions) for f in self.findings]
         return "\n".join([*lines, *defects])

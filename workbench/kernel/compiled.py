@@ -85,5 +85,5 @@ class Compiled(Unpicklable, Displayed):
 def compiled(device: str, record: Recorded, estimates: Estimates) -> Compiled:
     """Return a kernel compiled for a device, with its record and estimates."""
     stages, passes = record
-    counts = count(stages.linear, barriers(stages.kernel))
+    counts = count(stages.linear, barriers(stages.kernel, Device[device].target))
     return Compiled(device, stages, passes, estimates, counts)

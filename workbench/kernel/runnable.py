@@ -130,7 +130,10 @@ class RunnableKernel:
     def counts(self) -> Counts:
         """Counts of the generated program in one run (on the kernel's device)."""
         with unobserved():
-            return count(self.built(self.device).linear, barriers(self.ast))
+            return count(
+                self.built(self.device).linear,
+                barriers(self.ast, Device[self.device].target),
+            )
 
     def __repr__(self) -> str:
         listed = " ".join(f"{a.name}={a.size}" for a in self.axes)

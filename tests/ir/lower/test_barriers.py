@@ -142,13 +142,13 @@ def test_barriers_are_where_work_items_exchange_elements(name: str) -> None:
             pick.shuffle(order)
         form = reordered(graph, order)
         waits = Watched(build_tree(form, LLVM)).waits
-        assert barriers(form) == sum(map(fewest, waits.values())), form.arg.order
-        counts.add(barriers(form))
+        assert barriers(form, LLVM) == sum(map(fewest, waits.values())), form.arg.order
+        counts.add(barriers(form, LLVM))
     assert len(counts) > 1
 
 
 def test_one_barrier_serves_both_tiles_of_a_step() -> None:
     """Nine work-groups, three steps each; a plain kernel has no work-items to wait for."""
-    assert barriers(EXAMPLES["tiled_matmul"].graph) == 9 * 3
+    assert barriers(EXAMPLES["tiled_matmul"].graph, LLVM) == 9 * 3
     for name in EXAMPLES.keys() - {"tiled_matmul"}:
-        assert barriers(EXAMPLES[name].graph) == 0
+        assert barriers(EXAMPLES[name].graph, LLVM) == 0

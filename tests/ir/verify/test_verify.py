@@ -31,7 +31,7 @@ from tests.tools.tensor_cores import core_named
 from workbench.base.dtypes import dtypes
 from workbench.base.errors import VerifyError
 from workbench.ir.node.axis import AxisType
-from workbench.ir.node.construct import special, when
+from workbench.ir.node.construct import special, warp_shuffle, when
 from workbench.ir.node.exact_range import exact_range
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import KernelInfo, Storage, UOp, gated, invalid
@@ -300,6 +300,10 @@ LOWERED: dict[str, list[Callable[[], UOp]]] = {
         lambda: block(loop(g0, store(out, x), arg="spread")),
     ],
     "slots": [lambda: statements(store(out, x), store(at(param(0, 5), g0), x))],
+    "shuffle": [
+        lambda: statements(store(out, bad(Ops.WARP_SHUFFLE, F, x, arg=0))),
+        lambda: statements(store(out, bad(Ops.WARP_SHUFFLE, F, x, arg="up"))),
+    ],
     "special": [
         lambda: block(bad(Ops.SPECIAL, V, g0, arg="item"), store(out, x)),
         lambda: block(bad(Ops.SPECIAL, V, one, arg=("item", 0)), store(out, x)),
@@ -312,12 +316,22 @@ LOWERED: dict[str, list[Callable[[], UOp]]] = {
 LOWERED["statements"] += [
     lambda: block(special(g0, "item", 0), bad(Ops.IF, V, one, store(out, x))),
     lambda: block(special(g0, "item", 0), when(g0 < 2, [UOp(Ops.BARRIER, V, ())])),
+    lambda: block(
+        special(g0, "item", 0), when(g0 < 2, [store(out, warp_shuffle(x, 1))])
+    ),
 ]
 LOWERED["in-bounds"] = [
     lambda: block(
         special(g0, "item", 0), when(g0 < 3, [store(at(param(0, 2), g0), one)])
     ),
 ]
+
+
+def in_branch(step: UOp) -> tuple[UOp, ...]:
+    """Return the sample program with a step in an IF."""
+    return added(UOp(Ops.IF, V, (TRUE,)), step, UOp(Ops.ENDIF, V, (TRUE,)))
+
+
 good = samples.program()
 vector = good[8]
 register = good[2].src[0]
@@ -407,7 +421,13 @@ LINEAR: dict[str, list[Callable[[], Ir]]] = {
     "if": [lambda: added(bad(Ops.IF, V, one))],
     "barrier": [lambda: added(bad(Ops.BARRIER, V, arg="all"))],
     "divergence": [
-        lambda: added(UOp(Ops.IF, V, (TRUE,)), UOp(Ops.BARRIER, V, ()), UOp(Ops.ENDIF, V, (TRUE,)))
+        lambda: in_branch(UOp(Ops.BARRIER, V, ())),
+        lambda: in_branch(warp_shuffle(one, 1)),
+    ],
+    "shuffle": [lambda: added(bad(Ops.WARP_SHUFFLE, F, one, arg=0))],
+    "partners": [
+        lambda: added(special(axis("l0", 12), "item", 0), warp_shuffle(one, 4)),
+        lambda: added(warp_shuffle(one, 1)),
     ],
     "block": [lambda: changed(0, UOp(Ops.BLOCK, V, (), "sample"))],
     "first-step": [lambda: (), lambda: good[1:], lambda: added(good[0])],

@@ -107,6 +107,9 @@ class CudaCpp(GpuCpp):
         head = f"{self.inline}{vector} operator{sign}({first} a, {second} b)"
         return f"{head} {{ return make_{vector}({lanes}); }}"
 
+    def shuffle(self, value: Expression, dtype: DType, distance: int) -> Expression:
+        return call("__shfl_xor_sync", "0xffffffff", value[0], str(distance))
+
     def tile_function(self, name: str, core: TensorCore, bits: DType) -> str:
         return mma_function(
             name, core, self.vector(core.accumulator.vec(core.c.per_lane))

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from workbench.backends.cuda.tensor_cores import tensor_cores
 from workbench.base.dtypes import dtypes
-from workbench.base.target import Hardware, Rates, Target
+from workbench.base.target import SHUFFLE_ALL, Hardware, Rates, Target
 
 CONVERSIONS = (dtypes.float16, dtypes.bfloat16)
 """What the language has types of."""
@@ -156,6 +156,7 @@ def target(device: str, hardware: Hardware, l2_bytes: int) -> Target:
         group_items=1024,
         group_limits=(1024, 1024, 64),
         warp_lanes=32,
+        shuffle_dtypes=SHUFFLE_ALL,
         shared_bytes=hardware.unit_shared_bytes - hardware.group_shared_bytes,
         stack_bytes=1 << 30,
         scratch_bytes=16 << 10,

@@ -91,6 +91,8 @@ class Dialect(ABC):
     """Functions of floats by their ops."""
     wide = False
     """Whether indexes of this kernel need 64 bits."""
+    warp_lanes = 1
+    """The work-items that take each step of this kernel together."""
 
     # types
 
@@ -221,6 +223,14 @@ class Dialect(ABC):
     def component(self, value: str, i: int, count: int) -> str:
         """Return lane `i` of a vector of `count` lanes."""
         return f"{value}.{COMPONENTS[i]}"
+
+    def shuffle(self, value: Expression, dtype: DType, distance: int) -> Expression:
+        """Return the value of the lane of the warp whose number is this one's xor `distance`.
+
+        Errors: CompileError for a language that has no such function.
+        """
+        because = f"{self.language.name} has no warp shuffle"
+        raise CompileError("render", because, hint="the list of opts without GROUP")
 
     def tile_function(self, name: str, core: TensorCore, bits: DType) -> str:
         """Return the function before the kernel that multiplies the tiles of a tensor core: its

@@ -120,6 +120,12 @@ class OpenCLC(Dialect):
             return super().component(value, i, count)
         return f"{value}.s{i:x}"
 
+    def shuffle(self, value: Expression, dtype: DType, distance: int) -> Expression:
+        """A function of cl_intel_subgroups, which has numbers of 32 bits and of 64. A sub-group
+        must be a warp, by cl_intel_required_subgroup_size."""
+        self._sub_group = self.warp_lanes
+        return call("intel_sub_group_shuffle_xor", value[0], f"{distance}u")
+
     def tile_function(self, name: str, core: TensorCore, bits: DType) -> str:
         """Return a call of cl_intel_subgroup_matrix_multiply_accumulate: in sub-groups of 8 a pair
         of A's columns is an int, in those of 16 a column is a short; pairs of B's rows are ints."""

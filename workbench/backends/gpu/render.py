@@ -58,6 +58,7 @@ def render(
     """
     info: KernelInfo = linear[0].arg
     plan = analyse(linear, target)
+    dialect.warp_lanes = target.warp_lanes
     name = identifier(info.name, dialect.reserved)
     writer = _Writer(dialect, name, plan, Follower(block, tree), linear, target)
     parameters = writer.parameters()

@@ -58,6 +58,8 @@ def scalar_operation(
     source = node.src[0].dtype.scalar
     if op in (Ops.CAST, Ops.BITCAST):
         return _converted(dialect, helpers, op, source, dtype, arguments[0])
+    if op is Ops.WARP_SHUFFLE:
+        return dialect.shuffle(arguments[0], dtype, node.arg)
     if op is Ops.WHERE:
         return dialect.choose(*arguments)
     if source.is_bool:

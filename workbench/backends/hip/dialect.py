@@ -63,6 +63,9 @@ class HipCpp(GpuCpp):
             return call("__builtin_bit_cast", self.scalar(dtype), value[0])
         return super().bitcast(value, source, dtype)
 
+    def shuffle(self, value: Expression, dtype: DType, distance: int) -> Expression:
+        return call("__shfl_xor", value[0], str(distance))
+
     def tile_function(self, name: str, core: TensorCore, bits: DType) -> str:
         """Return a call of the compiler's function for v_mfma or v_wmma."""
         if not core.instruction.startswith("__builtin_amdgcn_"):

@@ -15,7 +15,7 @@ from dataclasses import replace
 from workbench.backends.gpu.target import common_gpu
 from workbench.backends.hip.tensor_cores import tensor_cores
 from workbench.base.dtypes import dtypes
-from workbench.base.target import Hardware, Target
+from workbench.base.target import SHUFFLE_ALL, Hardware, Target
 
 CONVERSIONS = (dtypes.float16, dtypes.bfloat16)
 """What the language has types of."""
@@ -63,6 +63,7 @@ MACHINES: Mapping[str, Target] = {
         grid_limits=((1 << 31) - 1, (1 << 16) - 1, (1 << 16) - 1),
         group_items=1024,
         warp_lanes=64,
+        shuffle_dtypes=SHUFFLE_ALL,
         shared_bytes=64 << 10,
         stack_bytes=1 << 30,
         scratch_bytes=16 << 10,

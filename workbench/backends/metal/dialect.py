@@ -115,6 +115,9 @@ class Metal(Dialect):
             f"    {listed[-1]}) {{",
         ]
 
+    def shuffle(self, value: Expression, dtype: DType, distance: int) -> Expression:
+        return call("simd_shuffle_xor", value[0], f"ushort({distance})")
+
     def tile_function(self, name: str, core: TensorCore, bits: DType) -> str:
         """Return a function over simdgroup_matrix, whose elements a thread has by number."""
         kind, element = (

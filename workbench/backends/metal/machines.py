@@ -15,7 +15,7 @@ from dataclasses import replace
 from workbench.backends.gpu.target import common_gpu
 from workbench.backends.metal.tensor_cores import tensor_cores
 from workbench.base.dtypes import dtypes
-from workbench.base.target import Hardware, Target
+from workbench.base.target import SHUFFLE_WORDS, Hardware, Target
 
 CONVERSIONS = (dtypes.float16, dtypes.bfloat16)
 """What the language has types of."""
@@ -50,6 +50,7 @@ MACHINES: Mapping[str, Target] = {
         grid_limits=((1 << 31) - 1,) * 3,
         group_items=1024,
         warp_lanes=32,
+        shuffle_dtypes=SHUFFLE_WORDS,
         shared_bytes=32 << 10,
         stack_bytes=1 << 30,
         scratch_bytes=16 << 10,

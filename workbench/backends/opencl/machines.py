@@ -49,6 +49,7 @@ MACHINES: Mapping[str, Target] = {
         grid_limits=((1 << 31) - 1,) * 3,
         group_items=512,
         warp_lanes=16,
+        shuffle_dtypes=("int32", "uint32", "float32", "int64", "uint64"),
         shared_bytes=64 << 10,
         stack_bytes=1 << 30,
         scratch_bytes=16 << 10,

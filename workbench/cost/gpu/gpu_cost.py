@@ -195,10 +195,10 @@ def gpu_cost(
     speeds = level_speeds(hardware)
     seconds |= {level: size / speeds[level] for level, size in moved.items()}
     seconds["latency"] = turns * work.cycles / hardware.clock_hz
+    counts = count(linear, barriers(kernel, target))
     return GpuCost(
-        estimate(original), count(linear, barriers(kernel)), moved, seconds, _kind(original, work),
-        target, units, totals, groups, turns, busy, registers is None,
-        needed - registers_used,
+        estimate(original), counts, moved, seconds, _kind(original, work), target, units, totals,
+        groups, turns, busy, registers is None, needed - registers_used,
     )  # fmt: skip
 
 

@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from workbench.base.dtypes import DType
 from workbench.base.tensor_cores.tensor_core import TensorCore
 from workbench.ir.nest.estimates import executed
 from workbench.ir.node.ops import CASTS, ELEMENTWISE, OPS, Ops
@@ -21,6 +22,9 @@ GLOBAL_CYCLES = 500
 """Cycles from a load from memory to its value."""
 SHARED_CYCLES = 30
 """Cycles from a load from shared memory to its value, and of a barrier."""
+SHUFFLE_CYCLES = 23
+"""Cycles from a warp shuffle to its value."""
+WORD_BYTES = 4
 VALUE_CYCLES = 4
 """Cycles from an operation to its value."""
 PRODUCT_CYCLES = 32
@@ -52,6 +56,8 @@ def item_work(linear: Sequence[UOp]) -> ItemWork:
     for node, times in executed(tuple(linear)):
         if node.op in (Ops.LOAD, Ops.STORE, Ops.BARRIER):
             instructions += times
+        elif node.op is Ops.WARP_SHUFFLE:
+            instructions += times * words_of(node.dtype)
         elif node.op is Ops.WMMA:
             core: TensorCore = node.arg
             products[core.operand_format] += times * core.m * core.n * core.k
@@ -115,8 +121,17 @@ def _step_cycles(own: Sequence[UOp], in_flight: int) -> float:
     chains = max(1, len({n.src[0] for n in own if n.op is Ops.SET}))
     values = sum(n.op in ELEMENTWISE and n.dtype.kind != "index" for n in own)
     products = sum(n.op is Ops.WMMA for n in own)
-    chain = (VALUE_CYCLES * values + PRODUCT_CYCLES * products) / chains
+    shuffles = sum(n.op is Ops.WARP_SHUFFLE for n in own)
+    chain = (
+        VALUE_CYCLES * values + PRODUCT_CYCLES * products + SHUFFLE_CYCLES * shuffles
+    )
+    chain /= chains
     return waits / in_flight + SHARED_CYCLES * barriers + chain
+
+
+def words_of(dtype: DType) -> int:
+    """Return how many words of 32 bits a lane hands on of a value."""
+    return max(1, dtype.scalar.itemsize // WORD_BYTES) * dtype.count
 
 
 def _space(load: UOp) -> str:

@@ -16,7 +16,7 @@ from workbench.ir.text.parser import parse
 from workbench.ir.verify.linear import verify_linear
 
 Params = tuple[tuple[DType, int], ...]
-NAMED_BY_RUNS = frozenset({"divergence", "set-first"})
+NAMED_BY_RUNS = frozenset({"divergence", "set-first", "partners"})
 """Rules whose breaches a run shows, with the work-items."""
 
 

@@ -6,7 +6,7 @@ registers or arrays; this file writes both as UOps.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from workbench.base.dtypes import dtypes
 from workbench.base.errors import CompileError
@@ -15,6 +15,7 @@ from workbench.base.trace import PassStep, derived_from, note_steps
 from workbench.ir.lower.launch.barriers import barrier_points
 from workbench.ir.lower.launch.loops import launch_roles
 from workbench.ir.lower.launch.tree_reduction import in_halves, tree_loops
+from workbench.ir.lower.launch.warp_shuffles import WarpTile
 from workbench.ir.lower.tree_steps import matches_between
 from workbench.ir.nest.pipelines import Pipeline, is_fill_of
 from workbench.ir.nest.placement import Item, Loop
@@ -47,6 +48,11 @@ PLACE_REGISTERS = PassStep(
     "place-registers",
     "Around the loops that only one reduction closes, elements of its array are in registers:"
     " loaded before, stored after.",
+)
+PLACE_SHUFFLE = PassStep(
+    "place-shuffle",
+    "The lanes of a warp combine partial results from register to register, each with the lane"
+    " whose number differs in one bit: in no memory, without a barrier.",
 )
 PLACE_HALVES = PassStep(
     "place-halves",
@@ -132,15 +138,15 @@ class _Emission:
             self._around_own_loops(item)
         self.roles = launch_roles(self.placed.root, self.target)
         if self.target.has_groups:
-            self.trees = tree_loops(self.placed.items)
+            self.trees = tree_loops(self.placed.items, self.placed.warps)
             self._add_barriers()
         return UOp(Ops.BLOCK, dtypes.void, self._children(self.placed.root), self.info)
 
     def _add_barriers(self) -> None:
         """Add the BARRIERs of a work-group: before work-items read what others wrote, and, where
         these statements run again, before they write it again."""
-        barrier = construct.barrier()
-        for loop, points in barrier_points(self.placed.items).items():
+        barrier, warps = construct.barrier(), self.placed.warps
+        for loop, points in barrier_points(self.placed.items, warps).items():
             for at in reversed(points):
                 loop.body.insert(at, barrier)
             if any(self._repeats(axis) for axis in loop.path()):
@@ -186,11 +192,10 @@ class _Emission:
                 assert child.axis is not None
                 parts, role = self._children(child), self.roles.get(child.axis)
                 node = UOp(Ops.LOOP, dtypes.void, (child.axis, *parts), role)
-                out += self._tree(node) if child in self.trees else [node]
+                out += self._of_group(node, child)
             elif isinstance(child, Item):
-                self.steps.append(child)
                 with derived_from(child.statement.node):
-                    out.append(self._statement(child))
+                    out += self._statements(child)
             else:
                 is_barrier = child.op is Ops.BARRIER
                 self.steps.append(PLACE_BARRIER if is_barrier else PLACE_REGISTERS)
@@ -215,17 +220,67 @@ class _Emission:
         )
         return UOp(Ops.LOOP, dtypes.void, (step, *parts))
 
-    def _tree(self, loop: UOp) -> list[UOp]:
+    def _of_group(self, loop: UOp, child: Loop) -> list[UOp]:
         """Return the statements instead of a loop over partial results of a work-group."""
+        tiles = [self._warp_tile(item) for item in child.body]
+        if None not in tiles:
+            return self._of_warps(loop, child, [t for t in tiles if t is not None])
+        return self._tree(loop, self.trees[child]) if child in self.trees else [loop]
+
+    def _tree(self, loop: UOp, count: int) -> list[UOp]:
+        """Return a loop in halves, as its statements."""
         with derived_from(loop):
-            *halves, rest = in_halves(loop)
-        count = len(loop.body)
-        steps: list[Item | PassStep] = []
-        for part in halves:
-            is_barrier = part.op is Ops.BARRIER
-            steps += [PLACE_BARRIER] if is_barrier else [PLACE_HALVES] * count
-        self.steps[-count:-count] = steps
+            *halves, rest = in_halves(loop, count)
+        self._insert(halves, loop, PLACE_HALVES)
         return [*halves, rest]
+
+    def _of_warps(self, loop: UOp, child: Loop, tiles: list[WarpTile]) -> list[UOp]:
+        """Return what a work-group does with what warps leave of its tiles."""
+        plan = tiles[0].plan
+        if child in self.trees:
+            return self._tree(loop, plan.cells)
+        with derived_from(loop):
+            if plan.cells > 1 and not plan.is_repeated:
+                rest = UOp.range(plan.cells, loop.axis.axis_name, loop.axis.axis_kind)
+                return [loop.substitute({loop.axis: rest})]
+            again = [tile.again() for tile in tiles] if plan.is_repeated else []
+            updates = zip(tiles, loop.body, strict=True)
+            reads = [tile.read(update) for tile, update in updates]
+        self._insert(again, loop, PLACE_SHUFFLE)
+        return [*again, *reads]
+
+    def _insert(self, parts: Sequence[UOp], loop: UOp, step: PassStep) -> None:
+        """Note the step that each of the statements is, which stand before those of a loop."""
+        steps: list[Item | PassStep] = []
+        for part in parts:
+            is_barrier = part.op is Ops.BARRIER
+            steps += [PLACE_BARRIER] if is_barrier else [step] * len(part.body)
+        at = len(self.steps) - len(loop.body)
+        self.steps[at:at] = steps
+
+    def _warp_tile(self, child: object) -> WarpTile | None:
+        """Return the tile that warps combine, of a statement that reads it; None for others."""
+        reads = child.statement.reads if isinstance(child, Item) else ()
+        tile = next((node for node in reads if node in self.placed.warps), None)
+        if tile is None or not isinstance(child, Item) or child.init:
+            return None
+        return self._warps(tile)
+
+    def _warps(self, tile: UOp) -> WarpTile:
+        plan, storage = self.placed.warps[tile], self.allocations[tile]
+        return WarpTile(tile, plan, storage, self.vectors.axis(tile))
+
+    def _statements(self, item: Item) -> list[UOp]:
+        """Return the statements that an item is: of a tile that warps combine, there are more."""
+        written = self._statement(item)
+        if item.statement.node not in self.placed.warps:
+            self.steps.append(item)
+            return [written]
+        parts = [*self._warps(item.statement.node).combined(written.value)]
+        is_stored = parts[-1].op is Ops.STORE
+        shuffles = len(parts) - 1 - is_stored
+        self.steps += [item, *[PLACE_SHUFFLE] * shuffles, *[item] * is_stored]
+        return parts
 
     def _statement(self, item: Item) -> UOp:
         node = item.statement.node

@@ -7,7 +7,7 @@ Dimension 0 is the innermost: neighbouring work-items differ in it.
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from itertools import combinations
 from typing import TypeVar
 
@@ -57,6 +57,11 @@ def item_dims(nests: Iterable[Sequence[Axis]]) -> dict[Axis, int]:
     return dimension
 
 
+def by_names(nests: Iterable[tuple[UOp, ...]]) -> Iterator[tuple[UOp, ...]]:
+    """Yield the axes of nests of loops in an order that does not depend on where they stand."""
+    yield from sorted(nests, key=lambda nest: [axis.axis_name for axis in nest])
+
+
 def group_excess(shape: Sequence[int], target: Target) -> str:
     """Return what a work-group of this shape, innermost first, has too much of for a target,
     with the numbers; "" where it fits."""
@@ -83,7 +88,7 @@ def group_shape(kernel: UOp) -> tuple[int, ...]:
         tuple(axis for axis in statement.nest if axis.axis_kind.is_work_item)
         for statement in statements(kernel).values()
     }
-    dimension = item_dims(sorted(nests, key=lambda nest: [r.axis_name for r in nest]))
+    dimension = item_dims(by_names(nests))
     shape = [1] * (1 + max(dimension.values(), default=-1))
     for axis, place in dimension.items():
         shape[place] = max(shape[place], axis.extent)

@@ -8,7 +8,7 @@ whether their kernel would fit.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -17,7 +17,9 @@ from workbench.ir.nest.banks import padded
 from workbench.ir.nest.loops import Statement, statements
 from workbench.ir.nest.pipelines import Pipeline, pipelines
 from workbench.ir.nest.placement import Item, Loop, place_statements
+from workbench.ir.nest.shared_tiles import shared_tiles
 from workbench.ir.nest.vectors import Vectors, choose_vectors
+from workbench.ir.nest.warp_reduction import WarpReduction, warp_reductions
 from workbench.ir.node import construct
 from workbench.ir.node.axis import AxisType
 from workbench.ir.node.ops import Ops
@@ -68,7 +70,8 @@ class Excess(NamedTuple):
 @dataclass(frozen=True, slots=True)
 class StoragePlan:
     """The statements of a kernel in their loops, and the storage of those whose values others read
-    (`allocations`, producers first)."""
+    (`allocations`, producers first); `warps` has the tiles whose parts warps combine: their storage
+    is what is left of them, cells or a register."""
 
     statements: Mapping[UOp, Statement]
     root: Loop
@@ -76,6 +79,7 @@ class StoragePlan:
     vectors: Vectors
     allocations: Mapping[UOp, Allocation]
     pipelines: Mapping[Loop, Pipeline]
+    warps: Mapping[UOp, WarpReduction]
 
     def excess(self, target: Target) -> Excess | None:
         """Return why arrays and stages are more than `target.scratch_bytes`, or those of a
@@ -112,7 +116,10 @@ def plan_storage(sink: UOp, target: Target) -> StoragePlan:
         n: _allocation(n, i, by_node, items, vectors, target, tiles, by_tile.get(n))
         for i, n in enumerate(values)
     }
-    return StoragePlan(by_node, root, items, vectors, allocations, loops)
+    warps = warp_reductions(items, target)
+    for tile, plan in warps.items():
+        allocations[tile] = _cells(tile, allocations[tile], plan)
+    return StoragePlan(by_node, root, items, vectors, allocations, loops, warps)
 
 
 def excess(sink: UOp, target: Target) -> Excess | None:
@@ -183,26 +190,22 @@ def _allocation(
     return Allocation(define, array, lanes, pipeline)
 
 
-def is_shared(tile: Statement, reader: Statement) -> bool:
-    """Whether a work-item reads elements of a tile that another one wrote: an axis of the
-    work-group fills the tile, or stands around the reader and not around the tile."""
-    around = {r for r in reader.nest if r.axis_kind.is_work_item}
-    return bool(around - set(tile.pre)) or any(
-        r.axis_kind.is_work_item for r in tile.own
-    )
+def _cells(tile: UOp, whole: Allocation, plan: WarpReduction) -> Allocation:
+    """Return the storage of what warps leave of a tile that had `whole`: a register of each
+    work-item, or a cell for each warp."""
+    lanes = [r.extent for r in whole.lanes]
+    if plan.cells == 1:
+        name = part_name(tile)
+        define = construct.define(tile.dtype, name, tuple(lanes), "register")
+        return Allocation(define, (), whole.lanes)
+    shape = (*[axis.extent for axis in whole.array], *lanes, plan.cells)
+    define = construct.define(tile.dtype, tile.name, shape, "shared")
+    return Allocation(define, whole.array, whole.lanes)
 
 
-def shared_tiles(items: Sequence[Item]) -> frozenset[UOp]:
-    """Return the tiles that a work-group shares: some work-item reads what another one wrote."""
-    tiles = {
-        i.statement.node: i.statement for i in items if i.statement.node.op is Ops.STAGE
-    }
-    return frozenset(
-        node
-        for item in items
-        for node in item.statement.reads
-        if node in tiles and not item.init and is_shared(tiles[node], item.statement)
-    )
+def part_name(tile: UOp) -> str:
+    """Return the name of the register with a work-item's part of a tile."""
+    return f"{tile.name}w"
 
 
 def _array(

@@ -109,6 +109,12 @@ def when(condition: UOp, body: Iterable[UOp]) -> UOp:
     return UOp(Ops.IF, dtypes.void, (condition, *body))
 
 
+def warp_shuffle(value: UOp, distance: int) -> UOp:
+    """Return the `value` of another lane of the warp: the one whose number differs from this one's
+    in the bits of `distance`."""
+    return UOp(Ops.WARP_SHUFFLE, value.dtype, (value,), distance)
+
+
 # reductions
 
 

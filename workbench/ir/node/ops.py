@@ -134,6 +134,7 @@ class Ops(Enum):
     HREDUCE = "HREDUCE"
     WMMA = "WMMA"
     EXCHANGE = "EXCHANGE"
+    WARP_SHUFFLE = "WARP_SHUFFLE"
 
     __hash__ = object.__hash__  # members are unique; Enum would hash the name each time
 
@@ -343,6 +344,9 @@ OPS: dict[Ops, OpInfo] = {
         label="\u00d7\u00d7", word="wmma", cost=0.0, latency=8),
     Ops.EXCHANGE: Op(None, "ln", "exchange", None, "a warp's tile in another layout; arg has both",
         label="\u21c4", word="exchange", cost=0.0, latency=8),
+    Ops.WARP_SHUFFLE: Op(1, "ln", "first", None,
+        "the value that the lane has whose number in the warp is this one's xor arg",
+        label="shuffle", word="shuffle", latency=6),
     Ops.HREDUCE: Op(1, "n", "lanes", None, "the lanes of a vector combined; arg is the op"),
 }
 # fmt: on

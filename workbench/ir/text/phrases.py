@@ -289,6 +289,11 @@ def _barrier(node: UOp) -> Phrase:
     return _called(node)._replace(statement=("barrier",))
 
 
+def _shuffled(node: UOp) -> Phrase:
+    parts = ("shuffle(", Slot(0), f", lane ^ {node.arg})")
+    return Phrase(parts, line=_line(node))
+
+
 def _if(node: UOp) -> Phrase:
     if len(node.src) == 1:  # in a list, what is in it comes after it
         return _called(node)._replace(statement=("if ", Slot(0), ":"))
@@ -354,6 +359,7 @@ _SPECIAL: dict[Ops, Callable[[UOp], Phrase]] = {
     Ops.ACCUMULATE: _written,
     Ops.SET: _written,
     Ops.BARRIER: _barrier,
+    Ops.WARP_SHUFFLE: _shuffled,
     Ops.LOOP: _loop,
     Ops.ENDLOOP: _loop_end,
     Ops.SPECIAL: _launch_number,

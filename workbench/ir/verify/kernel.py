@@ -15,7 +15,7 @@ from workbench.ir.node.exact_range import exact_range
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import KernelInfo, Storage, UOp, split_gate
 from workbench.ir.node.views import LoopRole, Space, WrittenCode
-from workbench.ir.verify.rows import Spec, by_op, common, is_shape, reduces
+from workbench.ir.verify.rows import Spec, by_op, common, is_shape, reduces, shuffle
 
 MAX_SLOTS = 4096
 """Parameters that one kernel may have; a launch packs a pointer for each."""
@@ -203,8 +203,9 @@ def statements(node: UOp) -> str:
         inside = node.body
         if not inside or node.condition.dtype is not dtypes.bool:
             return "it has no condition, or nothing to do"
-        if any(n.op is Ops.BARRIER for n in node.toposort()):
-            return "a BARRIER stands in it, to which some work-items do not come"
+        for inner in node.toposort():
+            if inner.op in (Ops.BARRIER, Ops.WARP_SHUFFLE):
+                return f"a {inner.op.name} stands in it, to which some work-items do not come"
     elif not isinstance(node.arg, KernelInfo):
         return f"its arg is {node.arg!r}, not KernelInfo"
     else:
@@ -397,6 +398,7 @@ LOWERED = by_op((
     Spec("write",       (Ops.STORE,),          lowered_store, "a STORE writes an INDEX"),
     Spec("accumulate",  (Ops.ACCUMULATE,),     accumulate,    "an ACCUMULATE changes a DEFINE"),
     Spec("barrier",     (Ops.BARRIER,),        barrier,       "a BARRIER stands alone"),
+    Spec("shuffle",     (Ops.WARP_SHUFFLE,),   shuffle,       "a shuffle has a distance"),
     Spec("special",     (Ops.SPECIAL,),        special,       "a SPECIAL numbers a RANGE"),
     Spec("specials",    (Ops.BLOCK,),          specials,      "SPECIALs come first"),
     Spec("statements",  _HOLD,                 statements,    "BLOCK, LOOP and IF hold statements"),

@@ -14,7 +14,7 @@ from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import KernelInfo, UOp
 from workbench.ir.node.views import LoopRole
 from workbench.ir.verify.kernel import barrier, define, memory, param, special
-from workbench.ir.verify.rows import Spec, broken, by_op, common, require
+from workbench.ir.verify.rows import Spec, broken, by_op, common, require, shuffle
 
 ANYWHERE = frozenset({Ops.CONST, Ops.VAR, Ops.PARAM, Ops.RANGE, Ops.LANES, Ops.REG})
 """Ops that are used without a step of their own."""
@@ -126,6 +126,7 @@ LINEAR = by_op((
     Spec("special",  (Ops.SPECIAL,),           special,  "a SPECIAL numbers a RANGE"),
     Spec("if",       (Ops.IF, Ops.ENDIF),      branch,   "an IF has one condition"),
     Spec("barrier",  (Ops.BARRIER,),           barrier,  "a BARRIER stands alone"),
+    Spec("shuffle",  (Ops.WARP_SHUFFLE,),      shuffle,  "a shuffle has a distance"),
     Spec("wmma",     (Ops.WMMA,),              wmma,     "a WMMA takes whole fragments"),
     Spec("exchange", (Ops.EXCHANGE,),          exchange, "an EXCHANGE takes whole fragments"),
     Spec("block",    (Ops.BLOCK,),             block,    "the first step names the kernel"),
@@ -138,7 +139,8 @@ _ORDER_RULES = {
     "nesting": "loops nest: the innermost ends first",
     "open-range": "a range is used inside its loop",
     "set-first": "a register is set before it is read",
-    "divergence": "all work-items of a group come to a barrier",
+    "divergence": "all work-items of a group come to a barrier or a shuffle",
+    "partners": "lanes that exchange values are all there",
 }
 
 
@@ -169,7 +171,7 @@ def _broken(rule: str, node: UOp, why: str) -> VerifyError:
 
 class _Walk:
     """The state before a step: the LOOPs and IFs around it (`blocks`), values by the one that
-    computes them, and the registers that are set."""
+    computes them, the registers that are set, and the work-items of a group."""
 
     def __init__(self, without: frozenset[str]) -> None:
         self.without = without
@@ -179,6 +181,7 @@ class _Walk:
         self.values_by_block: list[list[UOp]] = [[]]
         self.registers: set[UOp] = set()
         self.checked: set[UOp] = set()
+        self.items = 1
 
     def step(self, step: UOp) -> None:
         for source in step.src:
@@ -194,13 +197,19 @@ class _Walk:
             self._close(step)
         elif step.op is Ops.SPECIAL:
             self.ranges.add(step.axis)
+            if step.role == "item":
+                self.items *= step.axis.extent
         elif step.op is Ops.SET:
             self.registers.add(step.src[0])
         elif step.op is Ops.BARRIER:
-            if any(b.op is Ops.IF for b in self.blocks):
-                self._refuse("divergence", step, "it stands in an IF")
+            self._require_all(step)
         elif step in self.defined and step.dtype is not dtypes.void:
             raise _broken("once", step, "it is a second step of the same value")
+        if step.op is Ops.WARP_SHUFFLE:
+            self._require_all(step)
+            if self.items % (1 << step.arg.bit_length()):
+                why = f"a group of {self.items} has lanes without a partner"
+                self._refuse("partners", step, why)
         if step not in self.defined:
             self.defined.add(step)
             self.values_by_block[-1].append(step)
@@ -222,6 +231,11 @@ class _Walk:
                 raise _broken(
                     "open-range", step, f"no loop over {source.axis_name} is open"
                 )
+
+    def _require_all(self, step: UOp) -> None:
+        """Refuse a step that some work-items may not come to."""
+        if any(b.op is Ops.IF for b in self.blocks):
+            self._refuse("divergence", step, "it stands in an IF")
 
     def _refuse(self, rule: str, step: UOp, why: str) -> None:
         if rule not in self.without:

@@ -124,6 +124,12 @@ def reduces(node: UOp) -> str:
     return "" if op in REDUCTIONS else f"{op!r} is not one of {_names(REDUCTIONS)}"
 
 
+def shuffle(node: UOp) -> str:
+    """Check the distance of a WARP_SHUFFLE: bits of a lane's number."""
+    has_bits = type(node.arg) is int and node.arg > 0
+    return "" if has_bits else f"its distance is {node.arg!r}, not a positive number"
+
+
 def is_shape(value: object) -> bool:
     """Whether `value` is a tuple of sizes."""
     return isinstance(value, tuple) and all(type(n) is int and n >= 0 for n in value)

@@ -29,6 +29,7 @@ MEMORY = Family("M", "memory", "cut", "#dcebfb", "#173253", frozenset({
 MOVED = Family("V", "movement", "slant", "#f3e9fb", "#38264a", MOVEMENT)
 REDUCTION = Family("R", "reduction", "six", "#fbe3d3", "#532c12", frozenset({
     Ops.REDUCE, Ops.REDUCE_AXIS, Ops.ACCUMULATE, Ops.HREDUCE, Ops.WMMA, Ops.EXCHANGE,
+    Ops.WARP_SHUFFLE,
 }))
 ORDER = Family("L", "loops and order", "pill", "#eef0f2", "#2a3036", frozenset({
     Ops.RANGE, Ops.VAR, Ops.LOOP, Ops.ENDLOOP, Ops.END, Ops.AFTER, Ops.BLOCK, Ops.SINK,

@@ -55,7 +55,7 @@ def test_any_number_of_parts(name: str, items: int) -> None:
     np.testing.assert_allclose(values_of(trace), of_array(values), rtol=1e-4)
     assert not trace.findings
     waits = 1 + len([*halvings(items)])
-    assert sum(trace.barriers.values()) == 3 * waits == barriers(kernel.ast)
+    assert sum(trace.barriers.values()) == 3 * waits == barriers(kernel.ast, GPU)
 
 
 def test_each_barrier_is_needed() -> None:

@@ -8,10 +8,10 @@ under a condition is in a branch. Functions such as exp2 are the machine's own a
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-from workbench.backends.gpu.dialect import group_size
 from workbench.backends.gpu.wide_index import needs_wide
+from workbench.backends.llvm_ir.gpu.shuffles import shuffled
 from workbench.backends.llvm_ir.gpu.targets import GpuTarget
 from workbench.backends.llvm_ir.instructions import (
     INDEX_BITS,
@@ -70,13 +70,19 @@ def _render(gpu: GpuTarget, linear: tuple[UOp, ...], target: Target) -> Source:
         walker.write(position, node)
     text.at = ()
     text.put("ret void")
-    head, foot = _frame(info.name, gpu, plan, memory)
+    shuffles = any(node.op is Ops.WARP_SHUFFLE for node in linear)
+    metadata = gpu.metadata(plan.launch, target.warp_lanes if shuffles else 0)
+    head, foot = _frame(info.name, gpu, plan, memory, metadata)
     body = text.lines, text.positions
     return finished(info.name, "LLVM IR", plan, head, body, foot)
 
 
 def _frame(
-    name: str, gpu: GpuTarget, plan: ProgramAnalysis, memory: _WorkItemMemory
+    name: str,
+    gpu: GpuTarget,
+    plan: ProgramAnalysis,
+    memory: _WorkItemMemory,
+    metadata: Mapping[str, Sequence[int]],
 ) -> tuple[list[str], list[str]]:
     """Return the lines before and after those of the function's body."""
     pointer = f"ptr addrspace({gpu.spaces['global']})"
@@ -85,12 +91,13 @@ def _frame(
     convention = f"define {gpu.convention} void {global_name(name)}({parameters}) #0"
     head = ["; " + words for words in about(name, plan)]
     head += [*gpu.declarations, *memory.shared]
-    head.append(f"{convention}{gpu.metadata(plan.launch)} {{")
+    words = "".join(f" !{key} !{i}" for i, key in enumerate(metadata))
+    head.append(f"{convention}{words} {{")
     attributes = f"nounwind {gpu.attributes(plan.launch)}".strip()
     foot = ["}", f"attributes #0 = {{ {attributes} }}"]
-    if gpu.metadata(plan.launch):
-        sizes = ", ".join(f"i32 {n}" for n in group_size(plan.launch))
-        foot.append(f"!0 = !{{{sizes}}}")
+    for i, numbers in enumerate(metadata.values()):
+        listed = ", ".join(f"i32 {n}" for n in numbers)
+        foot.append(f"!{i} = !{{{listed}}}")
     return head, [*foot, ""]
 
 
@@ -174,6 +181,13 @@ class _WorkItemWalker(LLVMWalker):
             values = [self.operands.operand(s) for s in node.src]
             kinds = [s.dtype for s in node.src]
             return self.gpu.product(node.arg, kinds, values, self.text.step)
+        if node.op is Ops.WARP_SHUFFLE:
+            step, value = self.text.step, self.operands.operand(node.src[0])
+
+            def exchange(word: str) -> str:
+                return step(self.gpu.exchange(word, node.arg, step))
+
+            return shuffled(node.dtype, value, exchange, step)
         name = self.gpu.functions.get(node.op)
         if name is None:
             return None

@@ -91,12 +91,20 @@ class GpuTarget(ABC):
         return write(core, kinds, values, step)
 
     @abstractmethod
+    def exchange(self, word: str, distance: int, step: Callable[[str], str]) -> str:
+        """Return the last instruction of a shuffle of a word of 32 bits: the value of the lane of
+        the warp whose number is this one's xor `distance`; `step` writes one before it."""
+
+    @abstractmethod
     def attributes(self, launch: LaunchShape) -> str:
         """Return the attributes of a kernel."""
 
-    def metadata(self, launch: LaunchShape) -> str:
-        """Return the metadata after a kernel's attributes."""
-        return ""
+    def metadata(
+        self, launch: LaunchShape, warp_lanes: int
+    ) -> Mapping[str, Sequence[int]]:
+        """Return the metadata of a kernel: numbers by name. `warp_lanes` is 0 where it does not
+        depend on them."""
+        return {}
 
 
 class Nvptx(GpuTarget):
@@ -118,6 +126,10 @@ class Nvptx(GpuTarget):
 
     def barrier(self) -> Sequence[str]:
         return ["call void @llvm.nvvm.barrier.cta.sync.aligned.all(i32 0)"]
+
+    def exchange(self, word: str, distance: int, step: Callable[[str], str]) -> str:
+        lanes = f"i32 -1, i32 {word}, i32 {distance}, i32 31"
+        return f"call i32 @llvm.nvvm.shfl.sync.bfly.i32({lanes})"
 
     def attributes(self, launch: LaunchShape) -> str:
         sizes = ",".join(str(n) for n in group_size(launch))
@@ -148,6 +160,15 @@ class Amdgcn(GpuTarget):
             'fence syncscope("workgroup") acquire',
         ]
 
+    def exchange(self, word: str, distance: int, step: Callable[[str], str]) -> str:
+        """A lane asks for the value at an address: four times the number of the lane that has it.
+        Its own number is how many lanes there are before it."""
+        low = step("call i32 @llvm.amdgcn.mbcnt.lo(i32 -1, i32 0)")
+        own = step(f"call i32 @llvm.amdgcn.mbcnt.hi(i32 -1, i32 {low})")
+        other = step(f"xor i32 {own}, {distance}")
+        address = step(f"shl i32 {other}, 2")
+        return f"call i32 @llvm.amdgcn.ds.bpermute(i32 {address}, i32 {word})"
+
     def attributes(self, launch: LaunchShape) -> str:
         items = math.prod(group_size(launch))
         unused = " ".join(f'"amdgpu-no-{what}"' for what in _NEVER_ASKED)
@@ -171,6 +192,7 @@ class SpirV(GpuTarget):
         "declare spir_func i64 @_Z12get_group_idj(i32)",
         "declare spir_func i64 @_Z12get_local_idj(i32)",
         "declare spir_func void @_Z7barrierj(i32) convergent",
+        "declare spir_func i32 @_Z21sub_group_shuffle_xorij(i32, i32) convergent",
     )
 
     def number(self, role: LoopRole, dimension: int) -> str:
@@ -180,11 +202,20 @@ class SpirV(GpuTarget):
     def barrier(self) -> Sequence[str]:
         return ["call spir_func void @_Z7barrierj(i32 1)"]
 
+    def exchange(self, word: str, distance: int, step: Callable[[str], str]) -> str:
+        arguments = f"i32 {word}, i32 {distance}"
+        return f"call spir_func i32 @_Z21sub_group_shuffle_xorij({arguments})"
+
     def attributes(self, launch: LaunchShape) -> str:
         return ""
 
-    def metadata(self, launch: LaunchShape) -> str:
-        return " !reqd_work_group_size !0"
+    def metadata(
+        self, launch: LaunchShape, warp_lanes: int
+    ) -> Mapping[str, Sequence[int]]:
+        sizes: dict[str, Sequence[int]] = {"reqd_work_group_size": group_size(launch)}
+        return sizes | (
+            {"intel_reqd_sub_group_size": [warp_lanes]} if warp_lanes else {}
+        )
 
 
 PTX = Nvptx()

@@ -7,40 +7,50 @@ are cut in two, the filling before the reading; a device with work-groups has a 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
+from workbench.base.target import Target
 from workbench.ir.lower.launch.tree_reduction import halvings, tree_loops
 from workbench.ir.nest.loops import statements
 from workbench.ir.nest.pipelines import pipelines
 from workbench.ir.nest.placement import Item, Loop, place_statements
-from workbench.ir.nest.storage import shared_tiles
+from workbench.ir.nest.shared_tiles import shared_tiles
+from workbench.ir.nest.warp_reduction import WarpReduction, warp_reductions
 from workbench.ir.node.uop import UOp
 
 
-def barriers(kernel: UOp) -> int:
-    """Return the number of barriers that all work-groups of a kernel (a SINK) execute in one run. A
-    barrier stands after a tile is filled and before work-items read what others wrote; it serves
-    all tiles filled before it; and after each step in which a work-group combines partial results.
-    A barrier before a tile is filled again is not counted: a second tile makes it needless."""
+def barriers(kernel: UOp, target: Target) -> int:
+    """Return the number of barriers that all work-groups of a kernel (a SINK) execute in one run.
+    On a device that has them, a barrier stands after a tile is filled and before work-items read
+    what others wrote; it serves all tiles filled before it; and after each step in which a
+    work-group combines partial results in halves. A barrier before a tile is filled again is not
+    counted: a second tile makes it needless."""
     _, items = place_statements(statements(kernel))
-    points = barrier_points(items)
+    warps = warp_reductions(items, target)
+    points = barrier_points(items, warps)
     waits = sum(_trips(loop) * len(places) for loop, places in points.items())
     for loop, pipeline in pipelines(items, shared_tiles(items)).items():
         extent = pipeline.axis.extent
         waits += _trips(loop) // extent * (extent + pipeline.distance)
-    for loop, count in tree_loops(items).items():
-        waits += _trips(loop) // count * len([*halvings(count)])
+    for loop, count in tree_loops(items, warps).items():
+        rounds = _trips(loop) // (loop.axis.extent if loop.axis else 1)
+        waits += rounds * len([*halvings(count)])
     return waits
 
 
-def barrier_points(items: Sequence[Item]) -> dict[Loop, list[int]]:
+def barrier_points(
+    items: Sequence[Item], warps: Mapping[UOp, WarpReduction]
+) -> dict[Loop, list[int]]:
     """Return, for the loops that need barriers, the positions in their bodies before which one
-    stands, in order; without those that fill tiles ahead, whose steps begin with a barrier."""
+    stands, in order; without those that fill tiles ahead, whose steps begin with a barrier. Tiles
+    that warps combine to one result are in no memory."""
     waits: dict[Loop, list[tuple[int, int]]] = {}
     makers = {i.statement.node: i for i in items if not i.init}
+    in_registers = {tile for tile, plan in warps.items() if plan.cells == 1}
     tiles = shared_tiles(items)
     for pipeline in pipelines(items, tiles).values():
         tiles -= pipeline.tiles
+    tiles -= in_registers
     for reader in makers.values():
         for node in reader.statement.reads:
             if node in tiles:

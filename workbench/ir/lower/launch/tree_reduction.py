@@ -9,7 +9,9 @@
 The steps of a fill are dealt out to work-items (`work_groups.py`), so a sum of n takes about as
 many steps as n has bits, where every work-item would have made all n. Of an odd number the middle
 one waits for the next step. The last few each work-item combines by itself: that is sooner done
-than to wait. Source: Harris, "Optimizing parallel reduction in CUDA" (2007).
+than to wait. Where a machine has warp shuffles, warps combine their parts first
+(`warp_shuffles.py`), and this is done with what they leave, if it is many. Source: Harris,
+"Optimizing parallel reduction in CUDA" (2007).
 """
 
 from __future__ import annotations
@@ -18,14 +20,11 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from workbench.base.dtypes import dtypes
 from workbench.ir.nest.placement import Item, Loop
-from workbench.ir.nest.storage import shared_tiles
+from workbench.ir.nest.warp_reduction import FEW, WarpReduction, tile_loops
 from workbench.ir.node import construct
 from workbench.ir.node.axis import AxisType
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
-
-FEW = 4
-"""Partial results that each work-item combines by itself, sooner than after another barrier."""
 
 
 def halvings(count: int) -> Iterator[int]:
@@ -35,49 +34,24 @@ def halvings(count: int) -> Iterator[int]:
         yield count
 
 
-def tree_loops(items: Sequence[Item]) -> dict[Loop, int]:
+def tree_loops(
+    items: Sequence[Item], warps: Mapping[UOp, WarpReduction]
+) -> dict[Loop, int]:
     """Return the loops whose reductions a work-group does in halves, each with the number of its
-    partial results: these are in tiles that nothing else reads."""
-    makers = {i.statement.node: i for i in items if not i.init}
-    tiles = shared_tiles(items)
-    readers: dict[UOp, list[Item]] = {}
-    for item in makers.values():
-        for node in item.statement.reads:
-            readers.setdefault(node, []).append(item)
-    loops = {
-        i.insertion_point for i in makers.values() if i.statement.node.op is Ops.REDUCE
-    }
-    return {
-        loop: loop.axis.extent
-        for loop in loops
-        if loop.axis is not None
-        and loop.axis.extent > FEW
-        and all(_reads_a_row(child, loop.axis, tiles, readers) for child in loop.body)
-    }
+    partial results: the elements of tiles that nothing else reads, or the cells that warps leave of
+    them."""
+    counts: dict[Loop, int] = {}
+    for loop, (tile, *_) in tile_loops(items).items():
+        plan = warps.get(tile)
+        count = tile.memory_shape[0] if plan is None else plan.cells
+        if count > FEW and not (plan and plan.is_repeated):
+            counts[loop] = count
+    return counts
 
 
-def _reads_a_row(
-    child: object,
-    axis: UOp,
-    tiles: frozenset[UOp],
-    readers: Mapping[UOp, Sequence[Item]],
-) -> bool:
-    """Whether a statement combines the elements of a tile that is of a work-group, and its own."""
-    if not isinstance(child, Item) or child.init:
-        return False
-    statement = child.statement
-    if statement.node.op is not Ops.REDUCE or statement.closed != (axis,):
-        return False
-    value = statement.node.src[0]
-    tile = value.place.memory if value.op is Ops.LOAD else value
-    if tile.op is not Ops.STAGE or tile.memory_shape != (axis.extent,):
-        return False
-    return value.place.indexes == (axis,) and tile in tiles and readers[tile] == [child]
-
-
-def in_halves(loop: UOp) -> list[UOp]:
-    """Return the statements instead of a LOOP over the partial results of `tree_loops`."""
-    axis, count, parts = loop.axis, loop.axis.extent, list[UOp]()
+def in_halves(loop: UOp, count: int) -> list[UOp]:
+    """Return the statements instead of a LOOP over `count` partial results of `tree_loops`."""
+    axis, parts = loop.axis, list[UOp]()
     for half in halvings(count):
         step = UOp.range(count - half, f"{axis.axis_name}_{half}", AxisType.FILL)
         combined = [_combined(update, axis, step, half) for update in loop.body]

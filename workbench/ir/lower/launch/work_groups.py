@@ -23,7 +23,12 @@ from workbench.base.dtypes import dtypes
 from workbench.base.errors import CompileError
 from workbench.base.target import Target
 from workbench.base.trace import derived_from
-from workbench.ir.nest.launch_dims import grid_dims, group_excess, item_dims
+from workbench.ir.nest.launch_dims import (
+    by_names,
+    grid_dims,
+    group_excess,
+    item_dims,
+)
 from workbench.ir.node import construct
 from workbench.ir.node.axis import AxisType
 from workbench.ir.node.ops import Ops
@@ -94,7 +99,7 @@ class _Launch:
         self, axes: list[UOp], nests: list[tuple[UOp, ...]], target: Target
     ) -> None:
         """Axes that never meet share a dimension, as long as the longest."""
-        self.places = item_dims(nests)
+        self.places = item_dims(by_names(nests))
         for place in range(len(set(self.places.values()))):
             members = [axis for axis in axes if self.places[axis] == place]
             dim = max(members, key=lambda axis: axis.extent)

@@ -119,7 +119,8 @@ def _names(kernel: UOp) -> Iterator[str]:
 GROUP = OptKind(
     "GROUP",
     here="partial results side by side in an array, that a second reduction combines",
-    on_a_gpu="work-items of one work-group reduce parts, and combine them in shared memory",
+    on_a_gpu="work-items of one work-group reduce parts, and combine them: warps by shuffles where"
+    " the machine has them, then in shared memory",
     why_not=why_not,
     apply=apply,
     applies_to=frozenset({AxisType.REDUCE}),
