@@ -72,6 +72,33 @@ def _math() -> str:
     return "\n".join(lines)
 
 
+def _shuffles() -> str:
+    """Return HIP's functions that hand a value to another lane, by words of 32 bits."""
+    lines = [
+        "static inline __device__ int other_word(int a, int mask) {",
+        "  int before = __builtin_amdgcn_mbcnt_lo(~0u, 0);",
+        "  int lane = __builtin_amdgcn_mbcnt_hi(~0u, before);",
+        "  return __builtin_amdgcn_ds_bpermute((lane ^ mask) * 4, a);",
+        "}",
+        "struct TwoWords { int low, high; };",
+    ]
+    for kind in ("int", "unsigned", "float"):
+        word = "other_word(__builtin_bit_cast(int, a), mask)"
+        lines.append(
+            f"static inline __device__ {kind} __shfl_xor({kind} a, int mask)"
+            f" {{ return __builtin_bit_cast({kind}, {word}); }}"
+        )
+    for kind in ("long long", "unsigned long long", "double"):
+        lines += [
+            f"static inline __device__ {kind} __shfl_xor({kind} a, int mask) {{",
+            "  TwoWords w = __builtin_bit_cast(TwoWords, a);",
+            "  w = {other_word(w.low, mask), other_word(w.high, mask)};",
+            f"  return __builtin_bit_cast({kind}, w);",
+            "}",
+        ]
+    return "\n".join(lines)
+
+
 HIP = f"""
 #define __global__ __attribute__((global))
 #define __device__ __attribute__((device))
@@ -97,6 +124,7 @@ struct Item {{
 }};
 static constexpr __device__ Block blockIdx;
 static constexpr __device__ Item threadIdx;
+{_shuffles()}
 {_vectors(_HIP_TYPES)}
 {_makers()}
 {_bits()}
@@ -157,6 +185,10 @@ template <typename T, typename S> T as_type(S a) {{ return __builtin_bit_cast(T,
 template <typename T> T select(T a, T b, bool c) {{ return c ? b : a; }}
 template <typename T> T min(T a, T b) {{ return a < b ? a : b; }}
 template <typename T> T max(T a, T b) {{ return a > b ? a : b; }}
+template <typename T> T simd_shuffle_xor(T a, ushort mask) {{
+  static_assert(sizeof(T) < 8 && !__is_same(T, bool), "no such shuffle");
+  return a;
+}}
 template <typename T> T exp2(T a) {{ return a; }}
 template <typename T> T log2(T a) {{ return a; }}
 template <typename T> T sin(T a) {{ return a; }}

@@ -127,6 +127,44 @@ def test_a_vector_that_is_written_or_not_is_stored_whole(name: str) -> None:
     assert len(re.findall(r"\bif\b", text)) == 1
 
 
+SHUFFLES = {
+    "OpenCL C": "group0w += intel_sub_group_shuffle_xor(group0w, 16u);",
+    "CUDA": "group0w += __shfl_xor_sync(0xffffffff, group0w, 16);",
+    "HIP": "group0w += __shfl_xor(group0w, 16);",
+    "Metal": "group0w += simd_shuffle_xor(group0w, ushort(16));",
+}
+
+
+@pytest.mark.parametrize("name", SHUFFLES)
+def test_lanes_exchange_values(name: str) -> None:
+    """Sixteen steps for each work-item, a cell for each warp, a barrier."""
+    kernel = explore(ones(8, 1024).sum(1)).kernels[-1]
+    kernel = kernel.apply(Opt(OptOps.GROUP, "r0", 256))
+    text = text_of(kernel.ast, DIALECTS[name](), shuffle_dtypes=("float32",))
+    lines = [line.strip() for line in text.splitlines()]
+    at = lines.index("float group0w = acc0;")
+    first = SHUFFLES[name]
+    distances = [first.replace("16", str(1 << n)) for n in (4, 3, 2, 1, 0)]
+    assert lines[at + 1 : at + 6] == distances
+    assert lines[at + 6] == "if ((x0 & 31) < 1) { group0[x0 >> 5] = group0w; }"
+    assert "arrier" in lines[at + 7] or "sync" in lines[at + 7]
+    read = "float group0r = (x0 & 7) < 8 ? group0[x0 & 7] : 0.0f;"
+    assert lines[at + 8] in (read, "float group0r = group0[x0 & 7];")
+    again = [first.replace("group0w", "group0r").replace("16", n) for n in "421"]
+    assert lines[at + 9 : at + 12] == again
+    needs = "__attribute__((intel_reqd_sub_group_size(32)))"
+    assert (needs in lines) == (name == "OpenCL C")
+
+
+def test_a_language_without_shuffles_refuses_them() -> None:
+    """No promise of WGSL says which invocations are neighbours in a subgroup."""
+    kernel = explore(ones(8, 64).sum(1)).kernels[-1]
+    kernel = kernel.apply(Opt(OptOps.GROUP, "r0", 32))
+    assert "shuffle" not in text_of(kernel.ast, Wgsl())
+    with pytest.raises(CompileError, match="WGSL has no warp shuffle"):
+        text_of(kernel.ast, Wgsl(), shuffle_dtypes=("float32",))
+
+
 def test_what_a_language_lacks_is_refused() -> None:
     whole = explore(ones(8, dtype=np.int64) + 1).kernels[-1].ast
     with pytest.raises(LanguageError, match="WGSL has no int64"):

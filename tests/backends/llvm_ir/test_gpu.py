@@ -77,6 +77,39 @@ def test_random_programs_with_random_opts(threads: str) -> None:
         assert not attempt.verdict and not attempt.refusal, report(attempt)
 
 
+@pytest.mark.parametrize(
+    "dtype", [np.float32, np.float64, np.int64, np.uint8, np.int16, bool]
+)
+def test_lanes_exchange_values(threads: str, dtype: type) -> None:
+    """Of each width, in vectors too: words of 32 bits go from thread to thread."""
+    values = np.random.default_rng(0).integers(0, 2, (3, 16, 8)).astype(dtype)
+    kernel = explore(Tensor(values, device=threads).max(1)).kernels[-1]
+    opts = Opt(OptOps.GROUP, "r0", 4), Opt(OptOps.UPCAST, "g1", 4)
+    kernel = kernel.apply(*opts)
+    text = stages(kernel.ast, threads, "source").source.text
+    words = 2 if np.dtype(dtype).itemsize == 8 else 1
+    assert text.count("call i32 %exchange(") == 4 * 2 * words
+    (actual,) = kernel.run()
+    np.testing.assert_array_equal(actual, values.max(1))
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_a_shuffle_is_the_machines(target: str) -> None:
+    words = {
+        "PTX": r"shfl\.sync\.bfly\.b32.* 16, 31, -1",
+        "AMDGCN": "ds_bpermute_b32",
+        "SPIR-V": "OpGroupNonUniformShuffleXor",
+    }
+    x = Tensor.empty(8, 1024)
+    kernel = explore(x.sum(1)).kernels[-1].apply(Opt(OptOps.GROUP, "r0", 32))
+    code = compiled(kernel, target)
+    pattern = words[target.partition("-C")[0]]
+    found = [line for line in code.lines if re.search(pattern, line.text)]
+    assert len(found) == (1 if target == "PTX" else 5)
+    if target == "SPIR-V":
+        assert any("SubgroupSize 32" in line.text for line in code.lines)
+
+
 @pytest.mark.parametrize("target", TARGETS)
 def test_a_barrier_is_the_machines(target: str) -> None:
     words = {"PTX": "bar", "AMDGCN": "s_barrier", "SPIR-V": "OpControlBarrier"}

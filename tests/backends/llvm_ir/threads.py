@@ -1,5 +1,6 @@
 """Programs of work-items on this machine's processor: a thread for each work-item, and barriers of
-threads. So what LLVM IR for GPUs computes is compared with numpy, without a GPU."""
+threads, between which lanes exchange values. So what LLVM IR for GPUs computes is compared with
+numpy, without a GPU."""
 
 from __future__ import annotations
 
@@ -22,7 +23,7 @@ from workbench.backends.native.host_memory import host_memory
 from workbench.backends.program.language import Language
 from workbench.backends.program.launch import LaunchShape
 from workbench.backends.program.source import Source
-from workbench.base.target import Target
+from workbench.base.target import SHUFFLE_ALL, Target
 from workbench.ir.node.uop import UOp
 from workbench.ir.node.views import LoopRole
 
@@ -30,8 +31,8 @@ _DIMENSIONS = 3
 
 
 class HostThreads(GpuTarget):
-    """A work-item's numbers are in memory, and a barrier is a function of Python's: both are
-    arguments after the others."""
+    """A work-item's numbers are in memory, and a barrier and a shuffle are functions of Python's:
+    all are arguments after the others."""
 
     language = Language("threads", "work-items as threads", ";.*$", "")
     family = "threads"
@@ -46,6 +47,9 @@ class HostThreads(GpuTarget):
 
     def barrier(self) -> Sequence[str]:
         return ["call void %wait()"]
+
+    def exchange(self, word: str, distance: int, step: Callable[[str], str]) -> str:
+        return f"call i32 %exchange(ptr %numbers, i32 {word}, i32 {distance})"
 
     def attributes(self, launch: LaunchShape) -> str:
         return ""
@@ -67,7 +71,7 @@ class ThreadsDevice(DeviceInfo):
 
     def _target(self) -> Target:
         sizes = replace(common_gpu(self.name), group_items=16, warp_lanes=4)
-        return replace(sizes, grid_limits=(1 << 12,) * 3)
+        return replace(sizes, grid_limits=(1 << 12,) * 3, shuffle_dtypes=SHUFFLE_ALL)
 
     def render(
         self, block: UOp, linear: tuple[UOp, ...], tree: UOp | None = None
@@ -105,12 +109,27 @@ class ThreadsLaunch:
         group = group_size(source.launch)
         barrier = Barrier(math.prod(group))
 
+        words = [0] * math.prod(group)
+
         def stop() -> None:
             barrier.wait()
 
+        def exchange(numbers: int, word: int, distance: int) -> int:
+            x, y, z = (ctypes.c_int32 * 6).from_address(numbers)[_DIMENSIONS:]
+            item = x + group[0] * (y + group[1] * z)
+            words[item] = word
+            barrier.wait()
+            other = words[item ^ distance]
+            barrier.wait()
+            return other
+
+        i32 = ctypes.c_int32
         callback = ctypes.CFUNCTYPE(None)(stop)
-        waits = ctypes.cast(callback, ctypes.c_void_p).value
-        kinds = [ctypes.c_void_p] * (len(pointers) + 2)
+        exchanges = ctypes.CFUNCTYPE(i32, ctypes.c_void_p, i32, i32)(exchange)
+        functions = [
+            ctypes.cast(f, ctypes.c_void_p).value for f in (callback, exchanges)
+        ]
+        kinds = [ctypes.c_void_p] * (len(pointers) + 3)
         function = ctypes.CFUNCTYPE(None, *kinds)(self.program.code.address)
         for place in product(*map(range, grid_size(source.launch))):
             numbers = [
@@ -119,7 +138,7 @@ class ThreadsLaunch:
             ]
             _together(
                 [
-                    _call(function, [*pointers, ctypes.addressof(n), waits])
+                    _call(function, [*pointers, ctypes.addressof(n), *functions])
                     for n in numbers
                 ]
             )
@@ -144,11 +163,14 @@ def _together(calls: Sequence[Callable[[], None]]) -> None:
 
 
 def host_text(source: Source) -> str:
-    """Return the kernel as a function that takes its numbers and the barrier as last arguments."""
+    """Return the kernel as a function that takes its numbers, the barrier and the shuffle as last
+    arguments."""
     lines = []
     for line in source.text.split("\n"):
         if line.startswith("define "):
-            line = line.replace(") #0", ", ptr %numbers, ptr %wait) #0", 1)
+            line = line.replace(
+                ") #0", ", ptr %numbers, ptr %wait, ptr %exchange) #0", 1
+            )
             line = line.replace("(, ", "(")
         if "getelementptr (i32, ptr %numbers" in line:
             pad, name = (

@@ -15,7 +15,7 @@ from workbench.base.trace import derived_from
 from workbench.ir.lower.lanes import At, Value, has_lanes, is_value
 from workbench.ir.node.affine import from_terms, row_major, terms
 from workbench.ir.node.ops import Ops
-from workbench.ir.node.uop import UOp, split_gate
+from workbench.ir.node.uop import UOp, gated, split_gate
 from workbench.ir.rules.index import SIMPLIFY_INDEX
 
 
@@ -110,9 +110,11 @@ def _atom(node: UOp, lanes: At, value: Value) -> UOp:
 
 
 def flat(place: UOp) -> UOp:
-    """Return the one flat index of an INDEX."""
+    """Return the one flat index of an INDEX, valid where all of its indexes are."""
     if place.memory.op is not Ops.DEFINE:
         return place.flat_index
     with derived_from(*place.indexes):
         total = row_major(place.indexes, place.memory.memory_shape)
-        return from_terms(*terms(total), UOp.index(0))
+        index, gate = split_gate(total)
+        whole = from_terms(*terms(index), UOp.index(0))
+        return whole if gate is None else gated(whole, gate)

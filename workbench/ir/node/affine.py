@@ -8,8 +8,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 
+from workbench.base.dtypes import dtypes
 from workbench.ir.node.ops import Ops
-from workbench.ir.node.uop import UOp
+from workbench.ir.node.uop import UOp, gated, split_gate
 
 Terms = dict[UOp, int]
 
@@ -33,11 +34,14 @@ def terms(node: UOp) -> tuple[Terms, int]:
 
 
 def row_major(indexes: Iterable[UOp], shape: Iterable[int]) -> UOp:
-    """Return the one index of an element in memory of `shape`, the last axis next to next."""
-    total = UOp.index(0)
-    for index, extent in zip(indexes, shape, strict=True):
+    """Return the one index of an element in memory of `shape`, the last axis next to next; it is
+    valid where all of `indexes` are."""
+    total, valid = UOp.index(0), UOp.const(dtypes.bool, True)
+    for place, extent in zip(indexes, shape, strict=True):
+        index, gate = split_gate(place)
         total = total * extent + index
-    return total
+        valid = valid if gate is None else gate if valid.is_const else valid & gate
+    return gated(total, valid)
 
 
 def from_terms(parts: Mapping[UOp, int], constant: int, zero: UOp) -> UOp:
