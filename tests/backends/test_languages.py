@@ -15,7 +15,7 @@ from tests.support import LONG
 from workbench.base.errors import CompileError
 from workbench.pipeline import stages
 
-FEW = ("elementwise", "matmul", "transpose")
+FEW = ("elementwise", "softmax", "matmul", "transpose")
 
 
 @pytest.mark.parametrize("check", CHECKS, ids=lambda c: f"{c.language}-{c.compiler}")

@@ -125,8 +125,7 @@ def _step_cycles(own: Sequence[UOp], in_flight: int) -> float:
     chain = (
         VALUE_CYCLES * values + PRODUCT_CYCLES * products + SHUFFLE_CYCLES * shuffles
     )
-    chain /= chains
-    return waits / in_flight + SHARED_CYCLES * barriers + chain
+    return waits / in_flight + SHARED_CYCLES * barriers + chain / chains
 
 
 def words_of(dtype: DType) -> int:
