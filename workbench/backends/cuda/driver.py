@@ -10,7 +10,7 @@ from workbench.backends.cuda.generations import target
 from workbench.backends.cuda.machines import hardware_here
 from workbench.backends.gpu.driver import GpuDriver
 from workbench.base.libraries import library
-from workbench.base.target import SHUFFLE_ALL, Target
+from workbench.base.target import Target
 
 KILO = 1e3
 

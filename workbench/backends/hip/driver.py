@@ -9,7 +9,7 @@ from workbench.backends.gpu.driver import GpuDriver
 from workbench.backends.hip.machines import machine_of
 from workbench.base.errors import WorkbenchError
 from workbench.base.libraries import library
-from workbench.base.target import SHUFFLE_ALL, Target
+from workbench.base.target import Target
 
 KILO = 1e3
 
@@ -66,7 +66,6 @@ class HipDriver(GpuDriver):
             cores=limits.multiProcessorCount,
             group_items=limits.maxThreadsPerBlock,
             warp_lanes=limits.warpSize,
-            shuffle_dtypes=SHUFFLE_ALL,
             shared_bytes=limits.sharedMemPerBlock,
         )
 
