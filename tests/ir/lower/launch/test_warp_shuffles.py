@@ -24,7 +24,7 @@ from workbench.ir.node.uop import UOp
 from workbench.pipeline import stages, tuned
 
 Array = np.ndarray[Any, Any]
-TREE = replace(common_gpu("GPU"), group_items=1024)
+TREE = replace(common_gpu("GPU"), group_items=1024, group_limits=())
 REDUCTIONS: dict[str, tuple[Callable[[Tensor], Tensor], Callable[[Array], Array]]] = {
     "sum": (lambda x: x.sum(1), lambda a: a.sum(1)),
     "max": (lambda x: x.max(1), lambda a: a.max(1)),
