@@ -38,7 +38,13 @@ from workbench.tensor.tensor import Tensor
 from workbench.viz.record.states import States
 
 DEVICE = "LLVM"
-UNNAMED = {"place-registers", "place-barrier", "place-halves", "place-shuffle"}
+UNNAMED = {
+    "place-registers",
+    "place-barrier",
+    "place-halves",
+    "place-shuffle",
+    "place-pipeline",
+}
 """Steps that are about all that is around them."""
 STEPPED = {"rangeify", "merge-axes", "statement-tree", "linearize"}
 

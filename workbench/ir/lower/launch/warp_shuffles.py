@@ -43,7 +43,7 @@ class WarpTile:
     def combined(self, value: UOp) -> Iterator[UOp]:
         """Yield the statements that combine a work-item's part, `value`, with those of its warp,
         and store what the warp leaves."""
-        plan, (define, array, lanes) = self.plan, self.storage
+        plan, (define, array, lanes, _) = self.plan, self.storage
         yield from self._exchanged(self._part, value, plan.lanes)
         if plan.cells > 1:
             first = gated(plan.axis // plan.lanes, plan.axis % plan.lanes < 1)
@@ -52,7 +52,7 @@ class WarpTile:
 
     def again(self) -> UOp:
         """Return the loop in which each warp combines the cells of all."""
-        plan, (define, array, lanes) = self.plan, self.storage
+        plan, (define, array, lanes, _) = self.plan, self.storage
         own = plan.axis % plan.cell_lanes
         is_there = own < plan.cells
         place = construct.index(define, *array, *lanes, gated(own, is_there))

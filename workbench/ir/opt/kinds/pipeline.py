@@ -28,7 +28,7 @@ from workbench.ir.nest.fragments import lane_kernel
 from workbench.ir.nest.loops import statements
 from workbench.ir.nest.pipelines import fill_loop, pipelines
 from workbench.ir.nest.placement import place_statements
-from workbench.ir.nest.storage import shared_tiles
+from workbench.ir.nest.shared_tiles import shared_tiles
 from workbench.ir.node import construct
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
