@@ -161,7 +161,7 @@ def test_a_language_without_shuffles_refuses_them() -> None:
     kernel = explore(ones(8, 64).sum(1)).kernels[-1]
     kernel = kernel.apply(Opt(OptOps.GROUP, "r0", 32))
     assert "shuffle" not in text_of(kernel.ast, Wgsl())
-    with pytest.raises(CompileError, match="WGSL has no warp shuffle"):
+    with pytest.raises(LanguageError, match="WGSL has no warp shuffle"):
         text_of(kernel.ast, Wgsl(), shuffle_dtypes=("float32",))
 
 

@@ -227,10 +227,10 @@ class Dialect(ABC):
     def shuffle(self, value: Expression, dtype: DType, distance: int) -> Expression:
         """Return the value of the lane of the warp whose number is this one's xor `distance`.
 
-        Errors: CompileError for a language that has no such function.
+        Errors: LanguageError for a language that has no such function.
         """
-        because = f"{self.language.name} has no warp shuffle"
-        raise CompileError("render", because, hint="the list of opts without GROUP")
+        hint = "the list of opts without GROUP"
+        raise LanguageError(self.language.name, "warp shuffle", hint)
 
     def tile_function(self, name: str, core: TensorCore, bits: DType) -> str:
         """Return the function before the kernel that multiplies the tiles of a tensor core: its
