@@ -167,3 +167,27 @@ def test_a_target_is_a_device_or_a_machine(kernel: Kernel) -> None:
         assert emulate(kernel, target=name).target == Device["CUDA:H100"].target
     with pytest.raises(DeviceError, match="there is no machine 'H1000'"):
         emulate(kernel, target="H1000")
+
+
+def test_memory_that_is_too_large_to_be_watched_is_refused_before_it_is_made(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    kernel = explore(Tensor.empty(1 << 15, 1 << 15) * 2).kernels[0]
+
+    def no_buffers(*_: object) -> None:
+        raise AssertionError("memory is made")
+
+    monkeypatch.setattr(type(kernel.data), "buffers", no_buffers)
+    with pytest.raises(DeviceError, match="arguments have 2,147,483,648 elements"):
+        emulate(kernel)
+    code = "\n".join(
+        [
+            "LINEAR",
+            'BLOCK {KernelInfo("copy", ())}',
+            "p0 = PARAM.float32 {0, 1000000000000}",
+            "v1 = INDEX.float32 p0, 0:index",
+            "STORE v1, 1.0:float32",
+        ]
+    )
+    with pytest.raises(DeviceError, match="arguments have 1,000,000,000,000 elements"):
+        emulate(code)

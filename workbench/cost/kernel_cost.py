@@ -41,6 +41,8 @@ class Cost(RunCost):
     work: LoopWork
     threads: int
     speeds: Speeds
+    elsewhere: str = ""
+    """The machine that it is for, if that is not this one."""
 
     @property
     def launch_s(self) -> float:
@@ -73,8 +75,9 @@ class Cost(RunCost):
         lines = [
             f"{self.estimates.flops:,} operations, {bytes_text(self.estimates.bytes)}:"
             f" {self.intensity:.3g} operations per byte",
-            f"predicted {seconds_text(self.predicted_s)} on {plural(self.threads, 'thread')},"
-            f" limited by {self.limit}",
+            f"predicted {seconds_text(self.predicted_s)} on {plural(self.threads, 'thread')}"
+            f"{self.elsewhere and f' of {self.elsewhere}, not measured'}, limited by"
+            f" {self.limit}",
             f"  {'core':{most}}  {seconds_text(self.seconds['core']):>8}",
         ]
         for level, moved in self.bytes_from.items():
@@ -123,9 +126,10 @@ def cost(
     seconds = {"core": core.total_s * peak.of(1) / peak.of(together)}
     for level in names[1:]:
         seconds[level] = bytes_from[level] / speeds.read[level].of(together)
+    elsewhere = "" if target.hardware is None else target.device
     return Cost(
-        estimate(plain), counts, bytes_from, seconds, kind, core, together, speeds
-    )
+        estimate(plain), counts, bytes_from, seconds, kind, core, together, speeds, elsewhere
+    )  # fmt: skip
 
 
 def float_kind(kernel: UOp) -> str | None:

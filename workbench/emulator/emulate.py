@@ -19,7 +19,11 @@ from workbench.base.target import Target
 from workbench.base.trace import unobserved
 from workbench.emulator.checks.code import params_of, program_of, require_params
 from workbench.emulator.checks.inefficiencies import inefficiencies
-from workbench.emulator.checks.limits import require_fit, require_steps
+from workbench.emulator.checks.limits import (
+    require_elements,
+    require_fit,
+    require_steps,
+)
 from workbench.emulator.checks.repeats import repeats
 from workbench.emulator.checks.wrong_values import find_wrong_values
 from workbench.emulator.findings import Finding
@@ -99,6 +103,7 @@ def _group_numbers(history: Any) -> bool | tuple[int, ...]:
 
 def _alone(code: str, gpu: Target, history: bool | Sequence[int]) -> Trace:
     program = program_of(code)
+    require_elements(program, gpu)
     generator = np.random.default_rng(0)
     arrays = [
         random_values(generator, dtype, length) if dtype.bits else np.zeros(0)
@@ -184,6 +189,7 @@ def _program(
     kernel.require_data("cannot emulate this kernel")
     with unobserved(), without(kernel.rules_off):
         linear = stages(kernel.ast, gpu, "linear").linear
+        require_elements(linear, gpu)
         buffers = kernel.data.buffers(kernel.original, Device.emulator.name)
     return linear, [b.array for b in buffers]
 

@@ -59,6 +59,13 @@ def test_a_machine_alone_is_a_device(name: str) -> None:
     ).code_for(name)
 
 
+def test_a_predicted_time_says_of_which_machine() -> None:
+    for name in ("Banana Pi F3", "H100"):
+        kernel = explore(array(64) + 1, device=name).kernels[0]
+        assert f"{kernel.device}, not measured" in str(kernel.cost)
+    assert "not measured" not in str(explore(array(64) + 1).kernels[0].cost)
+
+
 def test_a_machine_without_figures_promises_no_times() -> None:
     ex = explore(array(8) + 1, device="WEBGPU:BROWSER")
     assert (

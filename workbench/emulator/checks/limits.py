@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from workbench.backends.program.launch import LaunchShape, launch_shape
 from workbench.base.errors import DeviceError
 from workbench.base.target import Target
+from workbench.emulator.checks.code import params_of
 from workbench.emulator.checks.repeats import repeats
 from workbench.ir.nest.accesses import size_of
 from workbench.ir.nest.launch_dims import group_excess
@@ -16,6 +17,20 @@ from workbench.ir.node.uop import UOp
 
 MOST_STEPS = 20_000_000
 """Steps of the emulator, of which each takes a few microseconds."""
+MOST_ELEMENTS = 1 << 26
+"""Elements of global memory: who wrote and who read each takes some 80 bytes."""
+
+
+def require_elements(linear: Sequence[UOp], target: Target) -> None:
+    """Errors: DeviceError for a program whose arguments have more elements than can be watched,
+    asked before memory is made for them."""
+    elements = sum(length for _, length in params_of(linear, target))
+    if elements > MOST_ELEMENTS:
+        what = f"the kernel {linear[0].arg.name} is too large to be emulated"
+        because = f"its arguments have {elements:,} elements, and at most {MOST_ELEMENTS:,} are watched"
+        raise DeviceError(
+            what, because, "smaller tensors, of which the kernel has the same loops"
+        )
 
 
 def require_fit(linear: Sequence[UOp], target: Target) -> None:

@@ -152,7 +152,8 @@ class Exploration(ScheduledTensors, Unpicklable, Displayed):
         return self.pane("rewrites", kernel)
 
     def code(self, kernel: Kernel | int | None = None) -> Pane:
-        """Return the C of a kernel (its place, or a variant of it; None: of all).
+        """Return the C of a kernel, or its code for the machine that it is for if that is not here
+        (its place, or a variant of it; None: of all).
 
         Errors: WorkbenchError for a kernel of another exploration.
         """

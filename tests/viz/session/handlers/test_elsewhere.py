@@ -10,6 +10,7 @@ import pytest
 from tests.viz.record.support import broken
 from tests.viz.session.support import Page, ask, done, session_of
 from tests.viz.support import array
+from workbench import Tensor
 from workbench.backends.device import Device
 from workbench.viz import explore
 from workbench.viz.files.load import load
@@ -124,3 +125,19 @@ def test_a_file_and_a_page_of_it(there: Session, tmp_path: Path) -> None:
     assert saved.device == there.device and saved.kernels[0].device == there.device
     with session_of(saved) as session:
         assert session.record.device == there.device
+
+
+@pytest.mark.parametrize("do", ["check", "emulate"])
+def test_what_is_too_large_is_refused_before_memory_is_made(
+    do: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ex = explore(Tensor.empty(1 << 15, 1 << 15) * 2, device="CUDA:H100")
+
+    def no_buffers(*_: object) -> None:
+        raise AssertionError("memory is made")
+
+    monkeypatch.setattr(type(ex.kernels[0].data), "buffers", no_buffers)
+    fields = {"group": None, "without": None} if do == "emulate" else {}
+    with session_of(ex) as session:
+        reply = ask(session, do, variant=0, **fields)
+    assert not reply["ok"] and "too large to be emulated" in reply["error"]["what"]

@@ -9,6 +9,7 @@ from contextlib import AbstractContextManager, suppress
 from msgspec import Struct
 
 from workbench.backends.buffer import Buffer
+from workbench.backends.contract import require_room
 from workbench.backends.device import Device
 from workbench.base.errors import DeviceError, WorkbenchError
 from workbench.base.typed import typed
@@ -134,6 +135,8 @@ def check_variant(session: LiveRecord, worker: Worker, variant: int) -> None:
     with session.lock:
         kernel, candidate = session.kernels[variant], worker_row(session, variant)
     kernel.require_data("cannot check the answer")
+    if Device[candidate["device"]].is_elsewhere:
+        require_room(kernel.built(candidate["device"]).program)
     task = {
         "do": "check",
         "kernel": candidate,
