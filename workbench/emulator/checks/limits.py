@@ -27,7 +27,8 @@ def require_elements(linear: Sequence[UOp], target: Target) -> None:
     elements = sum(length for _, length in params_of(linear, target))
     if elements > MOST_ELEMENTS:
         what = f"the kernel {linear[0].arg.name} is too large to be emulated"
-        because = f"its arguments have {elements:,} elements, and at most {MOST_ELEMENTS:,} are watched"
+        most = f"at most {MOST_ELEMENTS:,} are watched"
+        because = f"its arguments have {elements:,} elements, and {most}"
         raise DeviceError(
             what, because, "smaller tensors, of which the kernel has the same loops"
         )
