@@ -91,7 +91,7 @@ class GpuTarget(ABC):
         return write(core, kinds, values, step)
 
     @abstractmethod
-    def exchange(self, word: str, distance: int, step: Callable[[str], str]) -> str:
+    def exchange(self, word: str, distance: int, step: Step) -> str:
         """Return the last instruction of a shuffle of a word of 32 bits: the value of the lane of
         the warp whose number is this one's xor `distance`; `step` writes one before it."""
 
@@ -127,7 +127,7 @@ class Nvptx(GpuTarget):
     def barrier(self) -> Sequence[str]:
         return ["call void @llvm.nvvm.barrier.cta.sync.aligned.all(i32 0)"]
 
-    def exchange(self, word: str, distance: int, step: Callable[[str], str]) -> str:
+    def exchange(self, word: str, distance: int, step: Step) -> str:
         lanes = f"i32 -1, i32 {word}, i32 {distance}, i32 31"
         return f"call i32 @llvm.nvvm.shfl.sync.bfly.i32({lanes})"
 
@@ -160,7 +160,7 @@ class Amdgcn(GpuTarget):
             'fence syncscope("workgroup") acquire',
         ]
 
-    def exchange(self, word: str, distance: int, step: Callable[[str], str]) -> str:
+    def exchange(self, word: str, distance: int, step: Step) -> str:
         """A lane asks for the value at an address: four times the number of the lane that has it.
         Its own number is how many lanes there are before it."""
         low = step("call i32 @llvm.amdgcn.mbcnt.lo(i32 -1, i32 0)")
@@ -202,7 +202,7 @@ class SpirV(GpuTarget):
     def barrier(self) -> Sequence[str]:
         return ["call spir_func void @_Z7barrierj(i32 1)"]
 
-    def exchange(self, word: str, distance: int, step: Callable[[str], str]) -> str:
+    def exchange(self, word: str, distance: int, step: Step) -> str:
         arguments = f"i32 {word}, i32 {distance}"
         return f"call spir_func i32 @_Z21sub_group_shuffle_xorij({arguments})"
 
