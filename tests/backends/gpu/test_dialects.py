@@ -175,6 +175,15 @@ def test_what_a_language_lacks_is_refused() -> None:
 
 
 @pytest.mark.parametrize("name", DIALECTS)
+def test_quotients_and_remainders_of_float32_need_no_float64(name: str) -> None:
+    a, b = ones(8), ones(8)
+    words = {"OpenCL C": "fmod(", "CUDA": "fmodf(", "HIP": "fmodf(", "Metal": "fmod("}
+    for result in (a // b, a % b):
+        text = text_of(explore(result).kernels[-1].ast, DIALECTS[name]())
+        assert words.get(name, "fmod_float32(") in text and "double" not in text, text
+
+
+@pytest.mark.parametrize("name", DIALECTS)
 def test_special_numbers(name: str) -> None:
     x = ones(8)
     result = (x > 0).where(float("nan"), float("-inf"))

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from tests.agreement.hunt import attempts, report
+from tests.agreement.test_special_values import quotient, remainder
 from tests.backends.gpu.checks import (
     check_an_error_names_the_line_and_the_operation,
     check_memory,
@@ -93,3 +94,23 @@ def test_too_many_buffers_are_refused() -> None:
 
 def test_an_error_in_a_line_of_a_kernel_names_its_operation() -> None:
     check_an_error_names_the_line_and_the_operation(NAME)
+
+
+def test_quotients_and_remainders_are_exact() -> None:
+    """Of floats of all sizes: a long division of integers, since WGSL's % is rounded."""
+    rng = np.random.default_rng(6)
+    bits = rng.integers(0, 1 << 32, (2, 1000), np.uint32).view(np.float32)
+    b = rng.standard_normal(1000).astype(np.float32)
+    a = (np.exp2(rng.uniform(-3, 30, b.size)) * np.roll(b, 1)).astype(np.float32)
+    a, b = np.concatenate([bits[0], a]), np.concatenate([bits[1], b])
+    is_number = np.isfinite(a) & np.isfinite(b)
+    a, b = a[is_number], b[is_number]
+    x, y = (Tensor(values, device=NAME).realize() for values in (a, b))
+    for got, want in ((x // y, quotient(a, b)), (x % y, remainder(a, b))):
+        actual = got.numpy()
+        clear = np.abs(want) >= np.finfo(np.float32).tiny
+        np.testing.assert_array_equal(actual[clear], want[clear])
+    floor_mod = remainder(np.float32([7, -7, 7, -7]), np.float32([3, 3, -3, -3]))
+    seven = Tensor(np.float32([7, -7, 7, -7]), device=NAME)
+    three = Tensor(np.float32([3, 3, -3, -3]), device=NAME)
+    np.testing.assert_array_equal((seven % three).numpy(), floor_mod)

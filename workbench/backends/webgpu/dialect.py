@@ -27,7 +27,6 @@ from workbench.backends.webgpu.packed import (
     word_count,
 )
 from workbench.base.dtypes import DType, dtypes
-from workbench.base.errors import LanguageError
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.views import LoopRole
 
@@ -57,7 +56,7 @@ class Wgsl(Dialect):
         " import in inline interface is module mod move mut new nil null of out package pass pub"
         " ref self set shared static std super sync this type typedef typeof union unless use using"
         " varying virtual void where with yield infinity_bits nan_bits"
-        " exp2_float32 log2_float32 turn_float32 sin_float32 cos_float32".split()
+        " exp2_float32 log2_float32 fmod_float32 turn_float32 sin_float32 cos_float32".split()
     )
     types = {
         "bool": "bool", "int8": "i32", "int16": "i32", "int32": "i32", "uint8": "u32",
@@ -185,8 +184,6 @@ class Wgsl(Dialect):
     def apply(
         self, op: Ops, dtype: DType, arguments: Sequence[Expression]
     ) -> Expression:
-        if op is Ops.FMOD:
-            raise LanguageError("WGSL", "exact remainder of floats")
         if op in FUNCTIONS:
             name, declarations = FUNCTIONS[op]
             self._declarations |= dict.fromkeys(declarations)

@@ -4,7 +4,8 @@ WGSL's own sine may be off by 2**-11, its exp2(x) by 2 |x| units in the last pla
 anything for NaN (W3C, WGSL, section "Accuracy"). Sums that only rounding makes what they are, as in
 the polynomials of other devices, do not help: an implementation may reassociate them. Here powers
 of two are split at an integer by `round`, and arguments of sines reduced by `fma`, which nothing
-reassociates. Source of the reduction: Cody and Waite 1980; beyond 2**16 a sine is WGSL's own.
+reassociates; a remainder is a long division of integers, eight bits a step. Source of the
+reduction: Cody and Waite 1980; beyond 2**16 a sine is WGSL's own.
 """
 
 from __future__ import annotations
@@ -48,11 +49,33 @@ fn {name}_float32(x: f32) -> f32 {{
 }}"""
 _SIN = _WAVE.format(name="sin", quarters=0)
 _COS = _WAVE.format(name="cos", quarters=1)
+_FMOD = """\
+fn fmod_float32(x: f32, y: f32) -> f32 {
+  let sign: u32 = bitcast<u32>(x) & 0x80000000u;
+  let size: u32 = bitcast<u32>(x) & 0x7fffffffu;
+  let by: u32 = bitcast<u32>(y) & 0x7fffffffu;
+  if (by == 0u || size >= 0x7f800000u || by > 0x7f800000u) { return bitcast<f32>(nan_bits); }
+  if (size < by) { return x; }
+  var high: i32 = max(i32(size >> 23u), 1);
+  let low: i32 = max(i32(by >> 23u), 1);
+  let divisor: u32 = (by & 0x7fffffu) | select(0u, 0x800000u, by >= 0x800000u);
+  var rest: u32 = ((size & 0x7fffffu) | select(0u, 0x800000u, size >= 0x800000u)) % divisor;
+  while (high > low && rest != 0u) {
+    let step: i32 = min(high - low, 8);
+    rest = (rest << u32(step)) % divisor;
+    high -= step;
+  }
+  let up: i32 = select(min(i32(countLeadingZeros(rest)) - 8, low - 1), 0, rest == 0u);
+  rest <<= u32(up);
+  let exponent: u32 = select(0u, u32(low - up) << 23u, rest >= 0x800000u);
+  return bitcast<f32>(sign | exponent | (rest & 0x7fffffu));
+}"""
 
 FUNCTIONS: Mapping[Ops, tuple[str, tuple[str, ...]]] = {
     Ops.EXP2: ("exp2_float32", (_EXP2,)),
     Ops.LOG2: ("log2_float32", (INFINITY, NAN, _LOG2)),
     Ops.SIN: ("sin_float32", (NAN, _TURN, _SIN)),
+    Ops.FMOD: ("fmod_float32", (NAN, _FMOD)),
     Ops.COS: ("cos_float32", (NAN, _TURN, _COS)),
 }
 """The name of the function for an op, and the declarations that it needs, in their order."""

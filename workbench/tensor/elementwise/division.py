@@ -60,7 +60,7 @@ def _floored(a: UOp, b: UOp) -> UOp:
 
     A rounded quotient that is not a whole number lies between the same whole numbers as the exact
     one. One that is whole was rounded by less than 1/2, up or down, which the sign of the remainder
-    says. A quotient of more bits than the float has is whole, and rounded as a / b is.
+    says. One of more bits than the float has is whole; see `_floored_large`.
     """
     kind, (a, b) = a.dtype, _widened(a, b)
     rest, direct = a.alu(Ops.FMOD, b), a / b
@@ -70,14 +70,43 @@ def _floored(a: UOp, b: UOp) -> UOp:
     is_rounded = whole.eq(direct) & is_below
     fits = absolute(whole) < 2.0 ** (a.dtype.fraction_bits + 1)
     whole = (fits & is_rounded).where(whole - 1.0, whole)
+    whole = fits.where(whole, _floored_large(a, b, direct, fits))
     has_one = (absolute(a) < math.inf) | b.eq(0.0)
     return cast_to(has_one.where(whole, whole.like(math.nan)), kind)
 
 
+def _floored_large(a: UOp, b: UOp, quotient: UOp, fits: UOp) -> UOp:
+    """Return floor(a / b) rounded once, where a / b has more bits than the float: what `quotient`
+    is, or its neighbour below. (Where it `fits`, the result is of no use.)
+
+    Rounded, floor(a / b) differs from a / b only where it is the middle between two floats, which
+    goes to the even one, and a / b is above it. Then a remainder says so: of a by a whole step of
+    the quotient, which leaves half a step, and the rest of a / b.
+    """
+    dtype, word = a.dtype, _WORDS[a.dtype]
+    bits = quotient.bitcast(word)
+    exponent = bits & ~((1 << dtype.fraction_bits) - 1) & int(word.max) // 2
+    half = (exponent + -((dtype.fraction_bits + 1) << dtype.fraction_bits)).bitcast(
+        dtype
+    )
+    size, by = absolute(a), absolute(b)
+    middle = by * fits.where(half.like(1.0), half)
+    over = size.alu(Ops.FMOD, middle + middle) + -middle
+    is_negative = (a < 0.0) ^ (b < 0.0)
+    is_above = (over.like(0.0) < over) & (over < by)
+    is_below = (-by < over) & (over < 0.0)
+    is_odd = (bits & 1).ne(0)
+    neighbour = is_negative.where(bits + 1, bits + int(word.max)).bitcast(dtype)
+    return (is_negative.where(is_below, is_above) & is_odd).where(neighbour, quotient)
+
+
+_WORDS = {dtypes.float32: dtypes.uint32, dtypes.float64: dtypes.uint64}
+
+
 def _widened(a: UOp, b: UOp) -> tuple[UOp, UOp]:
-    """Return floats of a wider dtype, with enough bits that rounding a result back equals rounding
-    once; with more bits FMOD is fast for larger quotients."""
-    wide = dtypes.float32 if a.dtype.is_low_precision else dtypes.float64
+    """Return floats that are computed with, with enough bits that rounding a result back equals
+    rounding once. No wider ones than they must be: not every device has float64."""
+    wide = dtypes.float32 if a.dtype.is_low_precision else a.dtype
     a, b = filled(a, b)
     return cast_to(a, wide), cast_to(b, wide)
 
