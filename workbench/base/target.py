@@ -101,7 +101,8 @@ class Target:
     """Capabilities of one device.
 
     cores: how many run at once. native_low_precision: it computes in floats below 32 bits.
-    conversions: low-precision floats that it loads, stores, and converts from and to float32.
+    conversions: low-precision floats that it loads, stores, and converts from and to float32;
+    converts_in_memory: only where it loads and stores them, which may change the bits of a NaN.
     fmas_in_flight: how many vector multiply-adds a core must start before the first is done so that
     none waits: the cycles of one times the number that start in a cycle.
     group_items: most work-items of a work-group, 0 where the device has none; group_limits: most of
@@ -138,6 +139,7 @@ class Target:
     native_transcendentals: bool = False
     native_low_precision: bool = False
     conversions: tuple[DType, ...] = ()
+    converts_in_memory: bool = False
     cores: int = 1
     grid_limits: tuple[int, ...] = ()
     group_items: int = 0

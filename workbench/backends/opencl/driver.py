@@ -6,6 +6,7 @@ import os
 from typing import Any
 
 from workbench.backends.gpu.driver import GpuDriver
+from workbench.base.dtypes import dtypes
 from workbench.base.libraries import library
 from workbench.base.target import Target
 
@@ -47,6 +48,8 @@ class OpenCLDriver(GpuDriver):
             native_transcendentals=bool(
                 is_gpu
             ),  # those of PoCL give wrong answers for NaN
+            conversions=(dtypes.float16,),
+            converts_in_memory=True,
             grid_limits=(1 << 31, 1 << 16, 1 << 16),
             group_items=min(device.max_work_group_size, sizes[0], 1024),
             group_limits=tuple(sizes),

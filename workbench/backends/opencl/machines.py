@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from workbench.backends.opencl.tensor_cores import tensor_cores
+from workbench.base.dtypes import dtypes
 from workbench.base.target import Hardware, Target
 
 IRIS_XE = Hardware(
@@ -45,6 +46,8 @@ MACHINES: Mapping[str, Target] = {
         caches=(("L1", 64 << 10), ("L2", 3840 << 10)),
         line_bytes=64,
         native_transcendentals=True,
+        conversions=(dtypes.float16,),
+        converts_in_memory=True,
         cores=IRIS_XE.units,
         grid_limits=((1 << 31) - 1,) * 3,
         group_items=512,

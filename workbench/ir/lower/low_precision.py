@@ -37,6 +37,20 @@ def has_low_precision(tree: UOp) -> bool:
     return any(n.dtype.is_low_precision for n in tree.toposort())
 
 
+def keeps_bits(tree: UOp, dtype: DType) -> bool:
+    """Return whether a statement tree needs the bits of `dtype`, of a NaN too: it reads them as
+    another type, or stores in an argument what it has loaded."""
+    return any(_keeps_bits(n, dtype) for n in tree.toposort())
+
+
+def _keeps_bits(n: UOp, dtype: DType) -> bool:
+    if n.op is Ops.BITCAST:
+        return dtype in (n.dtype, n.src[0].dtype)
+    if n.op is not Ops.STORE or n.place.memory.op is not Ops.PARAM:
+        return False
+    return n.src[1].dtype is dtype and n.src[1].op in (Ops.LOAD, Ops.WHERE)
+
+
 # conversions by way of float32
 
 

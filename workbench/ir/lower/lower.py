@@ -13,6 +13,7 @@ from workbench.ir.lower.launch.work_groups import work_groups
 from workbench.ir.lower.linearize import linearize
 from workbench.ir.lower.low_precision import (
     has_low_precision,
+    keeps_bits,
     low_precision_rules,
 )
 from workbench.ir.lower.statement_tree import build_tree
@@ -90,7 +91,7 @@ def levels(kernel: UOp, target: Target) -> Iterator[Any]:
     yield tree
     lowered = tree
     if not target.native_low_precision and has_low_precision(lowered):
-        lowered = low_precision(target.conversions)(lowered)
+        lowered = low_precision(_conversions(lowered, target))(lowered)
     if not target.native_transcendentals:
         lowered = DECOMPOSED(lowered)
     elif target.has_groups:
@@ -99,3 +100,10 @@ def levels(kernel: UOp, target: Target) -> Iterator[Any]:
         lowered = SIMPLIFY_INDEX(WORK_GROUPS(lowered, target))
     yield lowered
     yield LINEARIZE(lowered, target)
+
+
+def _conversions(tree: UOp, target: Target) -> tuple[DType, ...]:
+    """Return the low-precision floats that the device converts itself in this kernel."""
+    if not target.converts_in_memory:
+        return target.conversions
+    return tuple(d for d in target.conversions if not keeps_bits(tree, d))
