@@ -96,7 +96,7 @@ REFUSALS = [
     (r'"As", \(16, 16\)', '"As", (160, 160)', DeviceError, "have 103,424 bytes"),
     (r'16 \{"l1"', '160 {"l1"', DeviceError, "has 2,560 work-items, and 256 fit"),
     (r'2 \{"g0"', '70000 {"g0"', DeviceError, "has 70,000 groups along y, and 65,536"),
-    (r'16 \{"r1"', '9000000 {"r1"', DeviceError, "it takes 180,000,054 steps"),
+    (r'16 \{"r1"', '9000000 {"r1"', DeviceError, "it would take about [0-9,]+ seconds"),
 ]  # fmt: skip
 
 

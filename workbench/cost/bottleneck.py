@@ -13,7 +13,7 @@ from workbench.cost.kernel_cost import Cost
 from workbench.cost.run_cost import Bottleneck as Bottleneck
 from workbench.measure.kernel_time import seconds_text
 from workbench.measure.speeds import Speeds
-from workbench.measure.units import bytes_text
+from workbench.measure.units import bytes_text, number_text
 
 NAMES = {
     "path": "latency",
@@ -51,7 +51,7 @@ def _level(cost: Cost) -> Bottleneck:
     moved = bytes_text(cost.bytes_from[level])
     what = level if level == "memory" else f"{level} bandwidth"
     together = f" of {cost.threads} threads" if cost.threads > 1 else ""
-    return Bottleneck(what, f"{moved} at the {speed / 1e9:.3g} GB/s{together}")
+    return Bottleneck(what, f"{moved} at the {number_text(speed / 1e9)} GB/s{together}")
 
 
 def _core(loop: LoopWork, share: float, cost: Cost, target: Target) -> Bottleneck:

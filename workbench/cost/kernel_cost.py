@@ -25,7 +25,7 @@ from workbench.ir.nest.estimates import count, estimate
 from workbench.ir.node.uop import UOp
 from workbench.measure.kernel_time import seconds_text
 from workbench.measure.speeds import Speeds
-from workbench.measure.units import bytes_text
+from workbench.measure.units import bytes_text, number_text
 from workbench.pipeline import stages
 
 
@@ -74,7 +74,7 @@ class Cost(RunCost):
         most = max(len(name) for name in self.bytes_from)
         lines = [
             f"{self.estimates.flops:,} operations, {bytes_text(self.estimates.bytes)}:"
-            f" {self.intensity:.3g} operations per byte",
+            f" {number_text(self.intensity)} operations per byte",
             f"predicted {seconds_text(self.predicted_s)} on {plural(self.threads, 'thread')}"
             f"{self.elsewhere and f' of {self.elsewhere}, not measured'}, limited by"
             f" {self.limit}",
@@ -82,15 +82,19 @@ class Cost(RunCost):
         ]
         for level, moved in self.bytes_from.items():
             took = self.seconds.get(level)
-            speed = f"{self.speeds.read[level].of(self.threads) / 1e9:.3g} GB/s"
+            speed = (
+                f"{number_text(self.speeds.read[level].of(self.threads) / 1e9)} GB/s"
+            )
             time_text = "" if took is None else seconds_text(took)
             lines.append(
                 f"  {level:{most}}  {time_text:>8}  {bytes_text(moved):>8} at {speed}"
             )
         one, these = self.roofs(1), self.roofs()
         for name, roof in these.items():
-            alone = f", {one[name] / 1e9:,.3g} on one" if self.threads > 1 else ""
-            lines.append(f"  roof of {name}: {roof / 1e9:,.3g} GFLOP/s{alone}")
+            alone = (
+                f", {number_text(one[name] / 1e9)} on one" if self.threads > 1 else ""
+            )
+            lines.append(f"  roof of {name}: {number_text(roof / 1e9)} GFLOP/s{alone}")
         return "\n".join(lines)
 
 

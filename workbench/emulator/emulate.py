@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import operator
 from collections.abc import Iterable, Mapping, Sequence, Set
 from types import MappingProxyType
@@ -12,19 +11,19 @@ import numpy as np
 
 from workbench.backends.device import Device
 from workbench.backends.gpu.target import common_gpu
-from workbench.backends.program.launch import LaunchShape, launch_shape
+from workbench.backends.program.launch import LaunchShape
 from workbench.base.dtypes import DType, dtypes
 from workbench.base.errors import DeviceError, WorkbenchError
 from workbench.base.target import Target
 from workbench.base.trace import unobserved
 from workbench.emulator.checks.code import params_of, program_of, require_params
+from workbench.emulator.checks.duration import work_of
 from workbench.emulator.checks.inefficiencies import inefficiencies
 from workbench.emulator.checks.limits import (
     require_elements,
     require_fit,
-    require_steps,
+    require_time,
 )
-from workbench.emulator.checks.repeats import repeats
 from workbench.emulator.checks.wrong_values import find_wrong_values
 from workbench.emulator.findings import Finding
 from workbench.emulator.history import GroupHistory
@@ -176,13 +175,6 @@ def _without_barrier(linear: tuple[UOp, ...], number: int | None) -> tuple[UOp, 
     return (*linear[: places[number]], *linear[places[number] + 1 :])
 
 
-def work_of(linear: Sequence[UOp]) -> int:
-    """Return how many nodes all work-items of a launch execute together."""
-    launch = launch_shape(linear)
-    items = math.prod((*launch.grid, *launch.group))
-    return items * sum(times for _, times in repeats(linear))
-
-
 def _program(
     kernel: RunnableKernel, gpu: Target
 ) -> tuple[tuple[UOp, ...], list[Array]]:
@@ -212,7 +204,7 @@ def emulated(
     memory = _memory(linear, arrays, target)
     before = [array.copy() for array in memory] if history is not False else []
     machine = Machine(linear, memory, target.warp_lanes, fresh=fresh)
-    require_steps(linear, -(-machine.group_count // machine.at_once))
+    require_time(linear, target)
     machine.run()
     find_wrong_values(machine, expected)
     steps = None

@@ -11,6 +11,7 @@ from workbench.base.words import plural
 from workbench.ir.nest.estimates import Estimates
 from workbench.measure import timing
 from workbench.measure.cold_cache import measure_cold
+from workbench.measure.units import number_text
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -57,7 +58,8 @@ class Timing(Printed):
         return (
             f"{seconds_text(self.median_s)}{spread} "
             f"(least {seconds_text(self.min_s)}, {plural(count, 'sample')}){cold}: "
-            f"{self.gflops:.3g} GFLOP/s{peak}, {self.gbytes_per_s:.3g} GB/s{emulated}{bound}"
+            f"{number_text(self.gflops)} GFLOP/s{peak}, {number_text(self.gbytes_per_s)} GB/s"
+            f"{emulated}{bound}"
         )
 
 

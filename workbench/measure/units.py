@@ -13,3 +13,9 @@ def bytes_text(count: int) -> str:
             return f"{value:.3g} {unit}" if value < 1000 else f"{value:.0f} {unit}"
         value /= 1024
     raise AssertionError
+
+
+def number_text(value: float) -> str:
+    """Return a number with three digits, and no exponent where it is large: "0.5", "98.7",
+    "61,200"."""
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"

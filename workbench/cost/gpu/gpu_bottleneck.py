@@ -7,7 +7,7 @@ from workbench.cost.gpu.gpu_cost import TENSOR, GpuCost, level_speeds
 from workbench.cost.gpu.item_work import GLOBAL_CYCLES
 from workbench.cost.run_cost import Bottleneck
 from workbench.measure.kernel_time import seconds_text
-from workbench.measure.units import bytes_text
+from workbench.measure.units import bytes_text, number_text
 
 SAME = 0.02
 """A smaller relative difference counts as none."""
@@ -52,7 +52,7 @@ def gpu_bottleneck(cost: GpuCost) -> Bottleneck:
     reached = cost.estimates.flops / slowest / peak
     return Bottleneck(
         part,
-        f"the {peak / 1e12:,.3g} TFLOP/s of {cost.kind}, {reached:.0%} by the algorithm",
+        f"the {number_text(peak / 1e12)} TFLOP/s of {cost.kind}, {reached:.0%} by the algorithm",
     )
 
 
@@ -74,7 +74,7 @@ def _latency(cost: GpuCost) -> Bottleneck:
 def _level(cost: GpuCost, level: str) -> Bottleneck:
     moved = bytes_text(cost.bytes_from[level])
     speed = level_speeds(cost.hardware)[level]
-    why = f"{moved} at the {speed / 1e9:,.3g} GB/s"
+    why = f"{moved} at the {number_text(speed / 1e9)} GB/s"
     rows = cost.accesses
     if rows.transactions > 1.1 * rows.least_transactions:
         why += f"; {rows.transactions:,} transactions, {rows.least_transactions:,} would do"

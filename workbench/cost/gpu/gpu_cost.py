@@ -31,7 +31,7 @@ from workbench.ir.nest.estimates import count, estimate
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 from workbench.measure.kernel_time import seconds_text
-from workbench.measure.units import bytes_text
+from workbench.measure.units import bytes_text, number_text
 from workbench.pipeline import stages
 
 SPECIAL_LANES = 16
@@ -140,7 +140,7 @@ class GpuCost(RunCost):
     def __str__(self) -> str:
         lines = [
             f"{self.estimates.flops:,} operations, {bytes_text(self.estimates.bytes)}:"
-            f" {self.intensity:.3g} operations per byte",
+            f" {number_text(self.intensity)} operations per byte",
             f"predicted {seconds_text(self.predicted_s)} on {self.target.device}, not measured,"
             f" limited by {self.limit}",
         ]

@@ -8,15 +8,18 @@ from collections.abc import Iterator, Sequence
 from workbench.backends.program.launch import LaunchShape, launch_shape
 from workbench.base.errors import DeviceError
 from workbench.base.target import Target
+from workbench.base.words import plural
 from workbench.emulator.checks.code import params_of
-from workbench.emulator.checks.repeats import repeats
+from workbench.emulator.checks.duration import emulation_s
 from workbench.ir.nest.accesses import size_of
 from workbench.ir.nest.launch_dims import group_excess
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 
-MOST_STEPS = 20_000_000
-"""Steps of the emulator, of which each takes a few microseconds."""
+MOST_S = 120.0
+"""Seconds of a run that somebody asks for."""
+SMALLER = "smaller tensors, of which the kernel has the same loops"
+"""What to try where a kernel is too large to be emulated."""
 MOST_ELEMENTS = 1 << 26
 """Elements of global memory: who wrote and who read each takes some 80 bytes."""
 
@@ -29,9 +32,7 @@ def require_elements(linear: Sequence[UOp], target: Target) -> None:
         what = f"the kernel {linear[0].arg.name} is too large to be emulated"
         most = f"at most {MOST_ELEMENTS:,} are watched"
         because = f"its arguments have {elements:,} elements, and {most}"
-        raise DeviceError(
-            what, because, "smaller tensors, of which the kernel has the same loops"
-        )
+        raise DeviceError(what, because, SMALLER)
 
 
 def require_fit(linear: Sequence[UOp], target: Target) -> None:
@@ -46,14 +47,16 @@ def require_fit(linear: Sequence[UOp], target: Target) -> None:
         raise DeviceError(what, *problem)
 
 
-def require_steps(linear: Sequence[UOp], rounds: int) -> None:
-    """Errors: DeviceError for a program that the emulator would run for minutes; it runs it
-    `rounds` times."""
-    steps = rounds * sum(times for _, times in repeats(linear))
-    if steps > MOST_STEPS:
-        what = f"the kernel {linear[0].arg.name} takes too long on the emulator"
-        because = f"it takes {steps:,} steps, and more than {MOST_STEPS:,} take minutes"
-        raise DeviceError(what, because, "smaller data")
+def require_time(linear: Sequence[UOp], target: Target, most_s: float = MOST_S) -> None:
+    """Errors: DeviceError for a program that the emulator would run for more than `most_s`
+    seconds."""
+    seconds = emulation_s(linear)
+    if seconds > most_s:
+        name = linear[0].arg.name
+        what = f"the kernel {name} is too large to be emulated for {target.device}"
+        took = plural(round(seconds), "second")
+        because = f"it would take about {took}, and at most {most_s:g} are allowed"
+        raise DeviceError(what, because, SMALLER)
 
 
 def _problems(

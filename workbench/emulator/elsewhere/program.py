@@ -2,24 +2,16 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 from workbench.backends.buffer import Buffer
-from workbench.backends.program.launch import launch_shape
 from workbench.backends.program.source import Source
-from workbench.base.errors import DeviceError, WorkbenchError
+from workbench.base.errors import WorkbenchError
 from workbench.base.target import Target
-from workbench.base.words import plural
-from workbench.emulator.checks.repeats import repeats
+from workbench.emulator.checks.limits import require_time
 from workbench.emulator.emulate import emulated
-from workbench.emulator.machine import LANES_AT_ONCE
 from workbench.ir.node.uop import UOp
 
-STEP_S = 2e-5
-"""Seconds of a step of the program for all work-items that run together, however few."""
-LANE_S = 2e-8
-"""Seconds of a step for one lane of one work-item more."""
 MOST_S = 20.0
 """A kernel that would take longer is refused."""
 
@@ -40,15 +32,7 @@ class WorkItemProgram:
 
     def require_room(self) -> None:
         """Errors: DeviceError where it is too large to be emulated."""
-        seconds = emulation_s(self.linear)
-        if seconds > MOST_S:
-            name = self.target.device
-            raise DeviceError(
-                f"the kernel {self.source.name} is too large to be emulated for {name}",
-                f"it would take about {plural(round(seconds), 'second')}, and at most"
-                f" {MOST_S:g} are allowed",
-                "smaller tensors, of which the kernel has the same loops",
-            )
+        require_time(self.linear, self.target, MOST_S)
 
 
 class WorkItemLaunch:
@@ -77,14 +61,3 @@ def emulated_program(
 ) -> WorkItemProgram:
     """Return the Program of a linear program for a machine that is not here."""
     return WorkItemProgram(linear, target, source)
-
-
-def emulation_s(linear: Sequence[UOp]) -> float:
-    """Return about how many seconds the emulator takes for a program."""
-    launch = launch_shape(linear)
-    items = math.prod(launch.grid) * math.prod(launch.group)
-    rounds = -(-items // LANES_AT_ONCE)
-    return sum(
-        times * (rounds * STEP_S + items * max(1, node.dtype.count) * LANE_S)
-        for node, times in repeats(linear)
-    )

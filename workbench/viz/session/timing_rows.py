@@ -11,6 +11,7 @@ from workbench.ir.nest.estimates import Estimates
 from workbench.measure.kernel_time import seconds_text
 from workbench.measure.speeds import Speeds
 from workbench.measure.timing import Samples
+from workbench.measure.units import number_text
 from workbench.viz.record.about import share_row
 from workbench.viz.schema.variant import TimingRow
 
@@ -73,7 +74,10 @@ def timing_text(row: TimingRow, speeds: Speeds | None) -> str:
     else:
         share = share_row(row, speeds)
         parts += [f"{_percent(share.fraction)} of {share.of}"] if share else []
-        parts += [f"{row.gflops:.3g} GFLOP/s", f"{row.gbytes:.3g} GB/s"]
+        parts += [
+            f"{number_text(row.gflops)} GFLOP/s",
+            f"{number_text(row.gbytes)} GB/s",
+        ]
     if row.random_inputs:
         parts.append("on random inputs")
     if row.earlier:
