@@ -19,9 +19,10 @@ from workbench.ir.opt.apply import apply_opt
 from workbench.ir.opt.opt import Opt, OptOps
 from workbench.pipeline import stages
 
+TARGETS = {name: Device[name].target for name in Device.machine_names()}
 MACHINES = [
-    name for name in Device.machine_names()
-    if Device[name].target.tensor_cores and Device[name].target.hardware
+    name for name, target in TARGETS.items()
+    if target.tensor_cores and target.hardware and target.has_groups
 ]  # fmt: skip
 H100 = Device["CUDA:H100"].target
 REGISTERS = (Opt(OptOps.UPCAST, "g0", 4), Opt(OptOps.UPCAST, "g1", 8))
