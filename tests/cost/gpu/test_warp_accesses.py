@@ -50,10 +50,18 @@ CASES = {
     "both": (X.T + X, (local("g0", 8), local("g1", 16))),
     "matmul": (A @ B, (local("g1", 32),)),
     "matmul in tiles": (A @ B, (local("g1", 16), local("g0", 8), upcast("g0", 4))),
+    "matmul with tiles filled ahead": (
+        A @ B,
+        (
+            local("g0", 16), local("g1", 8), Opt(OptOps.SPLIT, "r0", 8),
+            Opt(OptOps.ORDER, "r0", "l0"), Opt(OptOps.STAGE, "r0", 1),
+            Opt(OptOps.STAGE, "r0", 2), Opt(OptOps.PIPELINE, "r0", 3),
+        ),
+    ),
     "few work-items": (X + 1, (local("g0", 8),)),
     "halo": (X[:, 3:35] + 1, (local("g1", 32),)),
     "rows": (X.sum(1), (local("g0", 32),)),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from workbench.ir.nest.banks import BANK_BYTES, BANKS
 from workbench.ir.node.index_values import index_values
 from workbench.ir.node.ops import Ops
-from workbench.ir.node.uop import UOp
+from workbench.ir.node.uop import UOp, leaves
 
 Array = NDArray[np.int64]
 Place = Literal["global", "shared", "private"]
@@ -95,19 +95,36 @@ def warp_accesses(linear: Sequence[UOp], warp_lanes: int) -> list[WarpAccess]:
 def _executed(
     linear: Sequence[UOp],
 ) -> Iterator[tuple[UOp, int, tuple[UOp, ...]]]:
-    """Yield each node with how often a work-item comes to it, and the conditions around it."""
-    times, conditions = [1], list[UOp]()
+    """Yield each node with how often a work-item comes to it, and the conditions around it that
+    choose work-items: those of loops alone, as of a tile that is filled steps before it is read,
+    are in how often."""
+    times, conditions, loops = [1], list[UOp | None](), list[UOp]()
     for node in linear:
         if node.op is Ops.LOOP:
+            loops.append(node.axis)
             times.append(times[-1] * node.axis.extent)
         elif node.op is Ops.ENDLOOP:
+            loops.pop()
             times.pop()
         elif node.op is Ops.IF:
-            conditions.append(node.condition)
+            share = _share_of_steps(node.condition, loops)
+            conditions.append(node.condition if share is None else None)
+            times.append(round(times[-1] * (1 if share is None else share)))
         elif node.op is Ops.ENDIF:
             conditions.pop()
+            times.pop()
         else:
-            yield node, times[-1], tuple(conditions)
+            yield node, times[-1], tuple(c for c in conditions if c is not None)
+
+
+def _share_of_steps(condition: UOp, loops: Sequence[UOp]) -> float | None:
+    """Return the share of the steps of loops for which a condition holds; None where it depends on
+    more than these."""
+    axes = [*leaves([condition], Ops.RANGE)]
+    if not axes or not set(axes) <= set(loops):
+        return None
+    values = index_values([condition], axes, MOST_ITEMS)
+    return None if values is None else float(np.mean(values[0]))
 
 
 def _access(
