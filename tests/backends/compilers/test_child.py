@@ -71,6 +71,28 @@ def test_one_that_crashes_without_a_word_is_an_error(process: CompilerProcess) -
         process.call(30, crash)
 
 
+def test_one_that_was_killed_before_is_replaced(
+    process: CompilerProcess, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is not the fault of the next request, even where nobody has noticed yet."""
+    before = process.call(30, os.getpid)
+    old = process._process
+    assert old is not None
+    os.kill(before, signal.SIGKILL)
+    old.wait()
+    monkeypatch.setattr(old, "poll", lambda: None)
+    assert process.call(30, double, 4) == 8
+    assert process.call(30, os.getpid) != before
+
+
+def test_one_that_is_killed_in_a_row_is_an_error(
+    process: CompilerProcess, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "executable", "false")
+    with pytest.raises(CompileError, match="it ended its process: it said nothing"):
+        process.call(30, double, 4)
+
+
 def test_one_that_hangs_is_ended(process: CompilerProcess) -> None:
     before = process.call(30, os.getpid)
     with pytest.raises(CompileError, match=r"more than 0\.2 s"):

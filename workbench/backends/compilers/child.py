@@ -26,6 +26,8 @@ LIMIT_S = 60.0
 """Seconds that a compiler may take."""
 _LAST_WORDS_BYTES = 2000
 _LENGTH_BYTES = 8
+TAKEN = b""
+"""The first message to each request: from here on its end is the request's doing."""
 P = ParamSpec("P")
 R = TypeVar("R")
 
@@ -54,18 +56,17 @@ class CompilerProcess:
         """
         request = pickle.dumps((function, args, kwargs))
         with self._lock:
-            process = self._running()
             try:
-                assert process.stdin is not None
-                send(process.stdin, request)
-                reply = self._replies.get(timeout=limit_s)
-            except (OSError, queue.Empty) as error:
-                words = self._ended()
-                is_late = isinstance(error, queue.Empty)
-                because = f"it took more than {limit_s:g} s" if is_late else words
+                # one that somebody has killed before takes no request: the next one does
+                end = self._hand_in(request, limit_s)
+                end = end and self._hand_in(request, limit_s)
+                reply = None if end else self._replies.get(timeout=limit_s)
+            except queue.Empty:
+                self._ended()
+                because = f"it took more than {limit_s:g} s"
                 raise CompileError(_stage(function), because) from None
             if reply is None:
-                because = f"it ended its process: {self._ended()}"
+                because = f"it ended its process: {end or self._ended()}"
                 raise CompileError(_stage(function), because)
         value: R = _result(pickle.loads(reply))
         return value
@@ -74,6 +75,17 @@ class CompilerProcess:
         """End the process; the next request starts another."""
         with self._lock:
             self._ended()
+
+    def _hand_in(self, request: bytes, limit_s: float) -> str:
+        """Send a request. Returns "" where the process has taken it, else how it had ended."""
+        process = self._running()
+        assert process.stdin is not None
+        try:
+            send(process.stdin, request)
+        except OSError:
+            return self._ended()
+        is_taken = self._replies.get(timeout=limit_s) == TAKEN
+        return "" if is_taken else self._ended()
 
     def _running(self) -> subprocess.Popen[bytes]:
         if self._parent != os.getpid():  # a fork: the process is that of another one
