@@ -26,7 +26,7 @@ LIMIT_S = 60.0
 """Seconds that a compiler may take."""
 _LAST_WORDS_BYTES = 2000
 _LENGTH_BYTES = 8
-TAKEN = b""
+RECEIPT = b""
 """The first message to each request: from here on its end is the request's doing."""
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -84,8 +84,8 @@ class CompilerProcess:
             send(process.stdin, request)
         except OSError:
             return self._ended()
-        is_taken = self._replies.get(timeout=limit_s) == TAKEN
-        return "" if is_taken else self._ended()
+        has_begun = self._replies.get(timeout=limit_s) == RECEIPT
+        return "" if has_begun else self._ended()
 
     def _running(self) -> subprocess.Popen[bytes]:
         if self._parent != os.getpid():  # a fork: the process is that of another one

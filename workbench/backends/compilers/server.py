@@ -11,7 +11,7 @@ import signal
 import sys
 from typing import Any
 
-from workbench.backends.compilers.child import TAKEN, receive, send
+from workbench.backends.compilers.child import RECEIPT, receive, send
 from workbench.base.errors import CompileError, DeviceError, WorkbenchError
 
 
@@ -21,7 +21,7 @@ def main() -> None:
     incoming, outgoing = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
     while (message := receive(incoming)) is not None:
-        send(outgoing, TAKEN)
+        send(outgoing, RECEIPT)
         send(outgoing, pickle.dumps(_answer(message)))
 
 
