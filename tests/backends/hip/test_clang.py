@@ -37,6 +37,11 @@ __device__ inline short4 make_short4(short a, short b, short c, short d) {
   return short4{a, b, c, d};
 }
 __device__ inline float __int_as_float(int a) { return __builtin_bit_cast(float, a); }
+__device__ inline float __shfl_xor(float a, int mask) {
+  int lane = __builtin_amdgcn_mbcnt_hi(~0u, __builtin_amdgcn_mbcnt_lo(~0u, 0u)) ^ mask;
+  int word = __builtin_amdgcn_ds_bpermute(lane << 2, __builtin_bit_cast(int, a));
+  return __builtin_bit_cast(float, word);
+}
 __device__ inline float truncf(float a) { return __builtin_truncf(a); }
 __device__ inline float exp2f(float a) { return __builtin_amdgcn_exp2f(a); }
 """

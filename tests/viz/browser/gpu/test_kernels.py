@@ -28,6 +28,8 @@ from tests.viz.record.support import exported, plain
 from workbench import Tensor
 
 X = data(16, 50)
+BYTES = (X * 99).astype(np.int32).astype(np.uint8)
+HALVES = X.astype(np.float16)
 CASES: dict[str, tuple[Callable[[], Tensor], Callable[[], Array]]] = {
     "elementwise": (
         lambda: (tensor(X) * 2 + 1).relu(),
@@ -43,6 +45,9 @@ CASES: dict[str, tuple[Callable[[], Tensor], Callable[[], Array]]] = {
         lambda: tensor((X * 9).astype(np.int32)) // 4,
         lambda: (X * 9).astype(np.int32) // 4,
     ),
+    "bytes": (lambda: tensor(BYTES) * 3 + 1, lambda: BYTES * 3 + 1),
+    "halves": (lambda: tensor(HALVES) * 3, lambda: HALVES * 3),
+    "remainders": (lambda: tensor(X) % 0.3, lambda: X % np.float32(0.3)),
 }
 SUBNORMAL = re.compile(r"e-(?:3[89]|4\d|3\d\d)\b")
 """Numbers below the normal ones, for which an implementation may take 0."""
