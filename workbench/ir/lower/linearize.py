@@ -7,6 +7,7 @@ was hoisted out of it.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from workbench.base.dtypes import dtypes
@@ -24,8 +25,10 @@ from workbench.ir.lower.lanes import (
     statement_lanes,
 )
 from workbench.ir.lower.linear_steps import linear_states
+from workbench.ir.lower.loads import block_size
 from workbench.ir.lower.tree_steps import matches_between
 from workbench.ir.node import construct
+from workbench.ir.node.axis import AxisType
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp, leaves, split_gate
 from workbench.ir.rewriting.passes import Pass
@@ -100,7 +103,8 @@ class _Linearizer:
             for n in nodes
             if n.dtype.kind == "index" and n.op is not Ops.INVALID
         )
-        self.expander = Expander(self.widths, depth, all_narrow, target.has_groups)
+        self.of_items = target.has_groups
+        self.expander = Expander(self.widths, depth, all_narrow, self.of_items)
         self.registers = self.expander.loads.registers
         for node in nodes:
             self._declare(node)
@@ -180,6 +184,8 @@ class _Linearizer:
         if node.op is Ops.ACCUMULATE:
             self._accumulate(node, lanes, more, vector)
             return
+        if vector is None and self.of_items:
+            vector = self._block_axis(target, lanes)
         for here in spread(lanes, vector, self.widths):
             self._write(target, self.expander.value(value, vector, here), vector, here)
 
@@ -249,9 +255,64 @@ class _Linearizer:
         count: int,
     ) -> None:
         assert vector is not None
-        for i in range(count):
-            lane = UOp(Ops.EXTRACT, value.dtype.scalar, (value,), i)
-            self._write(target, lane, None, {**here, vector: here[vector] + i})
+        each = [UOp(Ops.EXTRACT, value.dtype.scalar, (value,), i) for i in range(count)]
+        size = self._block_size(target, vector, here)
+        for begin in range(0, count, size):
+            at = {**here, vector: here[vector] + begin}
+            tests = self._tests(target, vector, at, size)
+            if size > 1 and len(tests) < 2:
+                self._write_block(target, each[begin : begin + size], at, tests)
+                continue
+            for i in range(begin, begin + size):
+                self._write(target, each[i], None, {**here, vector: here[vector] + i})
+
+    # a lane's part of a tile: a few neighbours here, a few there
+
+    def _block_axis(self, target: UOp, lanes: Sequence[UOp]) -> UOp | None:
+        """Return the axis of the elements that a lane has of a tile, where some are neighbours in
+        memory; None where there is none."""
+        tiles = [r for r in lanes if r.axis_kind is AxisType.WARP]
+        first = dict.fromkeys(lanes, 0)
+        sizes = {r: self._block_size(target, r, first) for r in tiles}
+        return next((r for r, size in sizes.items() if size > 1), None)
+
+    def _block_size(self, target: UOp, vector: UOp, here: dict[UOp, int]) -> int:
+        """Return how many neighbours in memory there are together in a vector."""
+        if not self.of_items or vector.axis_kind is not AxisType.WARP:
+            return 1
+        whole, _ = split_gate(flat(target))
+        count, begin = self.widths[vector.axis_name], here[vector]
+        return block_size(
+            [
+                self.expander.address(whole, None, {**here, vector: begin + i})[0]
+                for i in range(count)
+            ]
+        )
+
+    def _tests(
+        self, target: UOp, vector: UOp, here: dict[UOp, int], size: int
+    ) -> set[UOp]:
+        """Return the conditions of a block of neighbours: one, where they share it, or none."""
+        _, gate = split_gate(flat(target))
+        if gate is None:
+            return set()
+        lanes = [UOp.index(here[vector] + i) for i in range(size)]
+        return {SIMPLIFY_INDEX(gate.substitute({vector: lane})) for lane in lanes}
+
+    def _write_block(
+        self, target: UOp, lanes: Sequence[UOp], here: dict[UOp, int], tests: set[UOp]
+    ) -> None:
+        """Write neighbours at once, where the condition that they share holds."""
+        whole, _ = split_gate(flat(target))
+        index, _ = self.expander.address(whole, None, here)
+        place = self._machine(construct.index(target.memory, index))
+        dtype = lanes[0].dtype.vec(len(lanes))
+        value = self._machine(UOp(Ops.STACK, dtype, tuple(lanes)))
+        self._emit(place)
+        self._emit(value)
+        gate = next(iter(tests), None)
+        condition = self._condition(gate, None, here, len(lanes))
+        self._append(construct.store(place, value, condition=condition))
 
     def _machine(self, node: UOp) -> UOp:
         """Return `node` with index division and modulo decomposed for the target."""

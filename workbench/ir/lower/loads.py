@@ -98,7 +98,7 @@ class Loads:
             self.addresses.address(index, None, {**lanes, vector: first + i}, value)[0]
             for i in range(count)
         ]
-        size = _block_size(places)
+        size = block_size(places)
         if size == 1:
             return None
         dtype = node.dtype.vec(size)
@@ -183,7 +183,7 @@ def _read(load: UOp, at: UOp, dtype: DType, condition: tuple[UOp, ...]) -> UOp:
     return UOp(Ops.LOAD, dtype, (address, *condition), load.arg)
 
 
-def _block_size(places: list[UOp]) -> int:
+def block_size(places: list[UOp]) -> int:
     """Return how many neighbours each block of elements has: all as many, 4, 2 or 1."""
     sums = [terms(place) for place in places]
     for size in (4, 2):
