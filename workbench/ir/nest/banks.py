@@ -47,7 +47,11 @@ def padded(
     least that is best. `around` are the axes of the first dimensions: each of their elements has a
     tile of its own."""
     nbytes = tile.node.dtype.itemsize
-    accesses = [*_accesses(tile, around, readers, vectors)]
+    most = max(1, MOST_BYTES // nbytes)
+    accesses = [
+        access._replace(lanes=math.gcd(access.lanes, most))
+        for access in _accesses(tile, around, readers, vectors)
+    ]
     lanes = math.lcm(*[access.lanes for access in accesses])
     last = len(shape) - 1 - (lanes > 1 and shape[-1] == lanes)
     longer = [
@@ -130,7 +134,7 @@ def _sources(reader: Statement) -> Sequence[UOp]:
 def _passes(access: TileAccess, shape: Shape, nbytes: int) -> int:
     """Return how often the banks are read for the first work-items: as many as read one word of
     each bank where they are all different. The lanes of a vector are one access."""
-    width = max(nbytes * min(access.lanes, MOST_BYTES // nbytes), BANK_BYTES)
+    width = max(nbytes * access.lanes, BANK_BYTES)
     flat = np.zeros(1, int)
     for number, places in enumerate(access.places):
         flat = flat + places * math.prod(shape[number + 1 :])
