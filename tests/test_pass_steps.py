@@ -166,6 +166,26 @@ def test_a_work_group_combines_partial_results_in_halves() -> None:
     check(tree)
 
 
+def test_a_work_group_fills_tiles_ahead() -> None:
+    target = common_gpu("GPU")
+    x, y = Tensor(np.ones((16, 32), np.float32)), Tensor(np.ones((32, 8), np.float32))
+    schedule, _ = planned([(x @ y).uop])
+    (kernel,) = (item.kernel for item in schedule.items if item.kernel is not None)
+    for op, axis, arg in (
+        (OptOps.LOCAL, "g0", 4), (OptOps.SPLIT, "r0", 4), (OptOps.ORDER, "r0", "l0"),
+        (OptOps.STAGE, "r0", 1), (OptOps.PIPELINE, "r0", 3),
+    ):  # fmt: skip
+        changed = apply_if_legal(kernel, Opt(op, axis, arg), target)
+        assert changed is not None, op
+        kernel = changed
+    with observe() as watching:
+        pipeline.stages(kernel, target, upto="linear")
+    tree = next(r for r in watching.records if r.name == "statement-tree")
+    names = [match.rule.name for match in tree.matches or ()]
+    assert names.count("place-pipeline") == 1
+    check(tree)
+
+
 def test_steps_are_listed_when_somebody_looks() -> None:
     """Recording costs nothing, listing sees no observer, and what it needed is let go."""
     calls: list[int] = []

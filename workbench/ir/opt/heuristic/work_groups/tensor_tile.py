@@ -96,7 +96,8 @@ def tensor_tile(kernel: UOp, target: Target) -> HeuristicStep | None:
         # once and first: each part of an axis that is padded has a mask of its own
         if ranges(plan.kernel)[name].extent % (size * multiple):
             plan.apply(OptOps.PADTO, name, size * multiple)
-    plan.apply(OptOps.TC, str(opt.axis), opt.arg)
+    if not plan.apply(OptOps.TC, str(opt.axis), opt.arg):
+        return None
     staged, buffers = _apply(plan, names, best, core)
     why = (
         f"{core} is an instruction here; of the tiles and warps that a work-group has room for,"
@@ -130,6 +131,8 @@ def _candidates(
     registers = unit_registers(target)
     for a, b, p, q in product(TILES, TILES, WARPS, WARPS):
         items = p * q * core.lanes
+        if a * p >= 2 * rows or b * q >= 2 * columns:
+            continue  # half of it or more would be padding
         if a * b * words > REGISTERS or items > target.group_items:
             continue
         if items * (a * b * words + OTHER_REGISTERS) > registers:
