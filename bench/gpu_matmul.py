@@ -42,6 +42,8 @@ class TensorTiles(NamedTuple):
     warps: tuple[int, int]
     deep: int
     buffers: int
+    interleaved: bool = True
+    """Whether each tile of 16 steps copies a part of the next tiles."""
 
     @property
     def name(self) -> str:
@@ -50,7 +52,10 @@ class TensorTiles(NamedTuple):
             self.tiles[1] * self.warps[1] * 8,
         )
         warps = "x".join(map(str, self.warps))
-        return f"{rows}x{columns}x{self.deep * 16} by {warps} warps, {self.buffers} buffers"
+        return (
+            f"{rows}x{columns}x{self.deep * 16} by {warps} warps, {self.buffers} buffers"
+            + ("" if self.interleaved else " apart")
+        )
 
     def opts(self, itemsize: int) -> Iterator[Opt]:
         """Yield the opts, of operands whose elements have `itemsize` bytes."""
@@ -58,6 +63,8 @@ class TensorTiles(NamedTuple):
         yield from _split_outputs(("g0", "g1"), self.tiles, self.warps)
         yield Opt(OptOps.SPLIT, "r0", self.deep)
         yield Opt(OptOps.ORDER, "r0", "l0")
+        if self.interleaved and self.deep > 1:
+            yield Opt(OptOps.ORDER, "r1", "l0")
         width = VECTOR_BYTES // itemsize
         second = "b_l1" if self.warps[0] > 1 else "b_l0"
         second = second if self.warps[1] > 1 else "b_u1"

@@ -58,7 +58,7 @@ def test_the_same_numbers(shape: tuple[int, int, int], buffers: int) -> None:
     assert trace.findings == ()
     np.testing.assert_allclose(trace.outputs[0].reshape(m, n), a @ b, 1e-4, 1e-4)
     waits = [node.arg for node in built.linear if node.op is Ops.BARRIER]
-    assert waits == [buffers - 2]
+    assert waits == [buffers - 1, buffers - 2]
 
 
 def test_one_barrier_a_step() -> None:
@@ -71,22 +71,39 @@ def test_one_barrier_a_step() -> None:
     assert barriers(ahead) == groups * (steps + 2)
 
 
-def test_the_file_shows_it() -> None:
-    graph = apply(
-        sum_of_columns(12, 8).graph,
+def test_fills_come_before_the_loop_and_after_what_it_computes() -> None:
+    opts = [
         opt("LOCAL", "g0", 8), opt("SPLIT", "r0", 4), opt("ORDER", "r0", "l0"),
-        opt("STAGE", "r0", 1), opt("PIPELINE", "r0", 2), target=GPU,
-    )  # fmt: skip
-    lines = to_expr(stages(graph, GPU, "tree").tree).splitlines()
-    assert "for r0 in 4 (reduce) {" in lines
-    doc = (opt("PIPELINE").op.why_not.__globals__["__doc__"]).splitlines()
-    shown = [
-        line[40:].strip() for line in doc if len(line) > 40 and line.startswith("  ")
+        opt("STAGE", "r0", 1),
+    ]  # fmt: skip
+    graph = apply(
+        sum_of_columns(24, 8).graph, *opts, opt("PIPELINE", "r0", 3), target=GPU
+    )
+    lines = [
+        line.strip() for line in to_expr(stages(graph, GPU, "tree").tree).splitlines()
     ]
-    words = [w for w in shown[1:] if "=" in w or "if" in w or "barrier" in w]
-    assert len(words) == 5
-    text = "\n".join(lines)
-    assert all(word.removesuffix("..").strip() in text for word in words)
+    begin = lines.index("for r0_first in 2 (fill) {")
+    assert [line for line in lines[begin:] if line != "}"][:-2] == [
+        "for r0_first in 2 (fill) {", "barrier", "for a_r1 in 4 (fill) {",
+        "for a_l0 in 8 (fill) {",
+        "As[r0_first % 3, a_r1, a_l0] = p1[(r0_first*4 + a_r1)*8 + a_l0]",
+        "for r0 in 6 (reduce) {", "barrier", "for l0 in 8 (local, item) {",
+        "for r1 in 4 (reduce) {", "acc1 += As[r0 % 3, r1, l0]", "for a_r1 in 4 (fill) {",
+        "for a_l0 in 8 (fill) {",
+        "As[(r0 + 2) % 3, a_r1, a_l0] = p1[((r0 + 2)*4 + a_r1)*8 + a_l0 where r0 < 4]",
+    ]  # fmt: skip
+
+
+def test_each_step_of_the_computation_copies_a_part() -> None:
+    graph = product(16, 8, 32, [*TILE[:5], opt("ORDER", "r1", "l0"), *TILE[5:]])
+    graph = apply(graph, opt("PIPELINE", "r0", 2), target=GPU)
+    lines = [
+        line.strip() for line in to_expr(stages(graph, GPU, "tree").tree).splitlines()
+    ]
+    inside = lines[lines.index("for r1 in 4 (reduce) {") :]
+    assert "for a_l0 in 1 (fill) {" not in inside
+    assert sum("where r0 < 7" in line for line in inside) == 2
+    assert "for b_r1 in 4 (fill) {" not in inside, "a step copies one row of four"
 
 
 @pytest.mark.parametrize(

@@ -121,7 +121,9 @@ class GpuCpp(Dialect):
             f"{'' if p.is_written else 'const '}{self.in_memory(p.dtype)} *{p.name}"
             for p in parameters
         ]
-        items = math.prod(group_size(launch))
+        items = f"{math.prod(group_size(launch))}"
+        if self.unit_groups:  # a compiler need not spare registers for more
+            items += f", {self.unit_groups}"
         return [
             f'extern "C" __global__ void __launch_bounds__({items})',
             f"{name}({', '.join(listed)}) {{",

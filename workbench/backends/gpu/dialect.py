@@ -89,6 +89,9 @@ class Dialect(ABC):
         Ops.SIN: "sin", Ops.COS: "cos", Ops.FMOD: "fmod",
     }  # fmt: skip
     """Functions of floats by their ops."""
+    unit_groups = 0
+    """Work-groups that a unit runs together, by the memory that they share; 0 where that limits
+    nothing."""
     wide = False
     """Whether indexes of this kernel need 64 bits."""
     warp_lanes = 1

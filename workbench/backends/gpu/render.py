@@ -17,6 +17,7 @@ expressions, memory.py loads and stores, registers.py registers, and the dialect
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from workbench.backends.gpu.dialect import Dialect, Parameter, SharedArray
@@ -109,7 +110,7 @@ class _Writer(StatementWriter):
         self.registers = WorkItemRegisters(dialect, self.values, self.text, linear)
         self.fused = _fused(linear, dialect, self.inlining.once)
         """LOADs without a value of their own: a copy's, and those of rows that are exchanged."""
-        self.copies_on = target.copies_async
+        self.copies_on, self.target = target.copies_async, target
         self.types = frozenset(n.dtype.scalar.name for n in linear)
         self.outside: list[str] = []
         """Lines before the kernel: the arrays of a group, in some languages."""
@@ -127,6 +128,8 @@ class _Writer(StatementWriter):
         together = self._offsets(shared)
         of_launch = 0 < self.dialect.most_array_bytes < together
         self.shared_bytes = together if of_launch else 0
+        if any(define.buffers > 1 for define in shared):
+            self.dialect.unit_groups = unit_groups(together, self.plan, self.target)
         arrays = list[SharedArray]()
         for define in self.plan.scratch:
             name = self.text.unique(define.name)
@@ -304,6 +307,21 @@ def _stored_casts(linear: Sequence[UOp]) -> frozenset[UOp]:
         read = node.src[:1] + node.src[2:] if node.op is Ops.STORE else node.src
         casts.difference_update(read)
     return frozenset(casts)
+
+
+LEAST_REGISTERS = 128
+"""Registers that a work-item of a tile has at least, rather than another group in its unit."""
+
+
+def unit_groups(shared_bytes: int, plan: ProgramAnalysis, target: Target) -> int:
+    """Return how many groups that share so much memory a unit has room for; 0 where nothing is
+    known of it."""
+    hardware, items = target.hardware, math.prod(plan.launch.group)
+    if hardware is None or not hardware.unit_shared_bytes:
+        return 0
+    needed = shared_bytes + hardware.group_shared_bytes
+    by_registers = hardware.unit_registers // (items * LEAST_REGISTERS)
+    return min(hardware.unit_shared_bytes // needed, by_registers)
 
 
 REGISTER_BYTES = 4

@@ -7,6 +7,7 @@ registers or arrays; this file writes both as UOps.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 
 from workbench.base.dtypes import dtypes
 from workbench.base.errors import CompileError
@@ -17,6 +18,7 @@ from workbench.ir.lower.launch.loops import launch_roles
 from workbench.ir.lower.launch.tree_reduction import in_halves, tree_loops
 from workbench.ir.lower.launch.warp_shuffles import WarpTile
 from workbench.ir.lower.tree_steps import matches_between
+from workbench.ir.nest.fragments import zero_outside
 from workbench.ir.nest.pipelines import Pipeline, is_fill_of
 from workbench.ir.nest.placement import Item, Loop
 from workbench.ir.nest.storage import StoragePlan, plan_storage
@@ -187,7 +189,7 @@ class _Emission:
         out = []
         for child in loop.body:
             if isinstance(child, Loop) and child in self.placed.pipelines:
-                out.append(self._pipeline(child, self.placed.pipelines[child]))
+                out += self._pipeline(child, self.placed.pipelines[child])
             elif isinstance(child, Loop):
                 assert child.axis is not None
                 parts, role = self._children(child), self.roles.get(child.axis)
@@ -202,23 +204,38 @@ class _Emission:
                 out.append(child)
         return tuple(out)
 
-    def _pipeline(self, loop: Loop, pipeline: Pipeline) -> UOp:
-        """Return the loop that fills tiles ahead of their reads."""
-        self.steps.append(PLACE_PIPELINE)
-        axis, step, distance = pipeline.axis, pipeline.step, pipeline.distance
+    def _pipeline(self, loop: Loop, pipeline: Pipeline) -> list[UOp]:
+        """Return the loop that fills tiles before their reads, and the one before it that fills
+        those of its first steps."""
+        axis, distance = pipeline.axis, pipeline.distance
         count = sum(is_fill_of(child, pipeline.tiles) for child in loop.body)
+        before = len(self.steps)
         fills, others = (
             self._children(Loop(axis, loop.parent, part))
             for part in (loop.body[:count], loop.body[count:])
         )
-        now = [part.substitute({axis: step}) for part in fills]
-        later = [part.substitute({axis: step - distance}) for part in others]
-        parts = (
-            construct.barrier(distance - 1),
-            construct.when(step < axis.extent, now),
-            construct.when(UOp.index(distance - 1) < step, later),
-        )
-        return UOp(Ops.LOOP, dtypes.void, (step, *parts))
+        of_fills = [PLACE_PIPELINE] * (1 + sum(map(_statement_count, fills)))
+        own = self.steps[before + len(of_fills) - 1 :]
+        again = of_fills[1:] if axis.extent > distance else []
+        self.steps[before:] = [*of_fills, PLACE_PIPELINE, *own, *again]
+        first = pipeline.first if distance > 1 else UOp.index(0)
+        begin = [part.substitute({axis: first}) for part in fills]
+        if axis.extent < distance:
+            begin = [construct.when(first < axis.extent, begin)]
+        parts = others
+        if axis.extent > distance:
+            within = axis < axis.extent - distance
+            later = [
+                _where(p.substitute({axis: axis + distance}), within) for p in fills
+            ]
+            parts = interleaved(others, later)
+        prologue = (construct.barrier(distance), *begin)
+        if distance > 1:
+            prologue = (UOp(Ops.LOOP, dtypes.void, (first, *prologue)),)
+        return [
+            *prologue,
+            UOp(Ops.LOOP, dtypes.void, (axis, construct.barrier(distance - 1), *parts)),
+        ]
 
     def _of_group(self, loop: UOp, child: Loop) -> list[UOp]:
         """Return the statements instead of a loop over partial results of a work-group."""
@@ -309,7 +326,7 @@ class _Emission:
             )
             return construct.accumulate(into, value, node.combines, vector)
         define, array, lanes, pipeline = self.allocations[node]
-        buffer = () if pipeline is None else (pipeline.filled,)
+        buffer = () if pipeline is None else (pipeline.buffer,)
         indexes = tuple(self._stage_reads(s, stages, here, reads) for s in node.src[1:])
         return construct.store(
             construct.index(define, *buffer, *array, *lanes, *indexes),
@@ -346,7 +363,7 @@ class _Emission:
                 stage = node.src[0]
                 zero = UOp.index(0)
                 define, array, lanes, pipeline = self.allocations[stage]
-                buffer = () if pipeline is None else (pipeline.read,)
+                buffer = () if pipeline is None else (pipeline.buffer,)
                 place = tuple(a if a in here else zero for a in array)
                 inner = tuple(s.substitute(changes) for s in node.src[1:])
                 with derived_from(node):
@@ -369,3 +386,36 @@ def _step_of(item: Item) -> PassStep:
     is_row = node.op is Ops.STAGE
     what = "a row or tile" if is_row else f"the result p{node.place.memory.slot}"
     return (PLACE_STAGE if is_row else PLACE_STORE).at(f"{what}, {where}")
+
+
+def interleaved(others: Sequence[UOp], fills: Sequence[UOp]) -> Sequence[UOp]:
+    """Return statements, and the fills of a later step: a part of them in each step of the loop
+    that the statements are, where there is one that divides them; else after them."""
+    loop = others[0] if len(others) == 1 else None
+    if loop is not None and loop.op is Ops.LOOP and loop.role is None:
+        parts = [_part(fill, loop.axis) for fill in fills]
+        if all(parts):
+            return [loop.replace(src=(*loop.src, *chain(*parts)))]
+    return [*others, *fills]
+
+
+def _where(fill: UOp, condition: UOp) -> UOp:
+    """Return a fill that reads nothing, and writes zeros, where a condition does not hold: a branch
+    would keep a compiler from moving instructions past it."""
+    nodes = (n for n in fill.toposort() if n.op is Ops.LOAD)
+    loads = [n for n in nodes if n.place.param.op is Ops.PARAM]
+    return fill.substitute({n: zero_outside(n, [condition]) for n in loads})
+
+
+def _part(fill: UOp, step: UOp) -> Sequence[UOp]:
+    """Return the part of a loop that is dealt to a step of another one; () where it does not divide
+    it."""
+    if fill.op is not Ops.LOOP or fill.axis.extent % step.extent:
+        return ()
+    axis = fill.axis
+    count = axis.extent // step.extent
+    if count == 1:
+        return [child.substitute({axis: step}) for child in fill.body]
+    part = UOp.range(count, axis.axis_name, axis.axis_kind)
+    body = [child.substitute({axis: step * count + part}) for child in fill.body]
+    return [UOp(Ops.LOOP, dtypes.void, (part, *body), fill.role)]

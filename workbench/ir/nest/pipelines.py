@@ -1,16 +1,17 @@
 """Loops whose tiles are filled ahead: while a work-group computes with one buffer of a tile, others
 are being filled.
 
-    for r0 in 8 {                   for r0 in 8 + 2 {
-      fill tile from step r0          barrier
-      barrier                         if r0 < 8 { fill tile[r0 % 3] from step r0 }
-      compute with tile        ->     if 1 < r0 { compute with tile[(r0 + 1) % 3], step r0 - 2 }
-      barrier                       }
-    }
+    for r0 in 8 {                   for r0_first in 2 { barrier  fill tile[r0_first % 3] }
+      fill tile from step r0        for r0 in 8 {
+      barrier                         barrier
+      compute with tile        ->     compute with tile[r0 % 3]
+      barrier                         if r0 < 6 { fill tile[(r0 + 2) % 3] from step r0 + 2 }
+    }                               }
 
-With n buffers a tile is filled n - 1 steps before it is read. A buffer is filled again right after
-the barrier that follows its last reads, so one barrier a step is enough. Opts say how many buffers
-a STAGE has; here is decided where that can be.
+With n buffers a tile is filled n - 1 steps before it is read. A buffer is filled again after the
+barrier that follows its last reads, so one barrier a step is enough. Where the computation is a
+loop of its own, each of its steps fills a part of the buffer: units that copy and those that
+compute are busy together. Opts say how many buffers a STAGE has; here is decided where that can be.
 Source: Lam, "Software pipelining: an effective scheduling technique for VLIW machines" (1988).
 """
 
@@ -26,7 +27,7 @@ from workbench.ir.node.uop import UOp
 
 
 class Pipeline(NamedTuple):
-    """A loop whose `tiles` have `buffers`; `step` is its axis, as many steps longer."""
+    """A loop over `axis` whose `tiles` have `buffers`."""
 
     axis: UOp
     buffers: int
@@ -38,20 +39,15 @@ class Pipeline(NamedTuple):
         return self.buffers - 1
 
     @property
-    def step(self) -> UOp:
-        """The axis of the longer loop."""
-        axis = self.axis
-        return UOp.range(axis.extent + self.distance, axis.axis_name, axis.axis_kind)
+    def buffer(self) -> UOp:
+        """The number of the buffer of a step."""
+        return self.axis % self.buffers
 
     @property
-    def filled(self) -> UOp:
-        """The number of the buffer that a step fills."""
-        return self.step % self.buffers
-
-    @property
-    def read(self) -> UOp:
-        """The number of the buffer that a step reads."""
-        return (self.step + 1) % self.buffers
+    def first(self) -> UOp:
+        """The axis of the steps that are filled before the loop."""
+        name = f"{self.axis.axis_name}_first"
+        return UOp.range(self.distance, name, AxisType.FILL)
 
 
 def pipelines(

@@ -1,22 +1,22 @@
 """PIPELINE: the tiles of a loop are filled steps ahead, in buffers that take turns.
 
-After STAGE("r0", 1), PIPELINE("r0", 2) on a device with work-groups:
+After STAGE("r0", 1), PIPELINE("r0", 3) on a device with work-groups:
 
-    for r0 in 3 (reduce) {           -> for r0 in 4 (reduce) {
+    for r0 in 6 (reduce) {           -> for r0_first in 2 (fill) {
       for a_r1 in 4 (fill) {              barrier
-        for a_l0 in 8 (fill) {            if r0 < 3 {
-          As[a_r1, a_l0] = ..               for a_r1 in 4 (fill) {
-        }                                     for a_l0 in 8 (fill) {
-      }                                         As[r0 % 2, a_r1, a_l0] = ..
-      barrier                                 }
-      for l0 in 8 (local, item) {           }
-        for r1 in 4 (reduce) {            }
-          acc1 += As[r1, l0]              if 0 < r0 {
-        }                                   for l0 in 8 (local, item) {
-      }                                       for r1 in 4 (reduce) {
-      barrier                                   acc1 += As[(r0 + 1) % 2, r1, l0]
-    }                                         }
-                                            }
+        As[a_r1] = p1[r0*4 + a_r1]        for a_r1 in 4 (fill) {
+      }                                     As[r0_first % 3, a_r1] = p1[r0_first*4 + a_r1]
+      barrier                             }
+      for l0 in 8 (local, item) {       }
+        for r1 in 4 (reduce) {          for r0 in 6 (reduce) {
+          acc1 += As[r1]                  barrier
+        }                                 for l0 in 8 (local, item) {
+      }                                     for r1 in 4 (reduce) {
+      barrier                                 acc1 += As[r0 % 3, r1]
+    }                                       }
+                                          }
+                                          for a_r1 in 4 (fill) {
+                                            As[(r0 + 2) % 3, a_r1] = p1[.. where r0 < 4]
                                           }
                                         }
 """

@@ -41,6 +41,8 @@ REGISTERS = (8, 4, 2, 1)
 STEPS = range(32, 7, -1)
 """Steps of the reduction in a tile, of which 16 are best."""
 BEST_STEPS = 16
+UNROLL = 4
+"""Steps of the reduction in one iteration: loads of one are under way while another multiplies."""
 BUFFERS = (3, 2)
 """Tiles in shared memory, of which one is read while the others are filled."""
 FROM_MEMORY = 8
@@ -200,7 +202,8 @@ def _stage(plan: OptPlan, target: Target) -> tuple[int, int]:
     (total,) = reduces(plan.kernel)
     slots = {n.place.memory.slot for n in loads(total.src[0])}
     staged = sum(stage_input(plan, slot, outside[-1]) for slot in sorted(slots))
-    pipelined(plan, outside[-1], BUFFERS)
+    if pipelined(plan, outside[-1], BUFFERS) > 1:
+        plan.split(OptOps.UNROLL, order[-1], math.gcd(UNROLL, plan.extent(order[-1])))
     return steps, staged
 
 

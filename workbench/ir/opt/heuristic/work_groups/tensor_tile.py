@@ -42,15 +42,17 @@ REGISTERS = 128
 """Accumulators of a work-item, at most, in words of 32 bits: half of what it may have."""
 OTHER_REGISTERS = 48
 """Registers of a work-item beside its accumulators."""
+GROUPS = 2
+"""Work-groups of a unit, of which one computes while another waits at its barrier."""
 FROM_MEMORY = 64
 """An element from memory takes as long as this many multiply-adds of a tensor core."""
 FROM_SHARED = 16
 """The same for an element from shared memory."""
 BUSY_WARPS = 4
 """Warps of a unit that its tensor cores need to be busy."""
-STEP_BYTES = 64
+STEP_BYTES = 128
 """Bytes of a row, along the reduction, that are copied to shared memory at a time."""
-BUFFERS = (4, 3, 2)
+BUFFERS = (3, 2)
 """Tiles in shared memory, of which one is read while the others are filled."""
 
 
@@ -135,7 +137,7 @@ def _candidates(
             continue  # half of it or more would be padding
         if a * b * words > REGISTERS or items > target.group_items:
             continue
-        if items * (a * b * words + OTHER_REGISTERS) > registers:
+        if GROUPS * items * (a * b * words + OTHER_REGISTERS) > registers:
             continue
         counts = -(-rows // (a * p)), -(-columns // (b * q))
         waste = math.prod(counts) * a * p * b * q / (rows * columns)
@@ -160,12 +162,17 @@ def _apply(
     steps = names[2]
     if math.prod(best.tiles) * math.prod(best.warps) == 1 or plan.extent(steps) < 2:
         return 0, 1  # nothing is read twice
+    inner = ""
     if plan.extent(steps) > _deep(core):
-        plan.split(OptOps.SPLIT, steps, _deep(core))
+        inner = plan.split(OptOps.SPLIT, steps, _deep(core))
     order, axes = plan.kernel.arg.order, ranges(plan.kernel)
     first = next((n for n in order if axes[n].axis_kind.is_work_item), None)
     if first is not None and not plan.apply(OptOps.ORDER, steps, first):
         return 0, 1
+    if (
+        inner and first is not None
+    ):  # each of these steps copies a part of the next tile
+        plan.apply(OptOps.ORDER, inner, first)
     (total,) = reduces(plan.kernel)
     slots = {n.place.memory.slot for n in loads(total.src[0])}
     staged = sum(stage_input(plan, slot, steps) for slot in sorted(slots))
