@@ -182,7 +182,7 @@ def test_a_work_group_fills_tiles_ahead() -> None:
         pipeline.stages(kernel, target, upto="linear")
     tree = next(r for r in watching.records if r.name == "statement-tree")
     names = [match.rule.name for match in tree.matches or ()]
-    assert names.count("place-pipeline") == 1
+    assert names.count("place-pipeline") == 4, "a barrier and a fill, twice"
     check(tree)
 
 

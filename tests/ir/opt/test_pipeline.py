@@ -67,8 +67,8 @@ def test_one_barrier_a_step() -> None:
         product(16, 8, 32, [*TILE, opt("PIPELINE", "r0", 3)]),
     )
     groups, steps = 2 * 2, 8
-    assert barriers(plain) == groups * 2 * steps // 2
-    assert barriers(ahead) == groups * (steps + 2)
+    assert barriers(plain, GPU) == groups * 2 * steps // 2
+    assert barriers(ahead, GPU) == groups * (steps + 2)
 
 
 def test_fills_come_before_the_loop_and_after_what_it_computes() -> None:
