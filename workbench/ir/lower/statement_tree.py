@@ -222,7 +222,7 @@ class _Emission:
         begin = [part.substitute({axis: first}) for part in fills]
         if axis.extent < distance:
             begin = [construct.when(first < axis.extent, begin)]
-        parts = others
+        parts: Sequence[UOp] = others
         if axis.extent > distance:
             within = axis < axis.extent - distance
             later = [

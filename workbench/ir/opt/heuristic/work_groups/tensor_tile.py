@@ -20,7 +20,7 @@ from workbench.base.trace import unobserved
 from workbench.ir.nest.fragments import core_of
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
-from workbench.ir.opt.heuristic.step import HeuristicStep
+from workbench.ir.opt.heuristic.step import PADDING, HeuristicStep
 from workbench.ir.opt.heuristic.strides import loads, reduces
 from workbench.ir.opt.heuristic.work_groups.plan import (
     OptPlan,
@@ -93,14 +93,15 @@ def tensor_tile(kernel: UOp, target: Target) -> HeuristicStep | None:
     best = min(_candidates(tiled, names, core), key=lambda c: c.cost)
     plan = OptPlan(kernel, target)
     pairs = zip(best.tiles, best.warps, strict=True)
-    multiples = [*map(math.prod, pairs), _deep(core) if extents[2] > sizes[2] else 1]
+    deep = _deep(core, -(-extents[2] // sizes[2]))
+    multiples = [*map(math.prod, pairs), deep]
     for name, size, multiple in zip(names, sizes, multiples, strict=True):
         # once and first: each part of an axis that is padded has a mask of its own
         if ranges(plan.kernel)[name].extent % (size * multiple):
             plan.apply(OptOps.PADTO, name, size * multiple)
     if not plan.apply(OptOps.TC, str(opt.axis), opt.arg):
         return None
-    staged, buffers = _apply(plan, names, best, core)
+    staged, buffers = _apply(plan, names, best, deep)
     why = (
         f"{core} is an instruction here; of the tiles and warps that a work-group has room for,"
         " these read least from memory"
@@ -116,9 +117,13 @@ def tensor_tile(kernel: UOp, target: Target) -> HeuristicStep | None:
     return HeuristicStep("tensor-tile", tuple(plan.opts), why, counts)
 
 
-def _deep(core: TensorCore) -> int:
-    """Return the tiles along the reduction that are copied at a time."""
-    return max(1, STEP_BYTES // (core.k * core.operand.itemsize))
+def _deep(core: TensorCore, steps: int) -> int:
+    """Return the tiles along the reduction that are copied at a time, of `steps` that it has: as
+    many as a row may have bytes; fewer, where that would take much padding, or leave one step."""
+    deep = max(1, STEP_BYTES // (core.k * core.operand.itemsize))
+    while deep > 1 and (steps < 2 * deep or -(-steps // deep) * deep > PADDING * steps):
+        deep //= 2
+    return deep
 
 
 def _candidates(
@@ -152,7 +157,7 @@ def _candidates(
 
 
 def _apply(
-    plan: OptPlan, names: list[str], best: WarpTiles, core: TensorCore
+    plan: OptPlan, names: list[str], best: WarpTiles, deep: int
 ) -> tuple[int, int]:
     """Apply a candidate; return how many operands are copied to shared memory, and in how many
     buffers."""
@@ -163,8 +168,8 @@ def _apply(
     if math.prod(best.tiles) * math.prod(best.warps) == 1 or plan.extent(steps) < 2:
         return 0, 1  # nothing is read twice
     inner = ""
-    if plan.extent(steps) > _deep(core):
-        inner = plan.split(OptOps.SPLIT, steps, _deep(core))
+    if plan.extent(steps) > deep:
+        inner = plan.split(OptOps.SPLIT, steps, deep)
     order, axes = plan.kernel.arg.order, ranges(plan.kernel)
     first = next((n for n in order if axes[n].axis_kind.is_work_item), None)
     if first is not None and not plan.apply(OptOps.ORDER, steps, first):
