@@ -314,7 +314,7 @@ LEAST_REGISTERS = 128
 
 
 def unit_groups(shared_bytes: int, plan: ProgramAnalysis, target: Target) -> int:
-    """Return how many groups that share so much memory a unit has room for; 0 where nothing is
+    """Return how many groups with `shared_bytes` each a unit has room for; 0 where nothing is
     known of it."""
     hardware, items = target.hardware, math.prod(plan.launch.group)
     if hardware is None or not hardware.unit_shared_bytes:
