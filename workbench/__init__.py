@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from workbench.counters import GlobalCounters as GlobalCounters
     from workbench.emulator.emulate import emulate as emulate
     from workbench.emulator.trace import Trace as Trace
+    from workbench.ir.meaning.tiles import lane_map as lane_map
     from workbench.ir.node.axis import AxisType as AxisType
     from workbench.ir.opt.opt import Opt as Opt
     from workbench.ir.opt.opt import OptKind as OptKind
@@ -69,6 +70,7 @@ _HOME = {
     "Exploration": "workbench.viz.exploration.exploration",
     "emulate": "workbench.emulator.emulate",
     "Trace": "workbench.emulator.trace",
+    "lane_map": "workbench.ir.meaning.tiles",
     "explore": "workbench.viz.exploration.explore",
     "glossary": "workbench.viz.glossary.glossary",
     "load": "workbench.viz.files.load",

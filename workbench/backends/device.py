@@ -21,6 +21,7 @@ from workbench.backends.memory import memories
 from workbench.backends.program.language import Language
 from workbench.base.context import DEV
 from workbench.base.errors import DeviceError
+from workbench.base.target import Target
 
 
 class Devices:
@@ -111,13 +112,16 @@ class Devices:
         """Return the names of all devices, available or not."""
         return tuple(self._devices)
 
-    def on_machine(self, device: str = "", machine: str = "") -> str:
+    def on_machine(self, device: str = "", machine: str | Target = "") -> str:
         """Return the name of a device on a machine that need not be here: "CUDA" and "H100", one of
-        them alone ("": any), or both in one as "CUDA:H100". A device that is not available has its
-        first machine; one that runs nothing is what it is.
+        them alone ("": any), or both in one as "CUDA:H100"; a Target stands for its machine. A
+        device that is not available has its first machine; one that runs nothing is what it is.
 
         Errors: DeviceError for an unknown name, with those that there are.
         """
+        if isinstance(machine, Target):
+            of_device, _, alone = machine.device.partition(":")
+            device, machine = device or of_device, alone
         if not device:
             named = self._name_of(str(machine).upper())
             return self.on_machine(named) if named else self._device_of(str(machine))

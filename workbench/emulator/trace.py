@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from workbench.backends.program.launch import LaunchShape
 from workbench.base.errors import WorkbenchError
 from workbench.base.target import Target
+from workbench.base.words import plural
 from workbench.emulator.accesses import AccessCount
 from workbench.emulator.findings import Finding, Inefficiency
 from workbench.emulator.history import GroupHistory
@@ -85,7 +86,7 @@ class Trace:
         waits, divergent = sum(self.barriers.values()), sum(self.divergent.values())
         shuffles = sum(self.shuffles.values())
         lines = [
-            f"{groups:,} groups of {items:,} work-items",
+            f"{plural(groups, 'group')} of {plural(items, 'work-item')}",
             f"global memory: {main.transactions:,} transactions, {useful:,} bytes wanted,"
             f" {moved:,} moved",
             f"shared memory: {shared.transactions:,} passes, {shared.conflicts:,} of them for"

@@ -47,6 +47,7 @@ def test_a_device_for_a_machine_is_that_device() -> None:
     for name in (DEVICE, missing, Device.processor.name, MACHINE):
         ex = explore(array(8) + 1, target=name)
         assert ex.device == Device.on_machine(name)
+        assert Device.on_machine(machine=Device[ex.device].target) == ex.device
 
 
 @pytest.mark.parametrize("name", ["RTX 4090", "rtx-4090", "Rtx_4090", "RTX4090"])

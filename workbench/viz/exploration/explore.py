@@ -6,6 +6,7 @@ from workbench.backends.device import Device
 from workbench.base.display import register
 from workbench.base.errors import WorkbenchError
 from workbench.base.source import calls
+from workbench.base.target import Target
 from workbench.kernel.kernel import Kernel
 from workbench.tensor.tensor import Tensor
 from workbench.viz import formatters
@@ -27,7 +28,7 @@ def explore(
     without: tuple[str, ...] = (),
     ask: str = "",
     device: str = "",
-    target: str = "",
+    target: str | Target = "",
 ) -> Exploration:
     """Return the Exploration of `tensors`: the kernels that would compute them, and why.
 
@@ -39,7 +40,8 @@ def explore(
     the answer and its hints are hidden until the page, or `ex.guess(..)`, has one.
 
     `device` has the kernels for another device than the tensors' ("" for theirs), and `target` for
-    a machine that need not be here: `device="CUDA", target="H100"`, or "CUDA:H100". There, times
+    a machine that need not be here: `device="CUDA", target="H100"`, or "CUDA:H100"; a Target of
+    the table will do. There, times
     are predicted, and answers of small kernels emulated. A device that is not available has its
     first machine.
 
