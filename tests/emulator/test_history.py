@@ -13,7 +13,7 @@ from workbench import Kernel, Opt, OptOps, Tensor, dtypes, emulate, explore
 from workbench.backends.device import Device
 from workbench.base.dtypes import DType
 from workbench.base.errors import WorkbenchError
-from workbench.base.target import Target
+from workbench.base.target import SHUFFLE_ALL, Target
 from workbench.emulator.emulate import emulated
 from workbench.emulator.history import GroupHistory
 from workbench.emulator.history_recorder import history_of
@@ -315,3 +315,23 @@ def test_integers_are_no_floats() -> None:
     kernel = plain((x + 1).contiguous()).apply(Opt(OptOps.LOCAL, "g0", 32))
     history = emulate(kernel, history=True).history
     assert history is not None and not history.floats
+
+
+def test_a_shuffle_says_whose_value_is_taken() -> None:
+    warps = replace(GPU, shuffle_dtypes=SHUFFLE_ALL)
+    trace = emulate(grouped_sum(), warps, history=True)
+    history = trace.history
+    assert history is not None and not trace.findings
+    steps = [HistoryStep(history, n) for n in range(len(history))]
+    shuffles = [s for s in steps if s.partner(0) is not None]
+    assert [s.partner(0) for s in shuffles] == [16, 8, 4, 2, 1]
+    for step in shuffles:
+        before = HistoryStep(history, step.number - 1)
+        for item in (0, 5, 31):
+            partner = step.partner(item)
+            assert partner is not None
+            own, other = (before.registers(i)["group0w"] for i in (item, partner))
+            assert step.registers(item)["group0w"] == own + other
+    words = "work-item (5, 0, 0) takes the value of work-item (21, 0, 0)"
+    assert words in shuffles[0].text(5).splitlines()
+    assert "warp shuffles: 20" in str(trace), "four groups of a warp, five steps"

@@ -6,6 +6,7 @@ print(history[41])
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -152,6 +153,13 @@ class GroupHistory:
     def memories(self) -> tuple[UOp, ...]:
         """The memories of the group and of its work-items, in order."""
         return tuple(n for n in self.linear if n.op is Ops.DEFINE)
+
+    @property
+    def shuffles(self) -> dict[int, int]:
+        """The position of the shuffle in each line that has one."""
+        ends = [line.positions[-1] for line in self.lines]
+        places = (p for p, n in enumerate(self.linear) if n.op is Ops.WARP_SHUFFLE)
+        return {bisect_left(ends, place): place for place in places}
 
     def steps_of(self, finding: Finding) -> tuple[int, ...]:
         """Return the steps at which a finding happened, in its order; () where it is of other

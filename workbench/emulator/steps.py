@@ -70,6 +70,13 @@ class HistoryStep:
         """What it reads or writes in memory."""
         return self.history.accesses.get(self.number)
 
+    def partner(self, item: int) -> int | None:
+        """Return the work-item whose value an `item` takes in a shuffle; None in other steps."""
+        line = self.history.line_of[self.position]
+        place = self.history.shuffles.get(line)
+        distance = 0 if place is None else int(self.history.linear[place].arg)
+        return item ^ distance if distance else None
+
     def registers(self, item: int) -> dict[str, Any]:
         """Return what a work-item holds, by name: numbers of groups and work-items, rounds of
         loops, registers, and values that have a line of their own. A value that depends on what
@@ -130,6 +137,10 @@ def _text(step: HistoryStep, item: int) -> str:
     lines += _lanes(step.active)
     if step.access is not None:
         lines.append(_access_words(step.access))
+    partner = step.partner(item)
+    if partner is not None:
+        what = f"takes the value of work-item {along(partner, history.launch.group)}"
+        lines.append(f"work-item {along(item, history.launch.group)} {what}")
     values_by_name = ", ".join(
         f"{n} = {_value(v)}" for n, v in step.registers(item).items()
     )

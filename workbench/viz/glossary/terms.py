@@ -271,6 +271,11 @@ TERMS: Mapping[str, Mapping[str, str]] = {
             " than would hold it.",
         "bank conflict": "Work-items of a warp want several words of one bank in one step.",
         "divergent branch": "An if at which some work-items of a warp go on, and others wait.",
+        "shuffle": "The lanes of a warp hand each other values, from register to register: in no"
+            " memory, without a barrier. Dashed: the work-item whose value the chosen one takes.",
+        "partial warp": "A shuffle, or a product of tiles, that only some work-items of a warp come"
+            " to.",
+        "inactive lane": "A shuffle that takes the value of a lane that is off, or not there.",
         "divergent barrier": "A barrier that not all work-items of a group come to.",
     },
     "code": {

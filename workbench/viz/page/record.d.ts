@@ -54,9 +54,10 @@ export interface TileProduct {
 
 /**
  * A line of the program, `depth` loops deep, with its nodes and the user's lines. `executed`
- * counts work-items, `divergent` warps, `barriers` groups that waited; `barrier` is the
- * number of the barrier that it is, None for another statement; `product` is what a tensor
- * core does.
+ * counts work-items, `divergent` warps, `barriers` groups that waited, `shuffles` warps
+ * whose lanes exchanged values; `barrier` is the number of the barrier that it is, None for
+ * another statement; `product` is what a tensor core does. In a shuffle a work-item takes
+ * the value of the one whose number is its own xor `distance`, 0 elsewhere.
  */
 export interface GpuLine {
   text: string;
@@ -68,6 +69,8 @@ export interface GpuLine {
   executed: number;
   divergent: number;
   barriers: number;
+  shuffles: number;
+  distance: number;
   product: TileProduct | null;
 }
 

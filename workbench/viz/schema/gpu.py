@@ -60,8 +60,10 @@ class TileProduct(Struct, forbid_unknown_fields=True):
 
 class GpuLine(Struct, forbid_unknown_fields=True):
     """A line of the program, `depth` loops deep, with its nodes and the user's lines. `executed`
-    counts work-items, `divergent` warps, `barriers` groups that waited; `barrier` is the number of
-    the barrier that it is, None for another statement; `product` is what a tensor core does."""
+    counts work-items, `divergent` warps, `barriers` groups that waited, `shuffles` warps whose
+    lanes exchanged values; `barrier` is the number of the barrier that it is, None for another
+    statement; `product` is what a tensor core does. In a shuffle a work-item takes the value of the
+    one whose number is its own xor `distance`, 0 elsewhere."""
 
     text: str
     barrier: int | None
@@ -72,6 +74,8 @@ class GpuLine(Struct, forbid_unknown_fields=True):
     executed: int
     divergent: int
     barriers: int
+    shuffles: int
+    distance: int
     product: TileProduct | None
 
 

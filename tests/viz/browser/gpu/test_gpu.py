@@ -18,7 +18,7 @@ from tests.viz.record.support import exported, plain
 from tests.viz.session.handlers.test_stepping import halves, tiled
 from tests.viz.session.support import session_of
 from tests.viz.support import array
-from workbench import Tensor, explore
+from workbench import Opt, OptOps, Tensor, explore
 from workbench.viz.session.session import Session
 
 
@@ -284,3 +284,35 @@ def test_words_of_two_halves_of_a_wave_do_not_meet(
             assert words == "warp 0: 2 parts of 32 work-items: 2 passes"
             assert page.locator(".wb-gpu-bank").count() == 32
             assert page.locator(".wb-gpu-conflict").count() == 0
+
+
+def test_a_shuffle_shows_whose_value_a_lane_takes(browser: Any, tmp_path: Path) -> None:
+    total = explore(array(8, 512).sum(1), device="CUDA", target="H100")
+    with session_of(total) as there, LivePage(browser, tmp_path, there) as live:
+        opt = str(Opt(OptOps.GROUP, "r0", 128))
+        reply = there.handle({"id": 1, "do": "apply", "variant": 0, "opt": opt})
+        variant = reply.result.variant
+        there.handle({"id": 2, "do": "emulate", "variant": variant})
+        row = there.row(variant).gpu
+        assert row is not None
+        page = live.page
+        page.focus(".wb")
+        live.answer()
+        page.evaluate("v => show({ variant: v, mode: 'gpu' })", variant)
+        lines = [place for place, each in enumerate(row.lines) if each.distance]
+        assert [row.lines[p].distance for p in lines[:5]] == [16, 8, 4, 2, 1]
+        assert {row.lines[p].shuffles for p in lines} == {8 * 4}, (
+            "four warps of a group"
+        )
+        page.click(f"[data-key=gpu-line-{lines[0]}]")
+        assert line(page) == "group0w = group0w + shuffle(group0w, lane ^ 16)"
+        page.click("[data-key=gpu-lane-35]")
+        words = page.inner_text(".wb-gpu-lanes [data-term=shuffle]")
+        assert words == "takes the value of work-item 51"
+        partner = page.locator(".wb-gpu-partner")
+        assert partner.get_attribute("data-key") == "gpu-lane-51"
+        assert "whose value work-item 35 takes" in partner.get_attribute("title")
+        reads_well(page)
+        page.click(f"[data-key=gpu-line-{lines[0] - 1}]")
+        assert partner.count() == 0
+        assert page.inner_text(".wb-gpu-lanes [data-term=shuffle]") == ""

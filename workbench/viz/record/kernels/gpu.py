@@ -55,6 +55,7 @@ def gpu_trace(
     assert history is not None and target is not None
     memories = _memories(trace.linear)
     places = {node: place for place, node in enumerate(memories)}
+    shuffles = history.shuffles
     cores = [*dict.fromkeys(n.arg for n in trace.linear if n.op is Ops.WMMA)]
     grid, items = (
         [*reversed(s)] or [1] for s in (trace.launch.grid, trace.launch.group)
@@ -68,7 +69,10 @@ def gpu_trace(
         sector_bytes=SECTOR_BYTES,
         banks=BANKS,
         bank_bytes=BANK_BYTES,
-        lines=[_line(trace, line, places, nodes, cores) for line in history.lines],
+        lines=[
+            _line(trace, line, places, nodes, cores, shuffles.get(number))
+            for number, line in enumerate(history.lines)
+        ],
         memories=[_memory(node, names, history.floats) for node in memories],
         line=[history.line_of[int(p)] for p in history.positions],
         rounds={a.axis_name: r.tolist() for a, r in history.rounds.items()},
@@ -120,6 +124,7 @@ def _line(
     places: Mapping[UOp, int],
     nodes: Nodes,
     cores: Sequence[TensorCore],
+    shuffle: int | None,
 ) -> GpuLine:
     at = line.positions
     program = [trace.linear[p] for p in at]
@@ -151,6 +156,8 @@ def _line(
         executed=trace.executed.get(at[-1], 0),
         divergent=trace.divergent.get(at[-1], 0),
         barriers=trace.barriers.get(at[-1], 0),
+        shuffles=0 if shuffle is None else trace.shuffles.get(shuffle, 0),
+        distance=0 if shuffle is None else trace.linear[shuffle].arg,
         product=_product(trace, program[-1], cores),
     )
 

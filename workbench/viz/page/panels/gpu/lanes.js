@@ -13,6 +13,7 @@ export class LanesPane {
   #lanes = [];
   list = h("div", {});
   total = h("span", { class: "wb-quiet", role: "status" });
+  partner = h("div", { class: "wb-quiet", "data-term": "shuffle" });
   registers = h("div", {
     class: "wb-gpu-registers",
     tabindex: 0,
@@ -49,19 +50,25 @@ export class LanesPane {
       },
       ...this.#lanes,
     );
-    refill(this.el, heading("WORK-ITEMS", this.total), this.list, this.registers);
+    const head = heading("WORK-ITEMS", this.total);
+    refill(this.el, head, this.list, this.partner, this.registers);
   }
 
   /** @param {GroupSteps} steps */
   show(steps) {
     const { at, item } = this.gpu;
+    const { distance } = steps.row.lines[steps.row.line[at]];
+    const partner = distance ? item ^ distance : -1;
     let on = 0;
     this.#lanes.forEach((lane, place) => {
       const isOn = steps.isOn(at, place);
       on += Number(isOn);
       lane.classList.toggle("wb-gpu-on", isOn);
       lane.setAttribute("aria-selected", String(place === item));
-      const words = `work-item ${steps.itemText(place)}: ${isOn ? "on" : "off"}`;
+      const isPartner = place === partner;
+      lane.classList.toggle("wb-gpu-partner", isPartner);
+      const more = isPartner ? `, whose value work-item ${steps.itemText(item)} takes` : "";
+      const words = `work-item ${steps.itemText(place)}: ${isOn ? "on" : "off"}${more}`;
       lane.setAttribute("aria-label", words);
       lane.title = words;
     });
@@ -81,6 +88,8 @@ export class LanesPane {
     const words = "what it has under each name: a number, or one for each lane of a vector";
     const caption = h("caption", { title: words }, `work-item ${steps.itemText(item)} holds`);
     refill(this.registers, h("table", { class: "wb-figures" }, caption, ...rows));
+    const text = partner < 0 ? "" : `takes the value of work-item ${steps.itemText(partner)}`;
+    refill(this.partner, text);
   }
 
   focus() {

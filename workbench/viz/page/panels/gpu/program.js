@@ -121,6 +121,7 @@ function lineTitle({ memories, is_whole: isWhole }, line) {
   const words = line.accesses.map((cost) => costText(memories[cost.memory], cost));
   if (line.executed) words.push(`${plural(line.executed, "time")} by a work-item`);
   if (line.divergent) words.push(`${plural(line.divergent, "warp")} of which some go on, some not`);
+  if (line.shuffles) words.push(`${plural(line.shuffles, "warp")} exchanged values`);
   if (line.barriers) words.push(`${plural(line.barriers, "group")} waited`);
   return [line.text, ...words.map((text) => `${text} (${all})`)].join("\n");
 }
