@@ -172,3 +172,23 @@ def test_a_group_that_no_unit_holds_is_refused() -> None:
     tiny = replace(H100, hardware=replace(H100.hardware, unit_items=128))
     with pytest.raises(DeviceError, match="256 work-items, and a unit holds 128"):
         cost(A + B, *COALESCED, target=tiny)
+
+
+def test_shuffles_take_less_than_a_tree() -> None:
+    """Less shared memory, fewer barriers and passes; a shuffle is a pass of its own."""
+    plain = kernel_of(array(4096, 4096).sum(1))
+    kernel, _ = apply_opt(plain, Opt(OptOps.GROUP, "r0", 512), H100)
+    tree = gpu_cost(kernel, replace(H100, shuffle_dtypes=()), plain)
+    warps = gpu_cost(kernel, H100, plain)
+    groups = 4096
+    rounds = 512 // 32
+    assert warps.occupancy.use.shared_bytes == rounds * 4
+    assert tree.occupancy.use.shared_bytes == 512 * 4
+    assert warps.counts.barriers == groups < tree.counts.barriers
+    assert warps.accesses.passes == groups * rounds * 2 < tree.accesses.passes
+    steps = 5 + 4
+    passes = warps.accesses.passes + groups * rounds * steps
+    share = passes / tree.accesses.passes
+    names = "shared memory", "latency"
+    ratios = [warps.seconds[name] / tree.seconds[name] for name in names]
+    assert ratios[0] == pytest.approx(share) and ratios[1] < 1

@@ -189,8 +189,10 @@ def gpu_cost(
     warps = groups * -(-items // target.warp_lanes)
     work = item_work(linear)
     seconds = _core_seconds(hardware, work, warps, target.warp_lanes)
-    if totals.passes:
-        seconds["shared memory"] = _passes_s(hardware, totals.passes)
+    # a warp's shuffle takes the way to shared memory, once for each word of its banks
+    passes = totals.passes + warps * work.shuffles * -(-target.warp_lanes // BANKS)
+    if passes:
+        seconds["shared memory"] = _passes_s(hardware, passes)
     seconds = {part: s / busy for part, s in seconds.items()}
     speeds = level_speeds(hardware)
     seconds |= {level: size / speeds[level] for level, size in moved.items()}

@@ -40,11 +40,13 @@ SPECIAL_OPS = frozenset({Ops.EXP2, Ops.LOG2, Ops.SIN, Ops.COS, Ops.SQRT, Ops.FDI
 class ItemWork:
     """The work of one work-item in one run: `operations` on values by the name of their dtype, or
     SPECIAL_FUNCTION; of its warp the multiply-adds of tensor cores (`products`), by the format in
-    which they take their operands, and the `instructions`. Units: `cycles` that it takes where no
+    which they take their operands, the words that it hands on in `shuffles`, and the
+    `instructions`. Units: `cycles` that it takes where no
     other one is in its way."""
 
     operations: Mapping[str, int]
     products: Mapping[str, int]
+    shuffles: int
     instructions: int
     cycles: int
 
@@ -52,12 +54,12 @@ class ItemWork:
 def item_work(linear: Sequence[UOp]) -> ItemWork:
     """Return the work of a work-item of a linear program."""
     operations, products = Counter[str](), Counter[str]()
-    instructions = 0
+    instructions = shuffles = 0
     for node, times in executed(tuple(linear)):
         if node.op in (Ops.LOAD, Ops.STORE, Ops.BARRIER):
             instructions += times
         elif node.op is Ops.WARP_SHUFFLE:
-            instructions += times * words_of(node.dtype)
+            shuffles += times * _words(node.dtype)
         elif node.op is Ops.WMMA:
             core: TensorCore = node.arg
             products[core.operand_format] += times * core.m * core.n * core.k
@@ -68,7 +70,8 @@ def item_work(linear: Sequence[UOp]) -> ItemWork:
             instructions += slots
     steps = _loop_steps(linear)
     instructions += LOOP_INSTRUCTIONS * steps
-    return ItemWork(operations, products, instructions, _cycles(linear))
+    instructions += shuffles
+    return ItemWork(operations, products, shuffles, instructions, _cycles(linear))
 
 
 def _computes(node: UOp) -> bool:
@@ -115,8 +118,11 @@ def _cycles(linear: Sequence[UOp]) -> int:
 def _step_cycles(own: Sequence[UOp], in_flight: int) -> float:
     """Return the cycles of a step: the loads, of which those of several steps are in flight
     together, then a chain of operations, as long as the values that wait for each other."""
-    spaces = {_space(n) for n in own if n.op is Ops.LOAD}
-    waits = GLOBAL_CYCLES * ("global" in spaces) + SHARED_CYCLES * ("shared" in spaces)
+    spaces = [_space(n) for n in own if n.op in (Ops.LOAD, Ops.BARRIER)]
+    waits = GLOBAL_CYCLES * ("global" in spaces)
+    # what is read after a barrier waits for what stands before it
+    rounds = "".join(space[0] for space in spaces).split("b")
+    waits += SHARED_CYCLES * sum("s" in round_spaces for round_spaces in rounds)
     barriers = sum(n.op is Ops.BARRIER for n in own)
     chains = max(1, len({n.src[0] for n in own if n.op is Ops.SET}))
     values = sum(n.op in ELEMENTWISE and n.dtype.kind != "index" for n in own)
@@ -128,13 +134,15 @@ def _step_cycles(own: Sequence[UOp], in_flight: int) -> float:
     return waits / in_flight + SHARED_CYCLES * barriers + chain / chains
 
 
-def words_of(dtype: DType) -> int:
+def _words(dtype: DType) -> int:
     """Return how many words of 32 bits a lane hands on of a value."""
     return max(1, dtype.scalar.itemsize // WORD_BYTES) * dtype.count
 
 
-def _space(load: UOp) -> str:
-    memory = load.place.param
+def _space(node: UOp) -> str:
+    if node.op is Ops.BARRIER:
+        return "barrier"
+    memory = node.place.param
     if memory.op is Ops.PARAM:
         return "global"
     return "shared" if memory.space == "shared" else "private"
