@@ -189,10 +189,8 @@ def gpu_cost(
     warps = groups * -(-items // target.warp_lanes)
     work = item_work(linear)
     seconds = _core_seconds(hardware, work, warps, target.warp_lanes)
-    # a warp's shuffle takes the way to shared memory, once for each word of its banks
-    passes = totals.passes + warps * work.shuffles * -(-target.warp_lanes // BANKS)
-    if passes:
-        seconds["shared memory"] = _passes_s(hardware, passes)
+    passes = totals.passes + warps * _shuffle_passes(work, target.warp_lanes)
+    seconds |= {"shared memory": _passes_s(hardware, passes)} if passes else {}
     seconds = {part: s / busy for part, s in seconds.items()}
     speeds = level_speeds(hardware)
     seconds |= {level: size / speeds[level] for level, size in moved.items()}
@@ -250,6 +248,11 @@ def _core_seconds(
             for operand_format, number in work.products.items()
         )
     return seconds
+
+
+def _shuffle_passes(work: ItemWork, lanes: int) -> int:
+    """Return how often a warp's shuffles take the way to shared memory: a word of each bank."""
+    return work.shuffles * -(-lanes // BANKS)
 
 
 def _passes_s(hardware: Hardware, passes: int) -> float:
