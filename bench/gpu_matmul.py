@@ -124,19 +124,17 @@ class ItemTiles(NamedTuple):
 
 
 HALVES = (
-    TensorTiles((4, 8), (4, 2), 2, 4),
-    TensorTiles((4, 8), (2, 4), 2, 4),
-    TensorTiles((4, 8), (2, 4), 2, 3),
+    TensorTiles((4, 8), (2, 2), 4, 3, False),
+    TensorTiles((4, 8), (2, 2), 4, 2),
+    TensorTiles((4, 8), (2, 2), 2, 4),
+    TensorTiles((8, 4), (2, 2), 4, 3),
     TensorTiles((4, 8), (2, 4), 4, 3),
     TensorTiles((4, 8), (2, 4), 4, 4),
+    TensorTiles((4, 8), (2, 4), 2, 4),
     TensorTiles((4, 8), (4, 2), 4, 3),
-    TensorTiles((4, 8), (2, 2), 2, 3),
-    TensorTiles((4, 8), (2, 2), 2, 4),
-    TensorTiles((4, 8), (2, 2), 4, 3),
-    TensorTiles((4, 4), (2, 4), 2, 4),
+    TensorTiles((4, 8), (2, 4), 8, 2),
     TensorTiles((4, 4), (2, 4), 4, 3),
-    TensorTiles((2, 8), (4, 2), 2, 4),
-    TensorTiles((4, 4), (4, 4), 2, 4),
+    TensorTiles((2, 8), (4, 2), 4, 3),
     TensorTiles((4, 8), (2, 4), 2, 1),
 )
 SINGLES = (

@@ -111,6 +111,8 @@ class _Writer(StatementWriter):
         self.fused = _fused(linear, dialect, self.inlining.once)
         """LOADs without a value of their own: a copy's, and those of rows that are exchanged."""
         self.copies_on, self.target = target.copies_async, target
+        sets = {n.src[0] for n in linear if n.op is Ops.SET}
+        self.own_registers = sum(n.dtype.itemsize for n in sets) // REGISTER_BYTES
         self.types = frozenset(n.dtype.scalar.name for n in linear)
         self.outside: list[str] = []
         """Lines before the kernel: the arrays of a group, in some languages."""
@@ -129,7 +131,9 @@ class _Writer(StatementWriter):
         of_launch = 0 < self.dialect.most_array_bytes < together
         self.shared_bytes = together if of_launch else 0
         if any(define.buffers > 1 for define in shared):
-            self.dialect.unit_groups = unit_groups(together, self.plan, self.target)
+            items = math.prod(self.plan.launch.group)
+            registers = items * (self.own_registers + OTHER_REGISTERS)
+            self.dialect.unit_groups = unit_groups(together, registers, self.target)
         arrays = list[SharedArray]()
         for define in self.plan.scratch:
             name = self.text.unique(define.name)
@@ -309,18 +313,18 @@ def _stored_casts(linear: Sequence[UOp]) -> frozenset[UOp]:
     return frozenset(casts)
 
 
-LEAST_REGISTERS = 128
-"""Registers that a work-item of a tile has at least, rather than another group in its unit."""
+OTHER_REGISTERS = 48
+"""Registers of a work-item beside those that loops set."""
 
 
-def unit_groups(shared_bytes: int, plan: ProgramAnalysis, target: Target) -> int:
-    """Return how many groups with `shared_bytes` each a unit has room for; 0 where nothing is
-    known of it."""
-    hardware, items = target.hardware, math.prod(plan.launch.group)
+def unit_groups(shared_bytes: int, registers: int, target: Target) -> int:
+    """Return how many groups with `shared_bytes` and `registers` each a unit has room for; 0 where
+    nothing is known of it."""
+    hardware = target.hardware
     if hardware is None or not hardware.unit_shared_bytes:
         return 0
     needed = shared_bytes + hardware.group_shared_bytes
-    by_registers = hardware.unit_registers // (items * LEAST_REGISTERS)
+    by_registers = hardware.unit_registers // registers
     return min(hardware.unit_shared_bytes // needed, by_registers)
 
 
