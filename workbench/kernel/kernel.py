@@ -115,11 +115,12 @@ class Kernel(RunnableKernel, Displayed):
         Candidates run in a worker process, or on an `executor`: any of `concurrent.futures`, and
         Dask's `client.get_executor()`. Ctrl-C returns the best so far. An earlier search of the
         same kernel with at least this budget is read from the cache, unless `cached` is False.
+        For a machine that is not here candidates are ranked by its model: nothing runs, and the
+        result says "predicted".
 
         Units: budget_s is seconds. Errors: DTypeError for a budget that is not in seconds, or a
-        width that is not a count; DeviceError for a machine that is not here.
+        width that is not a count.
         """
-        performance.require_times(self.device)
         return searching.run(self, width, budget_s, executor, cached, progress)
 
     def time(

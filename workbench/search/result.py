@@ -40,7 +40,8 @@ class SearchResult(Printed, Generic[K]):
     `best` is the number of the best. `speedup` is how many times as fast as the start it was in
     their last measurement, in turns; None where the search was interrupted, or the start did not
     end in time. `ended` says why the search ended; `is_kept` that the result is an earlier one,
-    from the cache. Units: `seconds` of the whole search.
+    from the cache; `is_predicted` that times are those of a model, of a machine that is not here.
+    Units: `seconds` of the whole search.
     """
 
     kernel: K
@@ -52,6 +53,7 @@ class SearchResult(Printed, Generic[K]):
     seconds: float
     device: str
     is_kept: bool = False
+    is_predicted: bool = False
 
     def kernel_of(self, number: int) -> K:
         """Return the kernel of a candidate, by its number in `tree()`.
@@ -87,17 +89,20 @@ class SearchResult(Printed, Generic[K]):
         return "\n".join([self._headline(), *self._rows(None, "", numbers)])
 
     def _headline(self) -> str:
-        timed = len(self.ranked())
+        timed, how = (
+            len(self.ranked()),
+            "predicted, not run here" if self.is_predicted else "timed",
+        )
         ratio = "" if self.speedup is None else f", {self.speedup:.3g} times as fast"
         origin = " (found in the cache)" if self.is_kept else ""
         best = self.tried[self.best]
         least = (
-            "not measured"
+            f"not {'predicted' if self.is_predicted else 'measured'}"
             if best.seconds is None
             else " ".join(_time_text(best).split())
         )
         return (
-            f"{len(self.tried)} tried in {self.seconds:.3g} s, {timed} timed;"
+            f"{len(self.tried)} tried in {self.seconds:.3g} s, {timed} {how};"
             f" {self.ended}{origin}\n"
             f"best: number {self.best}, {least}{ratio}"
         )
@@ -140,6 +145,7 @@ class SearchResult(Printed, Generic[K]):
             self.speedup,
             self.ended,
             self.seconds,
+            self.is_predicted,
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -193,6 +199,7 @@ class SearchResult(Printed, Generic[K]):
             saved.ended,
             saved.seconds,
             saved.device,
+            is_predicted=saved.is_predicted,
         )
         return replace(result, kernel=result.kernel_of(saved.best))
 
@@ -227,6 +234,7 @@ class SavedSearch(Struct, forbid_unknown_fields=True):
     speedup: Amount | None
     ended: str
     seconds: Amount
+    is_predicted: bool = False
 
     def __post_init__(self) -> None:
         if self.best >= len(self.tried):

@@ -26,6 +26,7 @@ from workbench.search.beam import search
 from workbench.search.candidate import Candidate, SearchOutcome, SearchStopped
 from workbench.search.evaluation import Clock, OnExecutor, OnWorker
 from workbench.search.moves import Move
+from workbench.search.prediction import ByPrediction
 from workbench.search.progress import progress
 from workbench.search.result import K, SavedSearch, SearchResult, kernel_key
 from workbench.worker.client import Worker
@@ -58,14 +59,17 @@ def run(
 ) -> SearchResult[K]:
     """Return the result of a search (see `Kernel.search`).
 
-    A `worker` of the caller goes on after the search; without one the search starts its own and
-    ends it. `stop` is asked between candidates, and `report` is called with each. `clock` measures
-    the budget.
+    On a machine that is not here candidates are predicted, and nothing runs. A `worker` of the
+    caller goes on after the search; without one the search starts its own and ends it. `stop` is
+    asked between candidates, and `report` is called with each. `clock` measures the budget.
     """
     width, budget_s = _checked(width, budget_s, executor)
     device = kernel.device
     # another process lacks what was registered in this one, or has something else by its name
     is_own = executor is None and not added_rules() and not OptOps.registered
+    is_own = (
+        is_own and not Device[device].is_elsewhere
+    )  # a prediction is as fast as its file
     cached_result = _cached(kernel, width, budget_s) if cached and is_own else None
     if cached_result is not None:
         return cached_result
@@ -150,6 +154,8 @@ def _search(
             kernel.original, starts, target, measure, width, budget.is_over, report, at_once
         )  # fmt: skip
 
+    if Device[device].is_elsewhere:
+        return run_search(ByPrediction(kernel.original, target, budget.stop), 1)
     most_s = RUN_SHARE * (ends_at - clock())
     about = kernel.original, device, ends_at, most_s, kernel.rules_off, clock
     if executor is not None:
@@ -184,6 +190,7 @@ def _result(
         outcome.ended,
         seconds,
         device,
+        is_predicted=Device[device].is_elsewhere,
     )
     best = result.kernel_of(outcome.best) if outcome.best else kernel
     return replace(result, kernel=best)

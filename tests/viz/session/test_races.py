@@ -5,8 +5,9 @@ from __future__ import annotations
 import logging
 import os
 import signal
+import time
 from collections.abc import Callable, Iterator
-from threading import Event
+from threading import Event, Thread
 from typing import Any
 
 import pytest
@@ -15,9 +16,11 @@ from tests.viz.record.support import broken, plain
 from tests.viz.session.support import Page, done, session_of
 from tests.viz.support import array, matmul, softmax
 from workbench.base.context import Context
+from workbench.kernel.kernel import Kernel
 from workbench.viz import explore
 from workbench.viz.record.record import Recorder, build
-from workbench.viz.session import prefetch
+from workbench.viz.schema.replies import NoResult
+from workbench.viz.session import ahead, prefetch
 from workbench.viz.session.handlers import baselines, measurement
 from workbench.viz.session.handlers import variants as tuning
 from workbench.viz.session.jobs import PREFETCH, REQUESTED, Jobs
@@ -255,6 +258,61 @@ def test_offers_change_while_they_are_measured(monkeypatch: pytest.MonkeyPatch) 
             "offers"
         ]  # of this device, they came back with it
         assert 0 < len([o for o in offers if o["measured"]]) <= 4, "and no more"
+
+
+def test_work_in_the_background_gives_way_to_a_request(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """One that waits for the lock has it next, however soon the next piece of work wants it."""
+    order: list[str] = []
+    begun = Event()
+    with session_of(matmul()) as session:
+        monkeypatch.setitem(
+            QUICK, "ping", lambda *_, **__: order.append("answer") or NoResult()
+        )
+
+        def pieces() -> Iterator[None]:
+            with session.lock:
+                begun.set()
+                while not session.waiting:
+                    time.sleep(0.001)
+                order.append("piece")
+            yield
+            with session.lock:
+                order.append("next piece")
+
+        steps = session.in_this_plan(pieces())
+        thread = Thread(target=lambda: [*steps])
+        thread.start()
+        assert begun.wait(60)
+        session.handle({"id": 1, "do": "ping"})
+        thread.join(60)
+    assert order == ["piece", "answer", "next piece"] and not session.waiting
+
+
+def test_a_machine_has_sources_before_machine_code(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """And whoever asks for something does not wait for a compiler."""
+    compiled: list[bool] = []
+
+    def compile(make: Callable[[], Kernel]) -> None:
+        other = Thread(target=lambda: compiled.append(session.lock.acquire(timeout=60)))
+        other.start()
+        other.join()
+
+    monkeypatch.setattr(ahead, "_compile", compile)
+    with session_of(softmax()) as session:
+        assert not [*ahead.ahead(session)], "this machine is here"
+        session.handle({"id": 1, "do": "device", "name": "CUDA:H100"})
+        steps = ahead.ahead(session)
+        for kernel in session.record.kernels:
+            next(steps)
+            row = session.row(kernel.root)
+            assert "CUDA" in [c.language for c in row.code] and not row.passes
+        assert not compiled
+        assert [*steps] and all(compiled)
+        assert all(session.row(k.root).passes for k in session.record.kernels)
 
 
 def test_nothing_ahead_is_done_for_a_plan_that_is_gone() -> None:

@@ -426,7 +426,8 @@ export interface CheckRow {
 export type CandidateRow = [number: number, parent: number | null, how: string, seconds: number | null, note: string, spread: number | null];
 
 /**
- * What a search tried; `best` is the number of a candidate. Units: seconds that it took.
+ * What a search tried; `best` is the number of a candidate; `predicted`: times are those of
+ * a model, of a machine that is not here. Units: seconds that it took.
  */
 export interface SearchRow {
   tried: number;
@@ -437,6 +438,7 @@ export interface SearchRow {
   ended: string;
   device: string;
   candidates: Array<CandidateRow>;
+  predicted?: boolean;
 }
 
 /**

@@ -227,7 +227,8 @@ class Recorder:
             yield "prediction"
         plain = every[:MOST_KERNELS]
         for variant in plain:
-            self.add_compiled(variant)
+            if not self.record.variants[variant].passes:
+                self.add_compiled(variant)
             for device in Device.renderers:
                 for language in device.languages:
                     self.code.add_readable_or_error(variant, device, language)

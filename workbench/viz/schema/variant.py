@@ -270,7 +270,8 @@ class CandidateRow(Struct, array_like=True, forbid_unknown_fields=True):
 
 
 class SearchRow(Struct, forbid_unknown_fields=True):
-    """What a search tried; `best` is the number of a candidate. Units: seconds that it took."""
+    """What a search tried; `best` is the number of a candidate; `predicted`: times are those of a
+    model, of a machine that is not here. Units: seconds that it took."""
 
     tried: Count
     timed: Count
@@ -280,6 +281,7 @@ class SearchRow(Struct, forbid_unknown_fields=True):
     ended: str
     device: str
     candidates: list[CandidateRow]
+    predicted: bool = False
 
     def __post_init__(self) -> None:
         numbers: set[int] = set()

@@ -7,6 +7,7 @@ have the same tables. `handlers/` has the effects of requests.
 from __future__ import annotations
 
 import itertools
+import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -37,6 +38,8 @@ from workbench.viz.schema.variant import CheckRow, TimingRow, VariantRow
 from workbench.viz.session import persistence
 from workbench.viz.session.jobs import PREFETCH, Jobs, jobs
 
+GIVE_WAY_S = 2.0
+"""Most seconds for which work in the background waits for requests."""
 _NUMBERS = itertools.count()
 """Numbers of plans, unique in the process: keys of the worker's data."""
 
@@ -83,6 +86,8 @@ class LiveRecord:
 
     def __init__(self, queue: Jobs | None = None, prefetches: bool = False):
         self.lock = free_rlock()
+        self.waiting: list[object] = []
+        """Quick requests that are not answered yet: work in the background gives way to them."""
         self.jobs = jobs() if queue is None else queue
         self.prefetches = prefetches
         self._listeners: WeakSet[Listener] = WeakSet()
@@ -200,10 +205,20 @@ class LiveRecord:
         mine, end = self.recorder, object()
 
         def until() -> Iterator[None]:
-            while self.recorder is mine and next(steps, end) is not end:
+            while self.recorder is mine:
+                self._give_way()
+                if next(steps, end) is end:
+                    return
                 yield
 
         return until()
+
+    def _give_way(self) -> None:
+        """Wait until quick requests are answered: a thread that takes the lock again and again may
+        keep another one from it, most of all where the machine has much else to do."""
+        until = time.monotonic() + GIVE_WAY_S
+        while self.waiting and time.monotonic() < until:
+            time.sleep(0.001)
 
     def _renewing(self) -> Iterator[None]:
         yield

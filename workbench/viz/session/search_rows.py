@@ -27,6 +27,7 @@ def search_row(search: SearchResult[Kernel]) -> SearchRow:
         search.ended,
         search.device,
         [_candidate_row(t) for t in candidates],
+        search.is_predicted,
     )
 
 

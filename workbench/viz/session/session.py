@@ -28,6 +28,7 @@ from workbench.viz.schema.replies import (
 )
 from workbench.viz.schema.variant import ErrorWords
 from workbench.viz.session import prefetch
+from workbench.viz.session.ahead import ahead
 from workbench.viz.session.handlers import (
     baselines,
     edits,
@@ -128,8 +129,14 @@ class Session(LiveRecord):
         """Return the reply to a request, and tell the listeners; it may take long."""
         if not self.is_quick(request):
             return self._handle(request, asker)
-        with self.lock:  # its changes are sent with its reply, and not with another one
-            return self._handle(request, asker)
+        self.waiting.append(request)
+        try:
+            with (
+                self.lock
+            ):  # its changes are sent with its reply, and not with another one
+                return self._handle(request, asker)
+        finally:
+            self.waiting.pop()
 
     def _handle(self, request: object, asker: Listener | None) -> ReplyMessage:
         result, error = None, None
@@ -281,6 +288,7 @@ class Session(LiveRecord):
         for _ in saved_variants.restored(self, only_by_hand=True):
             self.tell_changes()
             yield
+        yield from ahead(self)
         while self._add_piece():
             yield
         for _ in saved_variants.restored(self):

@@ -214,6 +214,13 @@ def test_all_that_a_search_tried_is_a_tree(
         "device": "LLVM", "candidates": trials,
     }  # fmt: skip
     tree = '[aria-label="candidates of the search"]'
+    elsewhere = json.loads(json.dumps(searched))
+    elsewhere["variants"][0]["search"]["predicted"] = True
+    for page in shown(browser, tmp_path, session_page(elsewhere)):
+        title = page.inner_text(".wb-tried-pane summary")
+        assert "5 tried, 4 predicted, not run here, in 9.5 s" in title
+        page.click(".wb-tried-pane summary")
+        assert "±" not in page.inner_text(tree)
     for page in shown(browser, tmp_path, session_page(searched)):
         assert "5 tried, 4 timed" in page.inner_text(".wb-tried-pane summary")
         assert not page.is_visible(tree)

@@ -74,7 +74,6 @@ def test_its_answer_is_checked_by_the_emulator(there: Session) -> None:
     "request_fields",
     [
         {"do": "measure", "variants": [0], "cold": False},
-        {"do": "search", "variant": 0, "budget_s": 1.0},
         {"do": "kernels"},
     ],
 )
@@ -84,6 +83,14 @@ def test_its_times_are_refused(
     fields = dict(request_fields)
     reply = ask(there, str(fields.pop("do")), **fields)
     assert not reply["ok"] and "predicted, not run here" in reply["error"]["because"]
+
+
+def test_a_search_is_by_predicted_times(there: Session) -> None:
+    variant = done(there, "search", variant=0, budget_s=1.0)["variant"]
+    row = there.row(variant)
+    assert row.search is not None and row.search.predicted and row.timing is None
+    assert row.search.timed >= 2 and row.cost is None or row.error is None
+    assert there.kernels[variant].device == there.device
 
 
 def test_nothing_is_wrong_there(there: Session) -> None:

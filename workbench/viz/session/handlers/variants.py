@@ -13,6 +13,7 @@ from typing import Any
 from msgspec.structs import replace as replace_row
 
 from workbench.backends.device import Device, DeviceInfo
+from workbench.backends.program.language import Language
 from workbench.base.errors import WorkbenchError
 from workbench.kernel.inputs import FromSchedule
 from workbench.kernel.kernel import Kernel
@@ -26,6 +27,7 @@ from workbench.viz.record.variants import (
 from workbench.viz.schema.replies import NoResult, VariantReply
 from workbench.viz.schema.variant import TimingRow, VariantRow
 from workbench.viz.session import persistence
+from workbench.viz.session.ahead import ahead
 from workbench.viz.session.handlers.variant_names import default_name, free_name
 from workbench.viz.session.jobs import PREFETCH
 from workbench.viz.session.live_record import Edited, LiveRecord
@@ -72,8 +74,7 @@ def code(
     if device is not None and Device[device].name != session.device:
         return _code_elsewhere(session, variant, language, Device[device])
     if not _has_code(session, variant, language) and variant not in session.edited:
-        own = [each.name for each in Device[session.device].languages]
-        renderer = None if language in own else Device.renderer_of(language)
+        renderer = _renderer(Device[session.device], language)
         if renderer is not None:
             session.recorder.code.add_readable(variant, *renderer)
         else:
@@ -86,6 +87,15 @@ def code(
             raise WorkbenchError(error.what, error.because, error.hint)
         raise _no_code(language, session.device)
     return VariantReply(variant)
+
+
+def _renderer(info: DeviceInfo, language: str) -> tuple[DeviceInfo, Language] | None:
+    """Return what writes a language that can be read without compiling: that of another device, or
+    of a machine that is not here, whose compiler may take a second. None: it must be compiled."""
+    for own in info.languages:
+        if own.name == language:
+            return (info, own) if info.is_elsewhere else None
+    return Device.renderer_of(language)
 
 
 def _code_elsewhere(
@@ -162,6 +172,7 @@ def _require(info: DeviceInfo) -> None:
 def _known_there(session: LiveRecord, info: DeviceInfo) -> Iterator[None]:
     """Add the default opts of a device with work-groups, or of a machine that is not here, which
     differ from those of other devices; and predict the times of kernels there."""
+    yield from ahead(session)
     if info.is_elsewhere or info.target.has_groups:
         for kernel in session.record.kernels[:MOST_KERNELS]:
             with session.lock:

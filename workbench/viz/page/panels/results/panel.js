@@ -119,11 +119,7 @@ function resultButtons(app) {
       title: "this variant and the pinned one, in turns",
     }),
     checkButton(app, "against the reference interpreter"),
-    button(app, app.pending("search") ? "Searching…" : "Search", () => search(app), {
-      python,
-      name: "search",
-      title: "for 10 s from this variant; it can be stopped",
-    }),
+    searchButton(app, "for 10 s from this variant; it can be stopped"),
     pinButton(app),
     ...baselineButton(app),
   );
@@ -134,9 +130,21 @@ function resultButtons(app) {
 function elsewhereButtons(app) {
   return [
     checkButton(app, "emulated, against the reference interpreter"),
+    searchButton(app, "for 10 s from this variant, by the predicted times; it can be stopped"),
     pinButton(app),
     h("span", { class: "wb-quiet wb-said", "data-term": "predicted" }, "predicted, not run here"),
   ];
+}
+
+/**
+ * @param {App} app
+ * @param {string} title */
+function searchButton(app, title) {
+  return button(app, app.pending("search") ? "Searching…" : "Search", () => search(app), {
+    python: true,
+    name: "search",
+    title,
+  });
 }
 
 /**

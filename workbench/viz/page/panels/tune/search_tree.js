@@ -26,9 +26,10 @@ export function triedPane(app) {
 }
 
 /** @param {SearchRow} search */
-function triedTitle({ tried, timed, seconds, speedup, device, ended }) {
+function triedTitle({ tried, timed, seconds, speedup, device, predicted, ended }) {
   const ratio = speedup === null ? "" : `, ${three(speedup)} times as fast as its start`;
-  return `SEARCH on ${device}: ${tried} tried, ${timed} timed in ${
+  const how = predicted ? "predicted, not run here," : "timed";
+  return `SEARCH on ${device}: ${tried} tried, ${timed} ${how} in ${
     secondsText(seconds)
   }${ratio}; ${ended}`;
 }
@@ -58,6 +59,7 @@ function triedTree(search) {
     const children = below.get(candidate.number) ?? [];
     const isOpen = open.has(candidate.number);
     const row = triedRow(
+      Boolean(search.predicted),
       candidate,
       level,
       children.length,
@@ -103,12 +105,14 @@ function wayTo(candidates, best) {
 }
 
 /**
+ * @param {boolean} isPredicted
  * @param {Candidate} candidate
  * @param {number} level
  * @param {number} children
  * @param {boolean} isOpen
  * @param {boolean} isBest */
-function triedRow({ number, how, seconds, note, spread }, level, children, isOpen, isBest) {
+function triedRow(isPredicted, candidate, level, children, isOpen, isBest) {
+  const { number, how, seconds, note, spread } = candidate;
   const mark = children ? (isOpen ? "▾" : "▸") : "";
   return h(
     "div",
@@ -126,10 +130,12 @@ function triedRow({ number, how, seconds, note, spread }, level, children, isOpe
     h("span", { class: "wb-figure" }, seconds === null ? "" : secondsText(seconds)),
     h("span", {
       class: "wb-figure wb-quiet",
-      title: spread === null
+      title: isPredicted
+        ? "predicted by the model of the machine: it did not run"
+        : spread === null
         ? "no spread is known: it ran once, or in an earlier session"
         : "the spread of its runs; the time is that of the quickest",
-    }, seconds === null ? "" : spread === null ? "± ?" : withinText(spread)),
+    }, seconds === null || isPredicted ? "" : spread === null ? "± ?" : withinText(spread)),
     h(
       "span",
       { class: "wb-name", style: `padding-left:${Math.min(level - 1, 12) * 10}px` },
