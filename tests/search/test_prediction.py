@@ -13,6 +13,7 @@ from workbench.backends.device import Device
 from workbench.cost.predicted_cost import predicted_cost
 from workbench.pipeline import tuned
 from workbench.search import search as searching
+from workbench.search.candidate import Candidate
 from workbench.worker.client import Worker
 
 MACHINE = "CUDA:H100"
@@ -54,7 +55,8 @@ def test_beam_searches_by_prediction_there_and_not_on_an_emulator(
 
     def run(kernel: Any, *_: Any, **__: Any) -> Any:
         devices.append(kernel.device)
-        return SearchResult(kernel, kernel, (), 0, None, "", 0.0, kernel.device)
+        start = (Candidate(0, None, (), "start: plain"),)
+        return SearchResult(kernel, kernel, start, 0, None, "", 0.0, kernel.device)
 
     monkeypatch.setattr("workbench.search.realization.run", run)
     monkeypatch.setattr("workbench.search.realization.say", lambda *_: None)

@@ -296,8 +296,12 @@ def test_a_machine_has_sources_before_machine_code(
     """And whoever asks for something does not wait for a compiler."""
     compiled: list[bool] = []
 
+    def take() -> None:
+        compiled.append(session.lock.acquire(timeout=60))
+        session.lock.release()
+
     def compile(make: Callable[[], Kernel]) -> None:
-        other = Thread(target=lambda: compiled.append(session.lock.acquire(timeout=60)))
+        other = Thread(target=take)
         other.start()
         other.join()
 

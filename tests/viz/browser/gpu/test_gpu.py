@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.viz.browser.browser import leave, opened
+from tests.viz.browser.browser import drawn, leave, opened
 from tests.viz.browser.page.live import LivePage
 from tests.viz.browser.page.support import keys, texts
 from tests.viz.browser.scans.scan import THEMES, barriers, unexplained
@@ -199,8 +199,25 @@ def test_a_barrier_is_taken_away(live: LivePage, stepped: Any) -> None:
     assert found.count() == 0 and stepped.locator(".wb-gpu-bar .wb-bad").count() == 0
 
 
+OUTSIDE = """() => {
+  const pane = document.querySelector(".wb-gpu").getBoundingClientRect();
+  const parts = document.querySelectorAll(".wb-gpu-bar > *, .wb-gpu-body > *, .wb-header > *");
+  const outside = [...parts].filter((part) => {
+    const { left, right, width } = part.getBoundingClientRect();
+    return width > 0 && (left < pane.left - 1 || right > pane.right + 1);
+  });
+  return [document.documentElement.scrollWidth - innerWidth, ...outside.map((e) => e.className)];
+}"""
+"""Returns by how much the page is wider than the window, and the parts that leave the pane."""
+
+
 def reads_well(page: Any) -> None:
-    """Nothing is in the way of a reader."""
+    """Nothing is in the way of a reader, at any width."""
+    for width in (800, 953, 1400):
+        page.set_viewport_size({"width": width, "height": 700})
+        drawn(page)
+        wider, *outside = page.evaluate(OUTSIDE)
+        assert wider <= 0 and outside == [], width
     assert barriers(page, THEMES) == {}
     mute = unexplained(page)
     assert [text for text in mute if "not built yet" not in text] == []
