@@ -123,5 +123,6 @@ function lineTitle({ memories, is_whole: isWhole }, line) {
   if (line.divergent) words.push(`${plural(line.divergent, "warp")} of which some go on, some not`);
   if (line.shuffles) words.push(`${plural(line.shuffles, "warp")} exchanged values`);
   if (line.barriers) words.push(`${plural(line.barriers, "group")} waited`);
-  return [line.text, ...words.map((text) => `${text} (${all})`)].join("\n");
+  const click = "a click goes to the next step at this line";
+  return [line.text, ...words.map((text) => `${text} (${all})`), click].join("\n");
 }

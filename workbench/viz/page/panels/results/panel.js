@@ -130,6 +130,7 @@ function resultButtons(app) {
 function elsewhereButtons(app) {
   return [
     checkButton(app, "emulated, against the reference interpreter"),
+    app.variant()?.cost &&
     searchButton(app, "for 10 s from this variant, by the predicted times; it can be stopped"),
     pinButton(app),
     h("span", { class: "wb-quiet wb-said", "data-term": "predicted" }, "predicted, not run here"),
