@@ -166,3 +166,15 @@ def test_a_large_nest_is_quick_and_exact() -> None:
     sizes = {n: u.n for n, u in row.uses.items()}
     assert sizes == {"p0": 4 * 512 * 400, "p1": 4 * 512 * 300, "p2": 4 * 300 * 400}
     assert all(_is_exact(u) for u in row.uses.values())
+
+
+def test_a_condition_on_loops_has_a_row_and_what_it_guards_stands_further_in() -> None:
+    kernel = explore(
+        array(32, 64) @ array(64, 64), device="CUDA", target="H100"
+    ).kernels[0]
+    rows = kernel_nest(kernel.optimized()).rows
+    texts = [row.text for row in rows if row.kind == "statement"]
+    heads = [place for place, text in enumerate(texts) if text.startswith("if ")]
+    assert heads and all(texts[place].endswith(":") for place in heads)
+    assert all(texts[place + 1].startswith("  ") for place in heads)
+    assert any(row.uses for row in rows if row.kind == "loop")

@@ -8,6 +8,9 @@ of the loop touches: the figure to hold against the sizes of the caches.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from textwrap import indent
+
+from msgspec.structs import replace
 
 from workbench.backends.device import Device
 from workbench.backends.native.machine import caches, level_of
@@ -33,6 +36,9 @@ from workbench.kernel.kernel import Kernel
 from workbench.pipeline import stages
 from workbench.viz.model.words import brief_bytes, bytes_text, short
 from workbench.viz.schema.variant import BufferRow, Nest, NestRow, UseRow
+
+INDENT = "  "
+"""Of what a condition guards."""
 
 MOST_LETTERS = 3
 """Of the name of a cache in a narrow cell."""
@@ -143,6 +149,10 @@ def _body_rows(
             rows += _loop_rows(node, around, reader)
         elif node.op is Ops.BARRIER:
             continue
+        elif node.op is Ops.IF:
+            rows += _group_rows(group, around, reader)
+            group = []
+            rows += _condition_rows(node, around, reader)
         elif group and lanes_of(node) != lanes_of(group[0]):
             rows += _group_rows(group, around, reader)
             group = [node]
@@ -158,6 +168,16 @@ def _loop_rows(loop: UOp, around: list[str], reader: _NestReader) -> list[NestRo
     inside.update(lane for s in below for lane in lanes_of(s))
     row = reader.axis_row(axis, around, below, inside)
     return [row, *_body_rows(loop.src[1:], [*around, axis.axis_kind.name], reader)]
+
+
+def _condition_rows(
+    branch: UOp, around: list[str], reader: _NestReader
+) -> list[NestRow]:
+    """Return a row for a condition, and rows for what it guards, whose text stands further in."""
+    row = reader.statement_row(branch, around)
+    head = replace(row, text=row.text.split("\n")[0].removesuffix(" {") + ":")
+    guarded = _body_rows(branch.body, around, reader)
+    return [head, *(replace(r, text=indent(r.text, INDENT)) for r in guarded)]
 
 
 def _group_rows(
