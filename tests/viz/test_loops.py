@@ -12,7 +12,8 @@ from workbench.ir.lower.statement_tree import build_tree
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp, split_gate
 from workbench.ir.opt.apply import apply_opt, legal_opts
-from workbench.viz.model.loops import tree_nest
+from workbench.viz import explore
+from workbench.viz.model.loops import kernel_nest, tree_nest
 from workbench.viz.schema.variant import UseRow
 
 KERNELS = {

@@ -27,7 +27,7 @@ from workbench.viz.record.variants import (
 from workbench.viz.schema.replies import NoResult, VariantReply
 from workbench.viz.schema.variant import TimingRow, VariantRow
 from workbench.viz.session import persistence
-from workbench.viz.session.ahead import ahead
+from workbench.viz.session.code_prefetch import prefetch_code
 from workbench.viz.session.handlers.variant_names import default_name, free_name
 from workbench.viz.session.jobs import PREFETCH
 from workbench.viz.session.live_record import Edited, LiveRecord
@@ -172,7 +172,7 @@ def _require(info: DeviceInfo) -> None:
 def _known_there(session: LiveRecord, info: DeviceInfo) -> Iterator[None]:
     """Add the default opts of a device with work-groups, or of a machine that is not here, which
     differ from those of other devices; and predict the times of kernels there."""
-    yield from ahead(session)
+    yield from prefetch_code(session)
     if info.is_elsewhere or info.target.has_groups:
         for kernel in session.record.kernels[:MOST_KERNELS]:
             with session.lock:

@@ -1,4 +1,4 @@
-"""Work for a machine that is not here, ahead of what a page needs: its compilers are slow to start.
+"""Code for a machine that is not here, before a page asks for it: its compilers are slow to start.
 
 First comes the source of each kernel, which a page opens with; then machine code, of the plain
 kernels and of those with the default opts. It is compiled without the session's lock, for the cache
@@ -18,7 +18,7 @@ from workbench.viz.record.record import MOST_KERNELS
 from workbench.viz.session.live_record import LiveRecord
 
 
-def ahead(session: LiveRecord) -> Iterator[None]:
+def prefetch_code(session: LiveRecord) -> Iterator[None]:
     """Add the source of the first kernels, and compile them; nothing on a device that is here."""
     device = Device[session.device]
     if not device.is_elsewhere:
