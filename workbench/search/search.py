@@ -66,10 +66,7 @@ def run(
     width, budget_s = _checked(width, budget_s, executor)
     device = kernel.device
     # another process lacks what was registered in this one, or has something else by its name
-    is_own = executor is None and not added_rules() and not OptOps.registered
-    is_own = (
-        is_own and not Device[device].is_elsewhere
-    )  # a prediction is as fast as its file
+    is_own = executor is None and _may_cache(device)
     cached_result = _cached(kernel, width, budget_s) if cached and is_own else None
     if cached_result is not None:
         return cached_result
@@ -97,6 +94,12 @@ def run(
     if is_own and is_whole and result.ranked():
         _write_cache(result, width, budget_s)
     return result
+
+
+def _may_cache(device: str) -> bool:
+    """Whether another process would find the same. A prediction may change with its model."""
+    is_registered = bool(added_rules() or OptOps.registered)
+    return not is_registered and not Device[device].is_elsewhere
 
 
 def _checked(width: object, budget_s: object, executor: object) -> tuple[int, float]:

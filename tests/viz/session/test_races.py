@@ -20,7 +20,7 @@ from workbench.kernel.kernel import Kernel
 from workbench.viz import explore
 from workbench.viz.record.record import Recorder, build
 from workbench.viz.schema.replies import NoResult
-from workbench.viz.session import code_prefetch, prefetch
+from workbench.viz.session import prefetch
 from workbench.viz.session.handlers import baselines, measurement
 from workbench.viz.session.handlers import variants as tuning
 from workbench.viz.session.jobs import PREFETCH, REQUESTED, Jobs
@@ -305,11 +305,12 @@ def test_a_machine_has_sources_before_machine_code(
         other.start()
         other.join()
 
-    monkeypatch.setattr(code_prefetch, "_compile", compile)
+    monkeypatch.setattr(tuning, "_compile", compile)
     with session_of(softmax()) as session:
-        assert not [*code_prefetch.prefetch_code(session)], "this machine is here"
+        assert not [*tuning.prefetch_code(session)], "this machine is here"
+        monkeypatch.setattr(session.jobs, "submit", lambda *_: Event())
         session.handle({"id": 1, "do": "device", "name": "CUDA:H100"})
-        steps = code_prefetch.prefetch_code(session)
+        steps = tuning.prefetch_code(session)
         for kernel in session.record.kernels:
             next(steps)
             row = session.row(kernel.root)

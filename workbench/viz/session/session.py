@@ -28,7 +28,6 @@ from workbench.viz.schema.replies import (
 )
 from workbench.viz.schema.variant import ErrorWords
 from workbench.viz.session import prefetch
-from workbench.viz.session.code_prefetch import prefetch_code
 from workbench.viz.session.handlers import (
     baselines,
     edits,
@@ -288,7 +287,7 @@ class Session(LiveRecord):
         for _ in saved_variants.restored(self, only_by_hand=True):
             self.tell_changes()
             yield
-        yield from prefetch_code(self)
+        yield from tuning.prefetch_code(self)
         while self._add_piece():
             yield
         for _ in saved_variants.restored(self):

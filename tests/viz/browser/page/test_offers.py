@@ -218,7 +218,7 @@ def test_all_that_a_search_tried_is_a_tree(
     elsewhere["variants"][0]["search"]["predicted"] = True
     for page in shown(browser, tmp_path, session_page(elsewhere)):
         title = page.inner_text(".wb-tried-pane summary")
-        assert "5 tried, 4 predicted, not run here, in 9.5 s" in title
+        assert "5 tried, 4 predicted, not run here, in 9.50 s" in title
         page.click(".wb-tried-pane summary")
         assert "±" not in page.inner_text(tree)
     for page in shown(browser, tmp_path, session_page(searched)):

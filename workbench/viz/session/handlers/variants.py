@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from copy import copy
 from dataclasses import replace
@@ -15,6 +15,7 @@ from msgspec.structs import replace as replace_row
 from workbench.backends.device import Device, DeviceInfo
 from workbench.backends.program.language import Language
 from workbench.base.errors import WorkbenchError
+from workbench.base.trace import unobserved
 from workbench.kernel.inputs import FromSchedule
 from workbench.kernel.kernel import Kernel
 from workbench.viz.record.record import MOST_KERNELS
@@ -27,7 +28,6 @@ from workbench.viz.record.variants import (
 from workbench.viz.schema.replies import NoResult, VariantReply
 from workbench.viz.schema.variant import TimingRow, VariantRow
 from workbench.viz.session import persistence
-from workbench.viz.session.code_prefetch import prefetch_code
 from workbench.viz.session.handlers.variant_names import default_name, free_name
 from workbench.viz.session.jobs import PREFETCH
 from workbench.viz.session.live_record import Edited, LiveRecord
@@ -182,6 +182,53 @@ def _known_there(session: LiveRecord, info: DeviceInfo) -> Iterator[None]:
                 session.tell_changes()
             yield
     yield from _predicted(session)
+
+
+def prefetch_code(session: LiveRecord) -> Iterator[None]:
+    """Add code of the first kernels for a machine that is not here, whose compilers are slow to
+    start: first the source of each, which a page opens with; then machine code, of the plain
+    kernels and of those with the default opts. It is compiled without the session's lock, for the
+    cache of machine code: a page that asks for something meanwhile does not wait."""
+    device = Device[session.device]
+    if not device.is_elsewhere:
+        return
+    roots = [kernel.root for kernel in session.record.kernels[:MOST_KERNELS]]
+    for work in (_add_source, _add_compiled, _compile_auto):
+        for root in roots:
+            if session.device != device.name:
+                return
+            work(session, root)
+            yield
+
+
+def _add_source(session: LiveRecord, variant: int) -> None:
+    with session.lock:
+        device = Device[session.device]
+        language = device.languages[0]
+        if not any(c.language == language.name for c in session.row(variant).code):
+            session.recorder.code.add_readable_or_error(variant, device, language)
+            session.tell_changes()
+
+
+def _add_compiled(session: LiveRecord, variant: int) -> None:
+    kernel = session.kernels[variant]
+    _compile(lambda: kernel)
+    with session.lock:
+        row = session.row(variant)
+        if session.kernels[variant] is kernel and not row.passes and row.error is None:
+            session.recorder.add_compiled(variant)
+            session.tell_changes()
+
+
+def _compile_auto(session: LiveRecord, variant: int) -> None:
+    _compile(session.kernels[variant].optimized)
+
+
+def _compile(make: Callable[[], Kernel]) -> None:
+    """Compile a kernel, its machine code too; an error comes again where it is shown."""
+    with suppress(Exception), unobserved():
+        kernel = make()
+        _ = kernel.compile(kernel.device).machine_code
 
 
 def _add_auto(session: LiveRecord, root: int) -> None:
