@@ -94,3 +94,24 @@ def test_an_infinite_quotient_of_fp8e4m3_is_its_greatest_number(device: str) -> 
         oracle = meaning(known(x), known(zero))
         assert oracle.exact
         np.testing.assert_array_equal(oracle.low, expected)
+
+
+BETWEEN = Opt(OptOps.SPLIT, "r0", 2), Opt(OptOps.ORDER, "r0", "g1")
+"""A loop over outputs stands between two loops of a sum."""
+IN_THE_SUM = Opt(OptOps.LOCAL, "g0", 4), *BETWEEN, Opt(OptOps.ORDER, "r1", "l0")
+IN_THE_CORE = Opt(OptOps.TC, "g0 g1 r0", "16x8x16"), *BETWEEN
+
+
+@pytest.mark.parametrize(
+    "dtype, opts", [(np.float32, IN_THE_SUM), (np.float16, IN_THE_CORE)]
+)
+def test_a_total_in_memory_is_read_in_each_step_outside_of_work_items(
+    dtype: type[Any], opts: tuple[Opt, ...]
+) -> None:
+    a, b = (
+        Tensor(np.random.default_rng(0).standard_normal(shape).astype(dtype))
+        for shape in ((16, 64), (64, 24))
+    )
+    product = a.matmul(b, dtype=dtypes.float32)
+    (kernel,) = explore(product, device="CUDA:H100").kernels
+    assert kernel.apply(*opts).check().ok

@@ -345,6 +345,8 @@ class _Linearizer:
             level = max((self._level(s) for s in node.src), default=0)
             if node.op is Ops.LOAD:
                 level = max(level, self._innermost_condition())
+            if construct.is_running(node):
+                level = len(self.scopes) - 1  # each step changes what is there
             scope = self.scopes[level]
             scope.program.append(node)
             scope.values.append(node)

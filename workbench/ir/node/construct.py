@@ -71,6 +71,11 @@ def running(place: UOp, step: int | None = None) -> UOp:
     return UOp(Ops.LOAD, place.dtype, (place,), arg)
 
 
+def is_running(node: UOp) -> bool:
+    """Whether a node is a `running` read of an accumulator."""
+    return node.op is Ops.LOAD and str(node.arg).startswith(RUNNING)
+
+
 def store(
     place: UOp, value: UOp, vector: str | None = None, condition: tuple[UOp, ...] = ()
 ) -> UOp:
