@@ -114,7 +114,14 @@ def _executed(
             conditions.pop()
             times.pop()
         else:
-            yield node, times[-1], tuple(c for c in conditions if c is not None)
+            count = times[-1]
+            if node.op is Ops.LOAD and len(node.src) > 1:
+                gate = node.src[1]
+                if gate.op is Ops.BROADCAST:
+                    gate = gate.src[0]
+                share = _share_of_steps(gate, loops)
+                count = count if share is None else round(count * share)
+            yield node, count, tuple(c for c in conditions if c is not None)
 
 
 def _share_of_steps(condition: UOp, loops: Sequence[UOp]) -> float | None:
