@@ -8,12 +8,12 @@ from itertools import pairwise, product
 import pytest
 
 from tests.viz.support import TARGET, array, kernel_of
+from workbench.base.dtypes import dtypes
 from workbench.ir.lower.statement_tree import build_tree
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp, split_gate
 from workbench.ir.opt.apply import apply_opt, legal_opts
-from workbench.viz import explore
-from workbench.viz.model.loops import kernel_nest, tree_nest
+from workbench.viz.model.loops import tree_nest
 from workbench.viz.schema.variant import UseRow
 
 KERNELS = {
@@ -170,12 +170,12 @@ def test_a_large_nest_is_quick_and_exact() -> None:
 
 
 def test_a_condition_on_loops_has_a_row_and_what_it_guards_stands_further_in() -> None:
-    kernel = explore(
-        array(32, 64) @ array(64, 64), device="CUDA", target="H100"
-    ).kernels[0]
-    rows = kernel_nest(kernel.optimized()).rows
-    texts = [row.text for row in rows if row.kind == "statement"]
-    heads = [place for place, text in enumerate(texts) if text.startswith("if ")]
-    assert heads and all(texts[place].endswith(":") for place in heads)
-    assert all(texts[place + 1].startswith("  ") for place in heads)
-    assert any(row.uses for row in rows if row.kind == "loop")
+    block = build_tree(kernel_of(array(8) + 1), TARGET)
+    (loop,) = (n for n in block.toposort() if n.op is Ops.LOOP)
+    branch = UOp(Ops.IF, dtypes.void, (loop.axis < 4, *loop.body))
+    conditional = UOp(Ops.LOOP, loop.dtype, (loop.axis, branch), loop.arg)
+    rows = tree_nest(UOp(Ops.BLOCK, dtypes.void, (conditional,))).rows
+    assert [row.kind for row in rows] == ["loop", "statement", "statement"]
+    head, guarded = (row.text for row in rows[1:])
+    assert head.startswith("if ") and head.endswith(":") and guarded.startswith("  p0[")
+    assert rows[0].uses, "what is guarded counts"
