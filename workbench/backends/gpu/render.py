@@ -133,7 +133,8 @@ class _Writer(StatementWriter):
         if any(define.buffers > 1 for define in shared):
             items = math.prod(self.plan.launch.group)
             registers = items * (self.own_registers + OTHER_REGISTERS)
-            self.dialect.unit_groups = unit_groups(together, registers, self.target)
+            groups = unit_groups(together, registers, self.target)
+            self.dialect.unit_groups = groups if groups <= FEW_GROUPS else 0
         arrays = list[SharedArray]()
         for define in self.plan.scratch:
             name = self.text.unique(define.name)
@@ -315,6 +316,11 @@ def _stored_casts(linear: Sequence[UOp]) -> frozenset[UOp]:
 
 OTHER_REGISTERS = 48
 """Registers of a work-item beside those that loops set."""
+
+
+FEW_GROUPS = 2
+"""Groups of a unit, up to which a compiler is told how many there are: it then need not spare
+registers. Told of more, it spills what it would not."""
 
 
 def unit_groups(shared_bytes: int, registers: int, target: Target) -> int:

@@ -54,7 +54,7 @@ def test_a_large_product_is_staged_for_warps_with_several_tiles() -> None:
     *_, steps = heuristic(matmul(4096, 4096, 4096), Device["CUDA:H100"].target)
     first = steps[0]
     assert first.counts["staged_inputs"] == 2
-    assert first.counts["warps_of_a_group"] == 4
+    assert first.counts["warps_of_a_group"] == 8
     assert first.counts["tiles_of_a_warp"] == 32
     assert first.counts["buffers"] == 3
     ops = {OptOps.TC, OptOps.UPCAST, OptOps.LOCAL, OptOps.PIPELINE}
