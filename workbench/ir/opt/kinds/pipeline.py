@@ -45,8 +45,11 @@ def why_not(kernel: UOp, opt: Opt, target: Target) -> Refusal | None:
         because = "tiles of this device are not shared: nobody waits for their fills"
         return Refusal(because, "a device with work-groups")
     if type(opt.arg) is not int or not FEW <= opt.arg <= MANY:
-        return Refusal(f"{opt.arg!r} buffers", f"{FEW} to {MANY}")
+        return Refusal(f"{opt.arg!r} is no number of buffers", f"{FEW} to {MANY}")
     axis = str(opt.axis)
+    if axis not in kernel.arg.order:
+        loops = "one of the loops: " + " ".join(kernel.arg.order)
+        return Refusal(f"the kernel has no loop {opt.axis!r} that fills tiles", loops)
     tiles = _tiles(kernel, axis)
     if not tiles:
         because = f"no tile is filled in each step of {axis}"
