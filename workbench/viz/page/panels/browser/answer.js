@@ -15,6 +15,8 @@ const VIEWS = {
   float16: ({ buffer }) => Array.from(new Uint16Array(buffer), numberOfHalf),
   bfloat16: ({ buffer }) =>
     new Float32Array(Uint32Array.from(new Uint16Array(buffer), (bits) => bits << 16).buffer),
+  fp8e5m2: (bytes) => Array.from(bytes, (bits) => numberOfHalf(bits << 8)),
+  fp8e4m3: (bytes) => Array.from(bytes, numberOfE4m3),
 };
 
 /** Return the number that a float16 is, from its bits.
@@ -23,6 +25,14 @@ function numberOfHalf(bits) {
   const [sign, exponent, fraction] = [bits >> 15 ? -1 : 1, (bits >> 10) & 31, (bits & 1023) / 1024];
   if (exponent === 31) return fraction ? NaN : sign * Infinity;
   return sign * (exponent ? 2 ** (exponent - 15) * (1 + fraction) : 2 ** -14 * fraction);
+}
+
+/** Return the number that an fp8e4m3 is, from its bits: it has no infinities.
+ * @param {number} bits */
+function numberOfE4m3(bits) {
+  const [sign, exponent, fraction] = [bits >> 7 ? -1 : 1, (bits >> 3) & 15, (bits & 7) / 8];
+  if ((bits & 127) === 127) return NaN;
+  return sign * (exponent ? 2 ** (exponent - 7) * (1 + fraction) : 2 ** -6 * fraction);
 }
 
 /** Return the bytes that a text in base64 has.
