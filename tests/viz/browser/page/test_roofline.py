@@ -80,8 +80,8 @@ def test_tensor_cores_have_a_roof_of_their_own(browser: Any, tmp_path: Path) -> 
         page.click(f'[data-key="variant-{tile}"]')
         names = page.locator(".wb-roof > .wb-roof-name").all_text_contents()
         assert names[:2] == [
-            "float16 tensor cores 989,400 GFLOP/s",
-            "peak 66,900 GFLOP/s",
+            "float16 tensor cores 989,430 GFLOP/s",
+            "peak 66,908 GFLOP/s",
         ]
         page.click("[data-key=fold-roofline]")
         figures = page.inner_text(".wb-roofline").splitlines()
