@@ -12,6 +12,7 @@ import pytest
 from workbench import debug, explore
 from workbench.backends.device import Device
 from workbench.base.context import SETTINGS, Context
+from workbench.cost.predicted_cost import predicted_cost
 from workbench.execution.realize import schedule
 from workbench.ir.opt.heuristic.default_opts import heuristic
 from workbench.pipeline import tuned
@@ -128,14 +129,16 @@ def test_beam_searches_and_finds_again(
         monkeypatch.setattr("workbench.pipeline._tuned", {})
         assert (a + 0).sum(1).tolist() == [40] * 24
         assert "found in the cache" in capsys.readouterr().err
-    for emulator in ("PYTHON", "CUDA:H100"):
+    for emulator, is_predicted in (("PYTHON", False), ("CUDA:H100", True)):
         with Context(DEV=emulator, BEAM=1, DEBUG=1):
             assert a.to(emulator).sum().item() == 960
-            assert "search" not in capsys.readouterr().err
+            assert ("predicted, not run" in capsys.readouterr().err) is is_predicted
     machine = Device["CUDA:H100"]
     kernel = explore(a @ a.T, device=machine.name).kernels[-1].ast
     with Context(BEAM=1):
-        assert tuned(kernel, machine.name) is heuristic(kernel, machine.target)[0]
+        best = predicted_cost(tuned(kernel, machine.name), machine.target)
+    default = predicted_cost(heuristic(kernel, machine.target)[0], machine.target)
+    assert best.predicted_s <= default.predicted_s
 
 
 def test_jit_levels(capsys: pytest.CaptureFixture[str]) -> None:

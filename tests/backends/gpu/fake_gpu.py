@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cache
 from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
@@ -125,19 +126,14 @@ def device_with(
         gpu.sources[source.text.encode()] = source
         return program(source)
 
-    forget(name)
+    vars(Device[name]).pop("target", None)
     with pytest.MonkeyPatch.context() as patch, modules(fakes):
         patch.setattr(kind, "program", known)
+        for look in (drivers.find_once, drivers.open_once):  # drivers in use stay so
+            patch.setattr(drivers, look.__name__, cache(look.__wrapped__))
         yield patch
         gc.collect()
         Device[name].memory.pool.clear()
-    forget(name)
-
-
-def forget(name: str) -> None:
-    """Look for the GPU of a device anew, the next time."""
-    drivers.find_once.cache_clear()
-    drivers.open_once.cache_clear()
     vars(Device[name]).pop("target", None)
 
 

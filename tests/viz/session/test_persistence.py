@@ -114,6 +114,7 @@ SEARCH = {
     "device": "LLVM",
     "candidates": [[0, None, "start", 2e-3, "", 0.01], [1, 0, "\u202e<b>", None, "x", None],
                [2, 0, "UNROLL", 1e-3, "", None]],
+    "predicted": False,
 }  # fmt: skip
 
 

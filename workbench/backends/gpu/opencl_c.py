@@ -185,10 +185,18 @@ class OpenCLC(Dialect):
         return f"*({_SPACES[space]}{self.vector(dtype)} *)&{name}[{index}] = {value};"
 
     def shared_array(self, dtype: DType, name: str, size: int) -> str:
-        return f"__local {self.in_memory(dtype)} {name}[{size}] __attribute__((aligned(16)));"
+        return self._array("__local ", dtype, name, size)
 
     def array(self, dtype: DType, name: str, size: int) -> str:
-        return f"{self.in_memory(dtype)} {name}[{size}] __attribute__((aligned(16)));"
+        return self._array("", dtype, name, size)
+
+    def _array(self, space: str, dtype: DType, name: str, size: int) -> str:
+        """Return an array: without cl_khr_fp16 there is a pointer to halves, but no array."""
+        if dtype.scalar is not dtypes.float16:
+            kind = self.in_memory(dtype)
+            return f"{space}{kind} {name}[{size}] __attribute__((aligned(16)));"
+        bits = f"{space}ushort {name}_bits[{size}] __attribute__((aligned(16)));"
+        return f"{bits} {space}half *const {name} = ({space}half *){name}_bits;"
 
     def number(self, role: LoopRole, dimension: int) -> str:
         return f"get_{'group' if role == 'grid' else 'local'}_id({dimension})"

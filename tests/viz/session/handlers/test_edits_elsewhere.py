@@ -55,6 +55,7 @@ def text_in(session: Session, language: str) -> str:
 
 def test_edited_text_is_compiled_for_its_machine(there: Session) -> None:
     text = text_in(there, "LLVM")
+    done(there, "code", variant=0, language="asm")
     unedited = code_in(there, "asm")
     changed = text.replace("fcmp ogt", "fcmp olt")
     assert changed != text

@@ -48,8 +48,8 @@ def why_not(kernel: UOp, opt: Opt, target: Target) -> Refusal | None:
         return Refusal(f"{opt.arg!r} is no number of buffers", f"{FEW} to {MANY}")
     axis = str(opt.axis)
     if axis not in kernel.arg.order:
-        loops = "one of the loops: " + " ".join(kernel.arg.order)
-        return Refusal(f"the kernel has no loop {opt.axis!r} that fills tiles", loops)
+        names = "one of the loops: " + " ".join(kernel.arg.order)
+        return Refusal(f"the kernel has no loop {opt.axis!r} that fills tiles", names)
     tiles = _tiles(kernel, axis)
     if not tiles:
         because = f"no tile is filled in each step of {axis}"
