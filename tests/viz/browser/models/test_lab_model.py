@@ -85,7 +85,7 @@ def kernels_have_modules_and_phases(wb: Any) -> None:
     assert hints and all("net.encoder.first: " in hint for hint in hints)
     wb.locator(".wb-kernels input").fill("backward")
     expect(rows.locator(".wb-phase", has_text="F")).to_have_count(0)
-    marks = rows.locator(".wb-phase").all_inner_texts()
+    marks = rows.locator(".wb-phase").all_text_contents()
     assert marks and set(marks) == {"B"}
 
 
