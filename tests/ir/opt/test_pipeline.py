@@ -112,8 +112,8 @@ def test_each_step_of_the_computation_copies_a_part() -> None:
         ([], ("r0", 2), "no tile is filled in each step of r0"),
         (TILE, ("r1", 2), "no tile is filled in each step of r1"),
         (TILE, ("r9", 3), "no loop 'r9'"),
-        (TILE, ("r0", 1), "1 is no number of buffers"),
-        (TILE, ("r0", 99), "99 is no number of buffers"),
+        (TILE, ("r0", 1), "is 2 to 8, not 1"),
+        (TILE, ("r0", 99), "is 2 to 8, not 99"),
         ([*TILE, opt("PIPELINE", "r0", 2)], ("r0", 3), "have 2 buffers already"),
         (
             [opt("LOCAL", "g0", 4), opt("STAGE", "g1", 2)],

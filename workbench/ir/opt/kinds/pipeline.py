@@ -45,7 +45,7 @@ def why_not(kernel: UOp, opt: Opt, target: Target) -> Refusal | None:
         because = "tiles of this device are not shared: nobody waits for their fills"
         return Refusal(because, "a device with work-groups")
     if type(opt.arg) is not int or not FEW <= opt.arg <= MANY:
-        return Refusal(f"{opt.arg!r} is no number of buffers", f"{FEW} to {MANY}")
+        return Refusal(f"a number of buffers is {FEW} to {MANY}, not {opt.arg!r}", "3")
     axis = str(opt.axis)
     if axis not in kernel.arg.order:
         names = "one of the loops: " + " ".join(kernel.arg.order)
