@@ -18,6 +18,7 @@ from tests.backends.gpu.checks import (
     tiled_product,
 )
 from tests.backends.opencl.support import need_driver
+from workbench import Opt, OptOps, Tensor, explore
 from workbench.backends.device import Device
 from workbench.backends.opencl import driver as drivers
 from workbench.backends.program.source import Source
@@ -50,6 +51,20 @@ def test_a_tiled_product() -> None:
 def test_default_opts_of_a_gpu() -> None:
     """A driver for a processor gets opts of its own by default."""
     check_default_opts_of_a_gpu(NAME)
+
+
+def test_a_value_behind_a_condition_lives_over_a_barrier() -> None:
+    """What PoCL 3.0 makes wrong where the load is a branch: each work-item has its own."""
+    values = np.arange(12, dtype=np.uint8).reshape(4, 3) % 5
+    x = Tensor(values, device=NAME)
+    high = (Tensor.arange(3, device=NAME) > (x // x)).where(5, 31)
+    (kernel,) = explore(high.argmax(0)).kernels
+    opts = (
+        Opt(OptOps.GROUPTOP, "r1", 0),
+        Opt(OptOps.PADTO, "g0", 4),
+        Opt(OptOps.GROUP, "r0", 4),
+    )
+    assert kernel.apply(*opts).check()
 
 
 def test_memory_is_the_drivers() -> None:

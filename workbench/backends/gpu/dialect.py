@@ -95,6 +95,8 @@ class Dialect(ABC):
     wide = False
     """Whether indexes of this kernel need 64 bits."""
     warp_lanes = 1
+    serial_items = False
+    """Whether those of a group run one after another."""
     """The work-items that take each step of this kernel together."""
 
     # types
@@ -192,6 +194,16 @@ class Dialect(ABC):
         """Return `yes` where the condition holds, else `no`."""
         test, a, b = (paren(e, EITHER) for e in (condition, yes, no))
         return f"{test} ? {a} : {b}", CHOICE
+
+    @property
+    def branches_on_loads(self) -> bool:
+        """Whether a load behind a condition may be a branch: else it is of the first element where
+        the condition does not hold, and `masked`."""
+        return True
+
+    def masked(self, condition: Expression, value: str, dtype: DType) -> str:
+        """Return `value` where a condition holds, else 0; both are computed."""
+        raise NotImplementedError
 
     def apply(
         self, op: Ops, dtype: DType, arguments: Sequence[Expression]

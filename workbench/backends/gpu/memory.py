@@ -8,7 +8,7 @@ from workbench.backends.gpu.dialect import CopyText, Dialect
 from workbench.backends.gpu.helpers import Helpers
 from workbench.backends.gpu.values import Lanes, Values
 from workbench.backends.program.analysis import alignment
-from workbench.backends.program.expression import ATOM, Expression
+from workbench.backends.program.expression import ADD, ATOM, Expression
 from workbench.backends.program.writer import CodeWriter
 from workbench.base.errors import CompileError
 from workbench.ir.node.ops import Ops
@@ -38,7 +38,8 @@ class WorkItemMemory:
             return self._element(node, 0, condition)
         per_lane = bool(condition) and condition[0].dtype.count > 1
         has_vector = self.dialect.has_vector(node.dtype) and not node.dtype.is_bool
-        if not per_lane and has_vector:
+        may_branch = not condition or self.dialect.branches_on_loads
+        if not per_lane and has_vector and may_branch:
             whole = self._load_vector(node, address)
             if whole is not None:
                 return self._where(condition, 0, whole, node)
@@ -59,7 +60,13 @@ class WorkItemMemory:
     def _element(self, node: UOp, i: int, condition: Sequence[UOp]) -> Expression:
         name, index = self._place(node.place)
         at = index[0] if i == 0 else f"{index[0]} + {i}"
-        text = self.dialect.load_element(name, at, node.dtype.scalar)
+        dtype = node.dtype.scalar
+        if condition and not self.dialect.branches_on_loads:
+            test = self.values.lane(condition[0], i)
+            first, _ = self.dialect.choose(test, (at, ADD), ("0", ATOM))
+            words, _ = self.dialect.load_element(name, first, dtype)
+            return self.dialect.masked(test, words, dtype), ATOM
+        text = self.dialect.load_element(name, at, dtype)
         return self._where(condition, i, text, None, node)
 
     def _where(

@@ -110,6 +110,21 @@ class OpenCLC(Dialect):
             return f"vstore_half_rte({value[0]}, {index}, {name});"
         return super().store_element(name, index, dtype, value)
 
+    @property
+    def branches_on_loads(self) -> bool:
+        """PoCL 3.0, on a processor, takes a value for that of all work-items where a branch that
+        they take alike chooses between a load and 0: after a barrier the value is another's."""
+        return not self.serial_items
+
+    def masked(self, condition: Expression, value: str, dtype: DType) -> str:
+        if dtype.is_bool:
+            return f"(bool)({value} & ({condition[0]}))"
+        zero = self.constant(0, dtype)[0]
+        bits = 32 if dtype is dtypes.float16 else dtype.bits  # as it is in registers
+        mask = {8: "char", 16: "short", 32: "int", 64: "long"}[bits]
+        kind = self.scalar(dtype)
+        return f"select(({kind}){zero}, {value}, ({mask})({condition[0]}))"
+
     # vectors, tiles
 
     def has_vector(self, dtype: DType) -> bool:

@@ -60,6 +60,7 @@ def render(
     info: KernelInfo = linear[0].arg
     plan = analyse(linear, target)
     dialect.warp_lanes = target.warp_lanes
+    dialect.serial_items = target.serial_items
     name = identifier(info.name, dialect.reserved)
     writer = _Writer(dialect, name, plan, Follower(block, tree), linear, target)
     parameters = writer.parameters()
