@@ -95,9 +95,9 @@ class Dialect(ABC):
     wide = False
     """Whether indexes of this kernel need 64 bits."""
     warp_lanes = 1
+    """The work-items that take each step of this kernel together."""
     serial_items = False
     """Whether those of a group run one after another."""
-    """The work-items that take each step of this kernel together."""
 
     # types
 
