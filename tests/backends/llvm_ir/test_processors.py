@@ -72,3 +72,10 @@ def test_each_machine_of_the_table_has_machine_code(machine: str) -> None:
     assert hardware is not None and hardware.arch in code.about
     linked = [line for line in code.lines if line.source_line]
     assert len(linked) > len(code.lines) / 2
+
+
+def test_default_opts_of_a_machine_use_its_vectors_of_any_length() -> None:
+    product = Tensor.empty(64, 64) @ Tensor.empty(64, 64)
+    kernel = explore(product, device="LLVM", target="Graviton3").kernels[0].optimized()
+    *_, multiply = MACHINES["SVE"]
+    assert len(re.findall(multiply, kernel.compile().assembly or "")) > 8

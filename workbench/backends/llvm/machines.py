@@ -39,6 +39,24 @@ def _target(
     )
 
 
+GRAVITON3 = Hardware(
+    name="Graviton3",
+    about="AWS Graviton3, 64 Neoverse V1 cores (SVE with vectors of 256 bits)",
+    sources=(
+        "AWS, Graviton3 and C7g instances, announcements 2021 and 2022",
+        "Arm, Neoverse V1 Core Software Optimization Guide, 2021",
+        "Arm, Neoverse V1 Core Technical Reference Manual, 2021",
+    ),
+    arch="neoverse-v1",
+    triple="aarch64-unknown-linux-gnu",
+    units=64,
+    lanes=2 * 8,
+    clock_hz=2.6e9,
+    peaks=(("float32", 5.3e12), ("float64", 2.66e12), ("float16", 10.6e12)),
+    bandwidths=(("DRAM", 8 * 8 * 4.8e9), ("L1", 64 * 2 * 32 * 2.6e9)),
+    tensor_peaks=(("bfloat16", 64 * 2 * 64 * 2.6e9),),
+    memory_bytes=128 << 30,
+)
 GRAVITON4 = Hardware(
     name="Graviton4",
     about="AWS Graviton4, 96 Neoverse V2 cores",
@@ -109,6 +127,9 @@ BANANA_PI_F3 = Hardware(
     memory_bytes=4 << 30,
 )
 MACHINES: Mapping[str, Target] = {
+    "Graviton3": _target(
+        GRAVITON3, 32, 32, 8, (64 << 10, 1 << 20, 32 << 20), ("bf16",)
+    ),
     "Graviton4": _target(
         GRAVITON4, 16, 32, 16, (64 << 10, 2 << 20, 36 << 20), ("bf16",)
     ),
