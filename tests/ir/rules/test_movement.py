@@ -20,7 +20,9 @@ from workbench.ir.rules.examples.movement import (
     EXAMPLES,
     empty,
     filled,
+    half,
     joined,
+    narrow,
     reduced,
     x,
 )
@@ -35,6 +37,8 @@ def meaning(node: UOp) -> Any:
     arrays = {
         x: np.random.default_rng(5).standard_normal((3, 4), np.float32),
         empty: np.zeros((3, 0), np.float32),
+        half: np.random.default_rng(6).standard_normal((3, 4)).astype(np.float16),
+        narrow: np.arange(-6, 6, dtype=np.int8).reshape(3, 4),
     }
     with np.errstate(all="ignore"):
         return np.broadcast_to(interpret_tensor(node, arrays), node.shape)

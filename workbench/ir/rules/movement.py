@@ -151,6 +151,28 @@ def _in_source(pad: UOp, piece: Piece) -> Piece | None:
     )
 
 
+def padded_narrow(n: UOp, x: UOp) -> UOp | None:
+    """Pad a number, however it is moved, and then widen it: 0 is 0 in every dtype, and what a
+    kernel stores of a padded value, such as the image of a convolution, has the bytes of the narrow
+    one."""
+    moves = [n]
+    while x.op in MOVEMENT:
+        moves.append(x)
+        (x,) = x.src
+    if x.op is not Ops.CAST or not _widens(x):
+        return None
+    (value,) = x.src
+    for move in reversed(moves):
+        value = UOp(move.op, value.dtype, (value,), move.arg)
+    return value.cast(n.dtype)
+
+
+def _widens(cast: UOp) -> bool:
+    """Whether a number is cast to a wider dtype."""
+    (source,) = cast.src
+    return not source.dtype.is_bool and source.dtype.bits < cast.dtype.bits
+
+
 def _is_outside(pad: UOp, piece: Piece) -> bool:
     """Whether a piece of a PAD is padding alone."""
     axes = zip(piece, pad.arg, pad.src[0].shape, strict=True)
@@ -185,6 +207,7 @@ MOVEMENT_RULES = RuleSet("movement", [
     Rule("contiguous-buffer",   Pat(Ops.CONTIGUOUS, (_stored,)), x,
          doc="what has memory of its own is contiguous"),
     Rule("piece-of-pad",        Pat(Ops.SHRINK, (op(Ops.PAD, x),), name="n"), piece_of_pad),
+    Rule("pad-of-cast",         Pat(Ops.PAD, (x,), name="n"), padded_narrow),
     Rule("piece-of-choice",     Pat(Ops.SHRINK, (_choice,), name="n"), piece_of_choice),
     Rule("reduce-nothing",      Pat(Ops.REDUCE_AXIS, (x,), name="n"), x, where=combines_nothing,
          doc="a reduction over axes of one element is the element"),

@@ -53,8 +53,8 @@ def why_not(kernel: UOp, opt: Opt, target: Target) -> Refusal | None:
     if refusal is not None:
         return refusal
     names = str(opt.axis).split()
-    if tuple(names) not in _choices(kernel):
-        offers = ", ".join(f'"{" ".join(names)}"' for names in _choices(kernel))
+    if tuple(names) not in axis_choices(kernel):
+        offers = ", ".join(f'"{" ".join(names)}"' for names in axis_choices(kernel))
         because = f"{opt.axis} are not rows, columns and steps of a sum of products"
         return Refusal(because, offers and f"one of: {offers}")
     sums = _sums(kernel, names[2])
@@ -73,7 +73,7 @@ def _refuse_kernel(kernel: UOp) -> Refusal | None:
             " warp have its elements together"
         )
         return Refusal(because, "the list without GROUP")
-    if not _choices(kernel):
+    if not axis_choices(kernel):
         computed = _computed_operand(kernel)
         if computed is not None:
             name = computed.op.name
@@ -207,7 +207,7 @@ def _without_masks(kernel: UOp, steps: str) -> UOp:
 def on_target(kernel: UOp, opt: Opt, target: Target) -> Opt:
     """Return `opt` with the axes of a choice in the place of its number, and the sizes of the first
     tile that fits in the place of a level."""
-    choices = [" ".join(names) for names in _choices(kernel)]
+    choices = [" ".join(names) for names in axis_choices(kernel)]
     is_number = type(opt.axis) is int and 0 <= opt.axis < len(choices)
     axis = choices[opt.axis] if is_number else opt.axis  # type: ignore[index]
     named = Opt(opt.op, axis, opt.arg)
@@ -272,7 +272,7 @@ def _oriented(parts: Factors, rows: UOp, columns: UOp) -> Factors | None:
     return None
 
 
-def _choices(kernel: UOp) -> list[tuple[str, str, str]]:
+def axis_choices(kernel: UOp) -> list[tuple[str, str, str]]:
     """Return the rows, columns and steps of a sum of products: those of the first load, of the
     second, and of both, also the other way round."""
     triples: dict[tuple[str, str, str], None] = {}
@@ -301,7 +301,7 @@ def _listed(
 
 def _offers(kernel: UOp) -> Iterator[tuple[str, int]]:
     """Yield each choice of axes, padded where needed; not the transposed product."""
-    choices = _choices(kernel)
+    choices = axis_choices(kernel)
     yield from ((" ".join(names), PADS) for names in choices[: len(choices) // 2])
 
 

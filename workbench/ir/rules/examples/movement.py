@@ -13,6 +13,8 @@ INT = dtypes.int32
 B = dtypes.bool
 x = buffer(1, 3, 4)
 empty = buffer(2, 3, 0)
+half = buffer(3, 3, 4, dtype=dtypes.float16)
+narrow = buffer(4, 3, 4, dtype=dtypes.int8)
 
 
 def filled(value: float, *shape: int, dtype: DType = F) -> UOp:
@@ -46,6 +48,16 @@ EXAMPLES: dict[str, list[tuple[UOp, UOp]]] = {
         (
             tensor(Ops.FLIP, tensor(Ops.RESHAPE, x, (1, 12)), (0,)),
             tensor(Ops.RESHAPE, x, (1, 12)),
+        ),
+    ],
+    "pad-of-cast": [
+        (
+            tensor(Ops.PAD, half.cast(F), ((1, 0), (0, 2))),
+            tensor(Ops.PAD, half, ((1, 0), (0, 2))).cast(F),
+        ),
+        (
+            tensor(Ops.PAD, tensor(Ops.FLIP, narrow.cast(INT), (1,)), ((0, 0), (3, 0))),
+            tensor(Ops.PAD, tensor(Ops.FLIP, narrow, (1,)), ((0, 0), (3, 0))).cast(INT),
         ),
     ],
     "reshape-reshape": [

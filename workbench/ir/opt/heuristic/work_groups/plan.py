@@ -3,6 +3,7 @@ own opts have made."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from workbench.base.target import Target
@@ -18,6 +19,10 @@ from workbench.ir.opt.opt import Opt, OptKind, OptOps, ranges
 
 UNIT_REGISTERS = 1 << 16
 """Registers of a unit, where its maker does not say."""
+WORD_BYTES = 4
+"""What is copied to shared memory without a work-item that waits for it, at least."""
+LOADS_TOGETHER = 8
+"""Loads of a work-item that are under way together, where it waits for them."""
 EQUAL = 0.02
 """Shares of work-items without work that differ by less are as good as equal."""
 
@@ -140,18 +145,42 @@ def unit_registers(target: Target) -> int:
     return (0 if hardware is None else hardware.unit_registers) or UNIT_REGISTERS
 
 
-def stage_input(plan: OptPlan, slot: int, axis: str) -> bool:
+def stage_input(plan: OptPlan, slot: int, axis: str, together: bool = False) -> bool:
     """Copy an input's tile inside of a loop, by vectors where its memory has them; return whether
-    that is legal."""
+    that is legal. `together`: a work-item loads several elements before it stores them, where it
+    waits for its loads."""
     before = ranges(plan.kernel)
     if not plan.apply(OptOps.STAGE, axis, slot):
         return False
-    for name, fill in ranges(plan.kernel).items():
-        if name not in before and fill.axis_kind is AxisType.FILL:
-            if plan.target.copies_async and not _is_row(plan.kernel, fill):
-                continue  # elements are copied one by one, but nobody waits for them
-            plan.split(OptOps.UPCAST, name, width_along(plan.kernel, fill, plan.target))
+    (itemsize,) = {
+        n.dtype.itemsize
+        for n in loads(plan.kernel)
+        if n.place.memory.op is Ops.PARAM and n.place.memory.slot == slot
+    }
+    widest = 1
+    fills = [n for n in ranges(plan.kernel) if n not in before]
+    for name in fills:
+        fill = ranges(plan.kernel)[name]
+        if fill.axis_kind is not AxisType.FILL:
+            continue
+        if plan.target.copies_async and not _is_row(plan.kernel, fill):
+            continue  # elements are copied one by one, but nobody waits for them
+        width = width_along(plan.kernel, fill, plan.target)
+        if plan.split(OptOps.UPCAST, name, width):
+            widest = max(widest, width)
+    if together and widest * itemsize < WORD_BYTES:
+        _load_together(plan, fills, LOADS_TOGETHER // widest)
     return True
+
+
+def _load_together(plan: OptPlan, fills: Sequence[str], count: int) -> None:
+    """Let a work-item load several elements that lie apart, and then store them: it waits once for
+    all. Neighbours stay those of neighbouring work-items."""
+    order = [n for n in plan.kernel.arg.order if n in fills]
+    for name in order[:-1]:
+        amount = math.gcd(plan.extent(name), count)
+        if plan.split(OptOps.UPCAST, name, amount):
+            return
 
 
 def _is_row(kernel: UOp, fill: UOp) -> bool:

@@ -12,12 +12,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import product
+from itertools import chain, product
+from typing import NamedTuple
 
 from workbench.base.target import Target
-from workbench.base.tensor_cores.tensor_core import TensorCore
-from workbench.base.trace import unobserved
-from workbench.ir.nest.fragments import core_of
+from workbench.ir.node.axis import AxisType
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 from workbench.ir.opt.heuristic.step import PADDING, HeuristicStep
@@ -29,15 +28,13 @@ from workbench.ir.opt.heuristic.work_groups.plan import (
     stage_input,
     unit_registers,
 )
-from workbench.ir.opt.kinds.tc import PADS, on_target
-from workbench.ir.opt.opt import Opt, OptOps, ranges
+from workbench.ir.opt.heuristic.work_groups.tensor_axes import TensorAxes, tensor_axes
+from workbench.ir.opt.opt import OptOps, ranges
 
 TILES = (8, 4, 2, 1)
 """Tiles of a warp along an axis."""
 WARPS = (4, 2, 1)
 """Warps of a work-group along an axis."""
-MOST_WASTE = 2.0
-"""Computed for useful outputs, at most: tensor cores are several times as fast as other units."""
 REGISTERS = 128
 """Accumulators of a work-item, at most, in words of 32 bits: half of what it may have."""
 OTHER_REGISTERS = 48
@@ -47,6 +44,8 @@ GROUPS = 2
 MANY_WARPS = 8
 """Warps of a work-group, of which some compute while others wait for fragments: it may have a unit
 alone. On an H200 a product of 4096 in float16 took 375 us so, and 407 us by two groups of four."""
+GROUPS_THAT_WAIT = 4
+"""The same where they wait for copies, as in a window, whose places are copied one by one."""
 FROM_MEMORY = 64
 """An element from memory takes as long as this many multiply-adds of a tensor core."""
 FROM_SHARED = 16
@@ -59,16 +58,40 @@ BUFFERS = (3, 2)
 """Tiles in shared memory, of which one is read while the others are filled."""
 
 
+class AxisTiles(NamedTuple):
+    """The tiles of a warp along an axis, each of `size` elements, and the warps of a group."""
+
+    name: str
+    size: int
+    tiles: int
+    warps: int
+
+    @property
+    def elements(self) -> int:
+        """What a work-group has of the axis."""
+        return self.size * self.tiles * self.warps
+
+
 @dataclass(frozen=True, slots=True)
 class WarpTiles:
-    """Tiles of a warp, and warps of a work-group, along rows and columns; `waste` is computed for
-    what is useful, and `cost` is for a useful multiply-add."""
+    """Tiles of a warp, and warps of a work-group, along `axes` of the result, the columns' last;
+    `waste` is computed for what is useful, and `cost` is for a useful multiply-add."""
 
-    tiles: tuple[int, int]
-    warps: tuple[int, int]
+    core_axes: TensorAxes
+    axes: tuple[AxisTiles, ...]
     groups: int
     waste: float
     cost: float
+
+    @property
+    def tiles(self) -> int:
+        """The tiles of a warp."""
+        return math.prod(axis.tiles for axis in self.axes)
+
+    @property
+    def warps(self) -> int:
+        """The warps of a work-group."""
+        return math.prod(axis.warps for axis in self.axes)
 
 
 def tensor_tile(kernel: UOp, target: Target) -> HeuristicStep | None:
@@ -77,112 +100,158 @@ def tensor_tile(kernel: UOp, target: Target) -> HeuristicStep | None:
         return None
     if any(n.op is Ops.STAGE for n in kernel.toposort()):
         return None
-    with unobserved():
-        opt = on_target(kernel, Opt(OptOps.TC, 0, PADS), target)
-    names, tiled = str(opt.axis).split(), OptPlan(kernel, target)
-    if not isinstance(opt.arg, str) or not tiled.apply(
-        OptOps.TC, str(opt.axis), opt.arg
-    ):
-        return None
-    sizes = [int(n) for n in opt.arg.split("x")]
-    core = core_of(tiled.kernel, target)
-    assert core is not None
-    extents = [ranges(kernel)[name].extent for name in names]
-    waste = math.prod(
-        -(-n // size) * size / n for n, size in zip(extents, sizes, strict=True)
+    candidates = chain.from_iterable(
+        _candidates(axes, target) for axes in tensor_axes(kernel, target)
     )
-    if waste > MOST_WASTE:
+    best = min(candidates, key=lambda c: c.cost, default=None)
+    if best is None:
         return None
-    best = min(_candidates(tiled, names, core), key=lambda c: c.cost)
-    plan = OptPlan(kernel, target)
-    pairs = zip(best.tiles, best.warps, strict=True)
-    deep = _deep(core, -(-extents[2] // sizes[2]))
-    multiples = [*map(math.prod, pairs), deep]
-    for name, size, multiple in zip(names, sizes, multiples, strict=True):
-        # once and first: each part of an axis that is padded has a mask of its own
-        if ranges(plan.kernel)[name].extent % (size * multiple):
-            plan.apply(OptOps.PADTO, name, size * multiple)
-    if not plan.apply(OptOps.TC, str(opt.axis), opt.arg):
+    plan, opt, core = OptPlan(kernel, target), best.core_axes.opt, best.core_axes.core
+    deep = _deep(best.core_axes)
+    # once and first: each part of an axis that is padded has a mask of its own
+    for name, amount in (
+        *[(axis.name, axis.elements) for axis in best.axes],
+        (best.core_axes.names[2], deep * core.k),
+    ):
+        if ranges(plan.kernel)[name].extent % amount:
+            plan.apply(OptOps.PADTO, name, amount)
+    if not plan.apply(OptOps.TC, str(opt.axis), str(opt.arg)):
         return None
-    staged, buffers = _apply(plan, names, best, deep)
+    for axis in best.axes:
+        plan.split(OptOps.UPCAST, axis.name, axis.tiles)
+        plan.split(OptOps.LOCAL, axis.name, axis.warps)
+    staged, buffers = 0, 1
+    if best.tiles * best.warps > 1:  # else nothing is read twice
+        staged, buffers = _stage(plan, best.core_axes, deep)
     why = (
         f"{core} is an instruction here; of the tiles and warps that a work-group has room for,"
         " these read least from memory"
     )
     counts = {
-        "tiles_of_a_warp": math.prod(best.tiles),
-        "warps_of_a_group": math.prod(best.warps),
+        "tiles_of_a_warp": best.tiles,
+        "warps_of_a_group": best.warps,
         "groups": best.groups,
         "staged_inputs": staged,
         "buffers": buffers,
-        "outputs_computed_for_a_useful_one": round(waste * best.waste, 3),
+        "outputs_computed_for_a_useful_one": round(best.waste, 3),
     }
     return HeuristicStep("tensor-tile", tuple(plan.opts), why, counts)
 
 
-def _deep(core: TensorCore, steps: int) -> int:
-    """Return the tiles along the reduction that are copied at a time, of `steps` that it has: as
-    many as a row may have bytes; fewer, where that would take much padding, or leave one step."""
+def _deep(axes: TensorAxes) -> int:
+    """Return the tiles along the reduction that are copied at a time: as many as a row may have
+    bytes; fewer, where that would take much padding, or leave one step; one where the sum has other
+    loops, whose steps find in the first cache what the one before has read."""
+    core, steps = axes.core, axes.tiles[2]
+    if len(_loops_of_sum(axes.kernel)) > 1:
+        return 1
     deep = max(1, STEP_BYTES // (core.k * core.operand.itemsize))
     while deep > 1 and (steps < 2 * deep or -(-steps // deep) * deep > PADDING * steps):
         deep //= 2
     return deep
 
 
-def _candidates(
-    plan: OptPlan, names: list[str], core: TensorCore
-) -> Iterator[WarpTiles]:
+def _loops_of_sum(kernel: UOp) -> list[str]:
+    (total,) = reduces(kernel)
+    names = {r.axis_name for r in total.src[1:]}
+    return [name for name in kernel.arg.order if name in names]
+
+
+def _candidates(axes: TensorAxes, target: Target) -> Iterator[WarpTiles]:
     """Yield the tiles that a work-group has room for."""
-    target = plan.target
-    rows, columns = (plan.extent(name) for name in names[:2])
-    loops = [plan.extent(name) for name in plan.kernel.arg.order]
-    others = math.prod(loops) // (rows * columns * plan.extent(names[2]))
+    core, kernel = axes.core, axes.kernel
+    outputs = [r for r in ranges(kernel).values() if r.axis_kind is AxisType.GLOBAL]
+    results = math.prod(r.extent for r in outputs)
+    (total,) = reduces(kernel)
+    steps = math.prod(r.extent for r in total.src[1:])
+    waits = len(_loops_of_sum(kernel)) > 1
     words = core.c.per_lane * core.accumulator.itemsize // 4
     registers = unit_registers(target)
+    of_rows, of_columns, of_results = axes.moved
     for a, b, p, q in product(TILES, TILES, WARPS, WARPS):
-        items = p * q * core.lanes
-        if a * p >= 2 * rows or b * q >= 2 * columns:
-            continue  # half of it or more would be padding
-        if a * b * words > REGISTERS or items > target.group_items:
+        items, parts = p * q * core.lanes, _parts(axes, (a, b), (p, q))
+        if parts is None or a * b * words > REGISTERS or items > target.group_items:
             continue
         together = 1 if p * q >= MANY_WARPS else GROUPS
+        together = GROUPS_THAT_WAIT if waits else together
         if together * items * (a * b * words + OTHER_REGISTERS) > registers:
             continue
-        counts = -(-rows // (a * p)), -(-columns // (b * q))
-        waste = math.prod(counts) * a * p * b * q / (rows * columns)
-        groups = math.prod(counts) * others
+        counts = [-(-ranges(kernel)[t.name].extent // t.elements) for t in parts]
+        sizes = [t.elements for t in parts]
+        extents = [ranges(kernel)[t.name].extent for t in parts]
+        computed = math.prod(counts) * math.prod(sizes)
+        groups = math.prod(counts) * results // math.prod(extents)
         rounds = -(-groups // target.cores)
         busy = groups / (rounds * target.cores)
-        busy *= min(1.0, rounds * p * q / BUSY_WARPS)
-        from_memory = 1 / (a * p * core.m) + 1 / (b * q * core.n)
+        busy *= min(1.0, (1 if waits else rounds) * p * q / BUSY_WARPS)
+        from_memory = of_columns / (a * p * core.m) + of_rows / (b * q * core.n)
+        from_memory += (of_results - 1) / steps
         from_shared = 1 / (a * core.m) + 1 / (b * core.n)
         reads = FROM_MEMORY * from_memory + FROM_SHARED * from_shared
-        yield WarpTiles((a, b), (p, q), groups, waste, waste * (1 + reads) / busy)
+        waste = axes.waste_of_steps * computed / math.prod(extents)
+        yield WarpTiles(axes, parts, groups, waste, waste * (1 + reads) / busy)
 
 
-def _apply(
-    plan: OptPlan, names: list[str], best: WarpTiles, deep: int
-) -> tuple[int, int]:
-    """Apply a candidate; return how many operands are copied to shared memory, and in how many
-    buffers."""
-    for name, tiles, warps in zip(names, best.tiles, best.warps, strict=False):
-        plan.split(OptOps.UPCAST, name, tiles)
-        plan.split(OptOps.LOCAL, name, warps)
-    steps = names[2]
-    if math.prod(best.tiles) * math.prod(best.warps) == 1 or plan.extent(steps) < 2:
+def _parts(
+    axes: TensorAxes, tiles: tuple[int, int], warps: tuple[int, int]
+) -> tuple[AxisTiles, ...] | None:
+    """Return the tiles and warps along the rows, the columns and, where these are few, the axis
+    beside them; None where half of an axis or more would be padding."""
+    (rows, columns, _), (m, n, _) = axes.names, axes.sizes
+    most = _power(axes.tiles[1])
+    first = min(tiles[1], most)
+    wide = min(warps[1], _power(-(-axes.tiles[1] // first)))
+    parts = [
+        AxisTiles(rows, m, tiles[0], warps[0]),
+        AxisTiles(columns, n, first, wide),
+    ]
+    rest = tiles[1] // first, warps[1] // wide
+    if math.prod(rest) > 1:
+        if axes.beside is None:
+            return None
+        parts.append(AxisTiles(axes.beside.axis_name, 1, *rest))
+    extents = [ranges(axes.kernel)[part.name].extent for part in parts]
+    counts = [-(-n // part.size) for n, part in zip(extents, parts, strict=True)]
+    if any(t.tiles * t.warps >= 2 * n for t, n in zip(parts, counts, strict=True)):
+        return None
+    return tuple(parts)
+
+
+def _power(number: int) -> int:
+    """Return the least power of 2 that is not below a number."""
+    return 1 << (number - 1).bit_length()
+
+
+def _stage(plan: OptPlan, axes: TensorAxes, deep: int) -> tuple[int, int]:
+    """Copy the operands' tiles to shared memory in each step of the sum; return how many, and in
+    how many buffers."""
+    steps = axes.names[2]
+    inner = plan.split(OptOps.SPLIT, steps, deep) if plan.extent(steps) > deep else ""
+    order, kinds = plan.kernel.arg.order, ranges(plan.kernel)
+    items = next((n for n in order if kinds[n].axis_kind.is_work_item), "")
+    outside = [n for n in _loops_of_sum(plan.kernel) if n != inner]
+    if not outside or len(outside) == plan.extent(steps) == 1:
         return 0, 1  # nothing is read twice
-    inner = ""
-    if plan.extent(steps) > deep:
-        inner = plan.split(OptOps.SPLIT, steps, deep)
-    order, axes = plan.kernel.arg.order, ranges(plan.kernel)
-    first = next((n for n in order if axes[n].axis_kind.is_work_item), None)
-    if first is not None and not plan.apply(OptOps.ORDER, steps, first):
-        return 0, 1
-    if (
-        inner and first is not None
-    ):  # each of these steps copies a part of the next tile
-        plan.apply(OptOps.ORDER, inner, first)
+    for name in outside:  # a tile is that of one place of a window
+        if not _goes_before(plan, name, items or inner):
+            return 0, 1
+    if inner and items:  # each of these steps copies a part of the next tile
+        plan.apply(OptOps.ORDER, inner, items)
     (total,) = reduces(plan.kernel)
     slots = {n.place.memory.slot for n in loads(total.src[0])}
-    staged = sum(stage_input(plan, slot, steps) for slot in sorted(slots))
+    staged = sum(
+        stage_input(plan, slot, outside[-1], together=True) for slot in sorted(slots)
+    )
+    if (
+        len(outside) > 1
+    ):  # copies ahead would be made again in each step of the other loops
+        return staged, 1
     return staged, pipelined(plan, steps, BUFFERS)
+
+
+def _goes_before(plan: OptPlan, axis: str, first: str) -> bool:
+    """Move a loop before another one, if it is not there; return whether it is."""
+    order = plan.kernel.arg.order
+    if not first or order.index(axis) < order.index(first):
+        return True
+    return plan.apply(OptOps.ORDER, axis, first)
