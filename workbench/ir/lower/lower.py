@@ -18,6 +18,8 @@ from workbench.ir.lower.low_precision import (
 )
 from workbench.ir.lower.statement_tree import build_tree
 from workbench.ir.nest.fragments import lane_kernel, tile_axes
+from workbench.ir.nest.recompute import recompute_rows
+from workbench.ir.nest.storage import excess
 from workbench.ir.node.uop import UOp
 from workbench.ir.rewriting.passes import Pass
 from workbench.ir.rewriting.rewrite import RuleSet
@@ -33,6 +35,11 @@ TENSOR_CORES = Pass(
     "tensor-cores",
     "Tiles of a tensor core are dealt to the lanes of a warp, element by element of each lane.",
     lane_kernel,
+)
+RECOMPUTE_ROWS = Pass(
+    "recompute-rows",
+    "A row that does not fit the memory of a work-item is computed where it is read.",
+    recompute_rows,
 )
 STATEMENT_TREE = Pass(
     "statement-tree",
@@ -87,6 +94,8 @@ def levels(kernel: UOp, target: Target) -> Iterator[Any]:
     The first still has exp2 where the second has its polynomial; both have the same statements."""
     if tile_axes(kernel) is not None:
         kernel = TENSOR_CORES(kernel, target)
+    if excess(kernel, target) is not None:
+        kernel = RECOMPUTE_ROWS(kernel, target)
     tree: UOp = STATEMENT_TREE(kernel, target)
     yield tree
     lowered = tree

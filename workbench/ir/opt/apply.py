@@ -79,7 +79,7 @@ def _apply_checked(kernel: UOp, opt: Opt, target: Target) -> UOp | Refusal:
         return refusal
     next_kernel = opt.op.apply(kernel, opt)
     refusal = refuse_items(next_kernel, target)
-    return refusal or refuse_bytes(opt, next_kernel, target) or next_kernel
+    return refusal or refuse_bytes(opt, kernel, next_kernel, target) or next_kernel
 
 
 def apply_if_legal(kernel: UOp, opt: Opt, target: Target) -> UOp | None:

@@ -2,7 +2,7 @@
 
 Two bounds: the stages of a work-group, as a GPU's local memory would hold them, and the arrays of
 the statement tree, to which a loop order may add. Both are checked before lowering; lowering checks
-the second again.
+the second again. A row that the kernel could not hold before an opt need not fit after it.
 """
 
 from __future__ import annotations
@@ -13,10 +13,11 @@ from workbench.base.target import Target
 from workbench.ir.nest.fragments import lane_kernel
 from workbench.ir.nest.launch_dims import GROUP_DIMENSIONS, group_excess, group_shape
 from workbench.ir.nest.loops import statements
+from workbench.ir.nest.recompute import item_kernel
 from workbench.ir.nest.storage import excess
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
-from workbench.ir.opt.opt import Opt, Refusal
+from workbench.ir.opt.opt import Opt, Refusal, ranges
 
 
 def stage_bytes(kernel: UOp) -> int:
@@ -30,13 +31,28 @@ def stage_bytes(kernel: UOp) -> int:
     return total
 
 
-def refuse_bytes(opt: Opt, next_kernel: UOp, target: Target) -> Refusal | None:
-    """Return why `next_kernel`, the kernel after `opt`, needs too much memory, or None."""
-    next_kernel = lane_kernel(next_kernel, target)
-    needed = stage_bytes(next_kernel)
+def refuse_bytes(
+    opt: Opt, kernel: UOp, next_kernel: UOp, target: Target
+) -> Refusal | None:
+    """Return why `next_kernel`, which `opt` makes of `kernel`, needs too much memory, or None. Rows
+    that did not fit before are computed where they are read, and so they may be after."""
+    refusal = _refusal(opt, lane_kernel(next_kernel, target), target)
+    before = refusal and _refusal(opt, lane_kernel(kernel, target), target)
+    if before is None:
+        return refusal
+    fit = item_kernel(kernel, target)
+    if opt.axis in ranges(kernel) and opt.axis not in ranges(fit):
+        because = f"{opt.axis} fills a row that is computed where it is read: {before.because}"
+        return Refusal(because, "opts before it that share the row, or another axis")
+    return _refusal(opt, item_kernel(next_kernel, target), target)
+
+
+def _refusal(opt: Opt, kernel: UOp, target: Target) -> Refusal | None:
+    """Return why the arrays of a kernel do not fit, or None."""
+    needed = stage_bytes(kernel)
     limit = target.shared_bytes if target.has_groups else target.scratch_bytes
     if needed <= limit:
-        over = excess(next_kernel, target)
+        over = excess(kernel, target)
         return None if over is None else Refusal(str(over), opt.op.less_memory(over))
     because = (
         f"it needs {needed:,} bytes of local memory, and this device gives {limit:,}"

@@ -20,7 +20,8 @@ ROW_BYTES = 64 << 10
 """Bytes of the longest row: an eighth of a second-level cache of 512 KiB, since a longer one would
 evict its own start. It does not depend on the Target on purpose: the schedule is the same on every
 machine and device, so that kernels, their names and a search's lists of opts mean the same
-everywhere."""
+everywhere. Where a device has no room for a row, lowering computes it where it is read
+(`ir/nest/recompute.py`)."""
 STAGE_COST = 2.0
 """Per element: written to cache once and read back."""
 

@@ -14,6 +14,7 @@ from workbench.ir.lower.launch.tree_reduction import halvings, tree_loops
 from workbench.ir.nest.loops import statements
 from workbench.ir.nest.pipelines import pipelines
 from workbench.ir.nest.placement import Item, Loop, place_statements
+from workbench.ir.nest.recompute import recompute_rows
 from workbench.ir.nest.shared_tiles import shared_tiles
 from workbench.ir.nest.warp_reduction import WarpReduction, warp_reductions
 from workbench.ir.node.uop import UOp
@@ -25,7 +26,7 @@ def barriers(kernel: UOp, target: Target) -> int:
     what others wrote; it serves all tiles filled before it; and after each step in which a
     work-group combines partial results in halves. A barrier before a tile is filled again is not
     counted: a second tile makes it needless."""
-    _, items = place_statements(statements(kernel))
+    _, items = place_statements(statements(recompute_rows(kernel, target)))
     warps = warp_reductions(items, target)
     points = barrier_points(items, warps)
     waits = sum(_trips(loop) * len(places) for loop, places in points.items())

@@ -91,7 +91,7 @@ def test_every_limit_is_kept(name: str) -> None:
             assert len(shape) <= GROUP_DIMENSIONS
             assert np.prod(shape) <= target.group_items, (opts, shape)
             if opts:
-                assert refuse_bytes(opts[-1], graph, target) is None
+                assert refuse_bytes(opts[-1], kernel, graph, target) is None
             again = kernel
             for opt in opts:
                 again, _ = apply_opt(again, opt, target)

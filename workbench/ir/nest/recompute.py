@@ -1,0 +1,173 @@
+"""Rows that do not fit: computed where they are read.
+
+A schedule keeps a row inside a kernel whatever the device, so that kernels and their opts mean the
+same everywhere. A work-item of a GPU has little memory of its own, and a row that no work-group
+shares may be too long for it. There the kernel has its value at each read, in the place of it:
+
+    f0: row0[f0] = exp(x[f0] - m)          s += exp(x[r1] - m)
+    s += row0[r1]                    ->    y[i0] = exp(x[i0] - m) / s
+    y[i0] = row0[i0] / s
+
+Also known as: inlining (Halide, TVM); rematerialization.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import count
+
+from workbench.base.target import Target
+from workbench.base.trace import derived_from
+from workbench.ir.nest.fragments import lane_kernel
+from workbench.ir.nest.loops import kinds
+from workbench.ir.nest.storage import excess
+from workbench.ir.node import construct
+from workbench.ir.node.affine import terms
+from workbench.ir.node.axis import AxisType
+from workbench.ir.node.exact_range import exact_range
+from workbench.ir.node.ops import Ops
+from workbench.ir.node.ranges import closed
+from workbench.ir.node.uop import UOp, split_gate
+
+
+def item_kernel(kernel: UOp, target: Target) -> UOp:
+    """Return the kernel of one work-item of `target`: of one lane, where it has a tensor core for
+    the kernel's tile, and without the rows that do not fit."""
+    return recompute_rows(lane_kernel(kernel, target), target)
+
+
+def recompute_rows(kernel: UOp, target: Target) -> UOp:
+    """Return the kernel with rows computed where they are read, the longest first, until all other
+    arrays fit the memory of `target`; `kernel` itself where they do, or where that does not help.
+    """
+    result = kernel
+    while (over := excess(result, target)) is not None:
+        rows = [
+            n for n in result.toposort() if n.op is Ops.STAGE and _is_row(n, result)
+        ]
+        if not rows:
+            return kernel
+        longest = max(rows, key=lambda n: (n.name == over.name, _row_bytes(n)))
+        result = _without_row(result, longest)
+    return result
+
+
+def _is_row(stage: UOp, kernel: UOp) -> bool:
+    """Whether a STAGE is the row of a value: no copy of an input, and no part of what a work-group
+    reduces; and whether the value can be computed at any place of it."""
+    value, axes = stage.src[0], closed(stage)
+    is_copy = value.op is Ops.LOAD and value.place.memory.op is Ops.PARAM
+    if is_copy or any(axis.axis_kind in _REDUCES for axis in axes):
+        return False
+    if any(n.op in _OF_A_WARP and n.ranges & {*axes} for n in value.toposort()):
+        return False
+    places = [n for n in kernel.toposort() if n.op is Ops.INDEX and n.src[0] is stage]
+    if any(split_gate(i)[1] is not None for place in places for i in place.src[1:]):
+        return False
+    return all(_digits(index) is not None for index in stage.src[1:])
+
+
+def _row_bytes(stage: UOp) -> int:
+    return stage.dtype.itemsize * math.prod(stage.memory_shape)
+
+
+_REDUCES = (AxisType.REDUCE, AxisType.GROUP_REDUCE, AxisType.UNROLL)
+_OF_A_WARP = (Ops.WMMA, Ops.EXCHANGE)
+
+
+def _without_row(kernel: UOp, stage: UOp) -> UOp:
+    """Return the kernel with the value of a STAGE in the place of each read."""
+    names = _unused_names(kernel)
+    order = list(kernel.arg.order)
+    values: dict[UOp, UOp] = {}
+    changes: dict[UOp, UOp] = {}
+    for node in kernel.toposort():
+        src = tuple([changes[s] for s in node.src])
+        with derived_from(node):
+            if node.op is Ops.LOAD and node.place.memory is stage:
+                place = changes[node.place]
+                if place not in values:
+                    values[place] = _value_at(stage, place.src[1:], order, names)
+                changes[node] = values[place]
+            else:
+                changes[node] = node.rebuild(src)
+    return kinds(construct.in_order(changes[kernel], order))
+
+
+def _value_at(
+    stage: UOp, indexes: Sequence[UOp], order: list[str], names: Iterator[int]
+) -> UOp:
+    """Return the value that a STAGE has at `indexes`. Reductions and stages that it is computed
+    from, and that differ along it, are new ones, whose loops (added to `order`) are the innermost:
+    they are not those of another read."""
+    value, axes = stage.src[0], {*closed(stage)}
+    changes: dict[UOp, UOp] = {}
+    for own, index in zip(stage.src[1:], indexes, strict=True):
+        changes |= _axes_at(own, index)
+    inner = [n for n in value.toposort() if n.op in _CLOSES and n.ranges & axes]
+    loops = {r: None for n in inner for r in closed(n)}
+    for axis in sorted(loops, key=lambda r: _position(r, order)):
+        kind = axis.axis_kind
+        name = f"{kind.letter}{next(names)}"
+        changes[axis] = UOp.range(axis.extent, name, kind)
+        if not kind.is_lane:
+            order.append(name)
+    for node in value.toposort():
+        if node not in changes:
+            src = tuple([changes[s] for s in node.src])
+            if node.op is Ops.STAGE and node in inner:
+                name, *shape = node.arg
+                again = (f"{name}_{next(names)}", *shape)
+                changes[node] = UOp(node.op, node.dtype, src, again)
+            else:
+                changes[node] = node.rebuild(src)
+    return changes[value]
+
+
+_CLOSES = (Ops.REDUCE, Ops.STAGE)
+
+
+def _position(axis: UOp, order: Sequence[str]) -> int:
+    return order.index(axis.axis_name) if axis.axis_name in order else len(order)
+
+
+def _digits(index: UOp) -> Mapping[UOp, int] | None:
+    """Return the axes that number the elements of a row, each with the number of elements that a
+    step of it moves over, the smallest first: `f0*4 + u0` is {u0: 1, f0: 4}. None for an index that
+    does not have each element once."""
+    parts, constant = terms(index)
+    digits = dict(sorted(parts.items(), key=lambda part: part[1]))
+    step = 1
+    for axis, factor in digits.items():
+        if axis.op is not Ops.RANGE or factor != step:
+            return None
+        step *= axis.extent
+    return None if constant else digits
+
+
+def _axes_at(own: UOp, index: UOp) -> dict[UOp, UOp]:
+    """Return where the axes of a row, and their sum `own`, stand at an element of it. A row may be
+    longer than what is filled: nothing uses its elements there."""
+    digits = _digits(own)
+    assert digits is not None
+    end = math.prod(axis.extent for axis in digits)
+    if exact_range(index)[1] >= end:
+        index = index.min(UOp.index(end - 1))
+    *_, last = [None, *digits]
+    places = {own: index}
+    for axis, step in digits.items():
+        above = index // step if step > 1 else index
+        places[axis] = above if axis is last else above % axis.extent
+    return places
+
+
+def _unused_names(kernel: UOp) -> Iterator[int]:
+    """Yield numbers that no axis and no stage of a kernel has in its name."""
+    names = [n.axis_name for n in kernel.toposort() if n.op is Ops.RANGE]
+    return count(1 + max([_number(name) for name in names], default=0))
+
+
+def _number(name: str) -> int:
+    digits = "".join(c for c in name if c.isdigit())
+    return int(digits) if digits else 0
