@@ -90,6 +90,15 @@ def test_what_cannot_be_compiled_says_which_rule_is_needed(
     assert "exp2-polynomial" in needed and len(needed) > 1
 
 
+@pytest.mark.parametrize("kind", [dtypes.float16, dtypes.bfloat16])
+def test_what_a_library_would_round_is_refused_before_it_is_loaded(kind: DType) -> None:
+    """Whether a process has that library depends on what else it has loaded."""
+    (kernel,) = explore(Tensor(X).cast(dtypes.float64).cast(kind)).kernels
+    refusal = f"no instruction for a CAST of float64 that gives {kind}"
+    with without(["cast-to-small"]), pytest.raises(CompileError, match=refusal):
+        pipeline.stages(kernel.ast, "LLVM", "source")
+
+
 def test_opts_are_applied_anew_without_the_rule() -> None:
     """The index of a split axis is left as the opt made it."""
     (plain,) = explore(Tensor(numbers(4, 48)).transpose().reshape(16, 12) + 1.0).kernels

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from workbench.backends.llvm_ir.arguments import ArgumentMemory
+from workbench.backends.llvm_ir.instructions import SUPPORTED
 from workbench.backends.llvm_ir.operands import Operands
 from workbench.backends.llvm_ir.products.processor import processor_product
 from workbench.backends.llvm_ir.ssa import SSAPlan, construct_ssa
@@ -24,11 +25,16 @@ from workbench.backends.program.analysis import (
 )
 from workbench.backends.program.non_temporal import non_temporal_stores
 from workbench.backends.program.source import Source
+from workbench.base.dtypes import DType, dtypes
+from workbench.base.errors import CompileError
 from workbench.base.target import Target
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import KernelInfo, UOp
+from workbench.ir.rewriting.rewrite import advice
 
 _RESERVED = frozenset({"args", "lo", "hi", "thread", "entry", "begin", "done", "some"})
+_ROUNDED = SUPPORTED - {Ops.BITCAST, Ops.WHERE}
+"""Ops whose results are rounded to their dtype."""
 
 
 def render(linear: tuple[UOp, ...], target: Target) -> Source:
@@ -40,7 +46,7 @@ def render(linear: tuple[UOp, ...], target: Target) -> Source:
     info: KernelInfo = linear[0].arg
     plan, ssa = analyse(linear, target), construct_ssa(linear)
     non_temporal = non_temporal_stores(linear, target)
-    writer = _ProcessorWalker(plan, ssa, non_temporal)
+    writer = _ProcessorWalker(plan, ssa, non_temporal, target.conversions)
     writer.prologue()
     for position, node in enumerate(linear):
         writer.write(position, node)
@@ -72,19 +78,39 @@ def _frame(
     return [*head, define], ["}", attributes, *marks, ""]
 
 
+def _is_library_call(node: UOp, conversions: tuple[DType, ...]) -> bool:
+    """Whether LLVM would round a result by a function of a library, which a process has or lacks by
+    what else it has loaded."""
+    dtype = node.dtype.scalar
+    if not dtype.is_low_precision or node.op not in _ROUNDED:
+        return False
+    is_of_float64 = any(s.dtype.scalar is dtypes.float64 for s in node.src)
+    return is_of_float64 or dtype not in conversions
+
+
 class _ProcessorWalker(LLVMWalker):
     """Writes the program between the entry of the function and its end."""
 
     def __init__(
-        self, plan: ProgramAnalysis, ssa: SSAPlan, non_temporal: frozenset[UOp]
+        self,
+        plan: ProgramAnalysis,
+        ssa: SSAPlan,
+        non_temporal: frozenset[UOp],
+        conversions: tuple[DType, ...],
     ):
         text = LLVMWriter(_RESERVED)
         operands = Operands(ssa, text)
         memory = ArgumentMemory(plan, non_temporal, operands, text)
         super().__init__(text, operands, memory)
         self.plan, self.arguments = plan, memory
+        self.conversions = conversions
 
     def function(self, node: UOp) -> str | None:
+        if _is_library_call(node, self.conversions):
+            source, dtype = node.src[0].dtype.scalar, node.dtype.scalar
+            what = f"a {node.op.name} of {source} that gives {dtype}"
+            because = f"LLVM has no instruction for {what}"
+            raise CompileError("render", because, hint=advice())
         if node.op is not Ops.WMMA:
             return None
         values = [self.operands.operand(s) for s in node.src]
