@@ -71,7 +71,10 @@ def test_text_that_is_no_program() -> None:
     built = stages(kernel.ast, NAME, "source")
     with pytest.raises(CompileError, match="undeclared") as error:
         run(kernel, built, built.source.text.replace("l0*8", "lO*8"))
-    assert error.value.stage == "oclgrind"
+    line = next(
+        i for i, x in enumerate(built.source.text.split("\n"), 1) if "l0*8" in x
+    )
+    assert error.value.line == line and "the code of" in error.value.because
 
 
 def test_a_kernel_that_does_not_end(monkeypatch: pytest.MonkeyPatch) -> None:

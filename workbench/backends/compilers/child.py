@@ -7,6 +7,7 @@ its name, and its arguments; compilers of other machines are loaded there alone.
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import os
 import pickle
@@ -24,6 +25,7 @@ from workbench.base.forking import free_lock
 
 LIMIT_S = 60.0
 """Seconds that a compiler may take."""
+_HINT = "other opts: this text is too much for the compiler"
 _LAST_WORDS_BYTES = 2000
 _LENGTH_BYTES = 8
 RECEIPT = b""
@@ -41,6 +43,7 @@ class CompilerProcess:
         self._replies: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
         self._stderr: IO[bytes] | None = None
         self._lock = free_lock()
+        atexit.register(self.end)
 
     def call(
         self,
@@ -64,10 +67,10 @@ class CompilerProcess:
             except queue.Empty:
                 self._ended()
                 because = f"it took more than {limit_s:g} s"
-                raise CompileError(_stage(function), because) from None
+                raise CompileError(_stage(function), because, hint=_HINT) from None
             if reply is None:
                 because = f"it ended its process: {end or self._ended()}"
-                raise CompileError(_stage(function), because)
+                raise CompileError(_stage(function), because, hint=_HINT)
         value: R = _result(pickle.loads(reply))
         return value
 
@@ -154,7 +157,9 @@ def receive(pipe: IO[bytes]) -> bytes | None:
 
 
 def _stage(function: Callable[..., Any]) -> str:
-    return function.__module__.rpartition(".")[2]
+    """Return the compiler's name: that of its module, or of a device's folder."""
+    *_, folder, module = function.__module__.split(".")
+    return folder if module == "compile" else module
 
 
 _MARKS = ("error:", "unreachable", "assert", "cannot select", "unsupported", "fatal")

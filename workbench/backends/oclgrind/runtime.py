@@ -8,6 +8,7 @@ import numpy as np
 
 from workbench.backends.buffer import Buffer
 from workbench.backends.compilers.child import CompilerProcess
+from workbench.backends.elsewhere import about_line
 from workbench.backends.gpu.dialect import grid_size, group_size
 from workbench.backends.oclgrind.report import findings
 from workbench.backends.oclgrind.simulate import Outcome, Simulation, simulate
@@ -55,7 +56,10 @@ class OclgrindLaunch:
         items = tuple(n * m for n, m in zip(grid, group, strict=True))
         before = [self.buffers[s].as_array().tobytes() for s in self.slots]
         request = Simulation(source.text, source.name, before, items, group)
-        outcome = simulated(request)
+        try:
+            outcome = simulated(request)
+        except CompileError as error:
+            raise about_line(error, source) from error
         _refuse(source, outcome.report)
         for slot, old, new in zip(self.slots, before, outcome.arguments, strict=True):
             if new != old:
@@ -67,7 +71,7 @@ def simulated(request: Simulation) -> Outcome:
     try:
         outcome = _process.call(LIMIT_S, simulate, request)
     except CompileError as error:
-        if error.stage == "oclgrind":
+        if error.stage != simulate.__module__.rpartition(".")[2]:
             raise
         what = f"the kernel {request.name} cannot be simulated"
         raise DeviceError(what, error.because) from error

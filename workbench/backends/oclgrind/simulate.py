@@ -11,14 +11,13 @@ import tempfile
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from workbench.backends.gpu.opencl_c import STANDARD
+from workbench.backends.compilers.opencl import build
 from workbench.base.errors import CompileError
 from workbench.base.libraries import library
 
 MOST_MESSAGES = 20_000
 """Oclgrind writes no more than this number of messages in the life of its process."""
 _messages: list[int] = []
-_OPTIONS = f"{STANDARD} -cl-opt-disable"
 _ENVIRONMENT = {
     "OCLGRIND_NUM_THREADS": "1",  # so that it says the same each time
     "OCLGRIND_DATA_RACES": "1",
@@ -89,7 +88,7 @@ class _Simulator:
         cl, text = self.cl, request.text
         try:
             if text not in self.programs:
-                program = cl.Program(self.context, text).build(options=_OPTIONS)
+                program = build(self.context, text, "-cl-opt-disable")
                 self.programs[text] = program
             return self._launch(cl.Kernel(self.programs[text], request.name), request)
         except cl.Error as error:

@@ -1,52 +1,54 @@
-"""OpenCL C -> a Program, through the driver's compiler."""
+"""OpenCL C -> a Program: the driver's binary, launched through pyopencl."""
 
 from __future__ import annotations
 
-import re
 import warnings
 from collections.abc import Sequence
+from functools import cache
 from typing import Any
 
 from workbench.backends.buffer import Buffer
+from workbench.backends.compilers.opencl import build, load
 from workbench.backends.elsewhere import about_line
 from workbench.backends.gpu.dialect import grid_size, group_size
-from workbench.backends.gpu.opencl_c import STANDARD
+from workbench.backends.opencl.compile import KernelText, binary_of
 from workbench.backends.opencl.driver import OpenCLDriver
 from workbench.backends.program.source import Source
 from workbench.base.errors import CompileError, DeviceError
 from workbench.base.forking import once
 from workbench.base.libraries import library
 
-_LINE = re.compile(r"error: .*?:(\d+):\d+: (.*)|:(\d+):\d+: error: (.*)")
-"""How drivers (PoCL; those on Clang) say where an error is."""
-
 
 class OpenCLProgram:
     """A kernel in OpenCL C; it is compiled when it is first bound.
 
-    Errors: CompileError if the driver refuses the text.
+    Errors: CompileError if the driver's compiler refuses the text, crashes, or does not end.
     """
 
     def __init__(self, source: Source):
         self.source = source
+        grid, self.group = grid_size(source.launch), group_size(source.launch)
+        self.items = tuple(n * m for n, m in zip(grid, self.group, strict=True))
+
+    def kernel(self) -> Any:
+        """Return the driver's kernel, a new one each time: it holds its arguments."""
+        program, name = self._program
+        return library("pyopencl").Kernel(program, name)
 
     @once
-    def program(self) -> Any:
-        """The driver's compiled program."""
-        text, cl = self.source.text, library("pyopencl")
+    def _program(self) -> tuple[Any, str]:
+        """The driver's program, and the kernel's name in it."""
+        source, here = self.source, OpenCLDriver.here()
+        text = KernelText(source.text, source.name, self.items, self.group)
         try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # what compilers say of right kernels
-                return cl.Program(OpenCLDriver.here().context, text).build(
-                    options=STANDARD
-                )
-        except cl.Error as error:
-            match = _LINE.search(str(error))
-            because, line = " ".join(str(error).split())[-400:], None
-            if match:
-                because, line = match[2] or match[4], int(match[1] or match[3])
-            refusal = CompileError("opencl", because, last_good=text, line=line)
-            raise about_line(refusal, self.source) from error
+            binary = binary_of(text)
+            program = load(here.context, here.device, binary.data)
+            if program is not None:
+                return program, binary.name
+            _warn_of_compiler(here.device.platform.name)
+            return build(here.context, source.text), source.name
+        except CompileError as error:
+            raise about_line(error, source) from error
 
     def __call__(self, buffers: Sequence[Buffer]) -> None:
         self.bind(buffers)()
@@ -60,12 +62,10 @@ class OpenCLLaunch:
 
     def __init__(self, program: OpenCLProgram, buffers: Sequence[Buffer]):
         source = program.source
-        self.source = source
-        self.kernel = library("pyopencl").Kernel(program.program, source.name)
+        self.source, self.items, self.group = source, program.items, program.group
+        self.kernel = program.kernel()
         self.arguments = [s for s, (dtype, _) in enumerate(source.params) if dtype.bits]
         self.buffers = [*buffers]
-        grid, self.group = grid_size(source.launch), group_size(source.launch)
-        self.items = tuple(n * m for n, m in zip(grid, self.group, strict=True))
         for slot in self.arguments:
             self.move(slot, buffers[slot])
 
@@ -99,3 +99,13 @@ class OpenCLLaunch:
         event = self._enqueue()
         event.wait()
         return float(event.profile.end - event.profile.start) * 1e-9
+
+
+@cache
+def _warn_of_compiler(driver: str) -> None:
+    warnings.warn(
+        f"{driver} does not load what it has compiled in another process: its compiler runs in"
+        " this one, and takes it along where it crashes",
+        RuntimeWarning,
+        stacklevel=2,
+    )

@@ -1,0 +1,117 @@
+"""Binaries of PoCL's that need no compiler any more, for launches with known work-groups.
+
+PoCL compiles a kernel a second time when it is first launched, for the size of the work-group. A
+binary has that code where the variable POCL_BINARY_SPECIALIZE_WG asks for it (PoCL, "Environment
+variables"), beside code for any size, which takes two or three times as long to compile, and is
+never used. But PoCL compiles nothing that is in its cache: so an empty kernel's code is put there
+before.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import itertools
+import os
+import re
+from functools import lru_cache
+from pathlib import Path
+from shutil import rmtree
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from workbench.backends.compilers.opencl import binary_in, build
+
+KERNEL = "workbench_kernel"
+"""The name of each kernel in its binary, because the empty one must have the same name."""
+_ANY_SIZE = "0-0-0"
+_SMALL_ITEMS = (1 << 16) - 1
+"""PoCL computes indexes in fewer bits where a launch has fewer work-items along each dimension."""
+_VARIABLE = "POCL_BINARY_SPECIALIZE_WG"
+_numbers = itertools.count()
+_LIST_BYTES = 64
+"""The length of the list of work-groups in the variable, whose end is filled up with commas."""
+
+
+def is_pocl(device: Any) -> bool:
+    """Whether a device is PoCL's."""
+    return str(device.platform.name) == "Portable Computing Language"
+
+
+@lru_cache(maxsize=1)
+def own_cache() -> TemporaryDirectory[str]:
+    """Return the folder that is PoCL's cache in this process, and ends with it. Call it before PoCL
+    is loaded."""
+    folder = TemporaryDirectory(prefix="workbench-pocl-")
+    os.environ |= {"POCL_CACHE_DIR": folder.name, _VARIABLE: "," * _LIST_BYTES}
+    return folder
+
+
+def binary(
+    context: Any, text: str, name: str, items: tuple[int, ...], group: tuple[int, ...]
+) -> bytes:
+    """Return the binary of a text whose kernel `name` is launched with that many work-items in all
+    and in a group. Its name in the binary is KERNEL. Errors: CompileError."""
+    renamed, variant = f"-D{name}={KERNEL}", _variant(items, group)
+    _empty(context)
+    try:
+        # what it has loaded before, PoCL does not write again: each program is another one
+        program = build(context, text, f"{renamed} -DWORKBENCH_{next(_numbers)}")
+        (folder,) = _programs()
+        _code(folder, _ANY_SIZE).parent.mkdir(parents=True)
+        _code(folder, _ANY_SIZE).write_bytes(_empty(context))
+        _specialize(variant)
+        data = binary_in(program)
+        if not _code(folder, variant).exists():  # somebody has switched it off
+            data = binary_in(build(context, text, renamed))
+        return data
+    finally:
+        _clear()
+
+
+@lru_cache(maxsize=1)
+def _empty(context: Any) -> bytes:
+    """Return the code of a kernel that does nothing."""
+    _specialize("")
+    binary_in(build(context, f"__kernel void {KERNEL}(void) {{}}"))
+    (folder,) = _programs()
+    code = _code(folder, _ANY_SIZE).read_bytes()
+    _clear()
+    return code
+
+
+def _programs() -> list[Path]:
+    """Return the folders of programs in the cache."""
+    return [path.parent for path in Path(own_cache().name).glob("*/*/program.bc")]
+
+
+def _clear() -> None:
+    for folder in _programs():
+        rmtree(folder, ignore_errors=True)
+
+
+def _code(folder: Path, variant: str) -> Path:
+    """Return the file of a kernel's machine code."""
+    return folder / KERNEL / variant / f"{KERNEL}.so"
+
+
+def _variant(items: tuple[int, ...], group: tuple[int, ...]) -> str:
+    """Return PoCL's name for the code of a launch."""
+    size = "-".join(map(str, group))
+    return f"{size}-goffs0" + ("-smallgrid" if max(items) < _SMALL_ITEMS else "")
+
+
+def _specialize(variant: str) -> None:
+    """Have binaries include the code of a launch. PoCL copies the variable once, so it is the copy
+    that changes."""
+    option = _library().pocl_get_string_option
+    option.restype = ctypes.c_void_p
+    address = option(_VARIABLE.encode(), None)
+    ctypes.memmove(address, variant.ljust(_LIST_BYTES, ",").encode(), _LIST_BYTES)
+
+
+@lru_cache(maxsize=1)
+def _library() -> Any:
+    """Return PoCL's library, which this process has loaded."""
+    loaded = Path("/proc/self/maps").read_text()
+    (path,) = set(re.findall(r"\s(/\S*/libpocl[^/]*\.so\S*)$", loaded, re.MULTILINE))
+    return ctypes.CDLL(path)
