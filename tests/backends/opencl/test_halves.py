@@ -54,6 +54,17 @@ def test_float32_is_rounded_to_nearest_even(dtype: DType) -> None:
     assert same(got, want.astype(got.dtype)).all()
 
 
+@pytest.mark.parametrize("source", ALL, ids=str)
+@pytest.mark.parametrize("dtype", HALVES, ids=str)
+def test_what_a_kernel_computes_is_cast(dtype: DType, source: DType) -> None:
+    """The value is no load, so a store has no type but the expression's own."""
+    x = on_device(np.arange(7, dtype=np.float32)).cast(source).realize()
+    want = np.arange(7, dtype=np.float32).astype(source.numpy)
+    for got, value in ((x * x, want * want), (x == x.flip(0), want == want[::-1])):
+        result = got.cast(dtype).numpy()
+        np.testing.assert_array_equal(result, value.astype(np.float32))
+
+
 @pytest.mark.parametrize("dtype", HALVES, ids=str)
 def test_bits_and_intermediate_results(dtype: DType) -> None:
     values = CODES.view(dtype.numpy)

@@ -307,8 +307,14 @@ class _Writer(StatementWriter):
 
 
 def _stored_casts(linear: Sequence[UOp]) -> frozenset[UOp]:
-    """Return the casts to float16 that nothing but stores reads."""
-    casts = {n for n in linear if n.op is Ops.CAST and n.dtype.scalar is dtypes.float16}
+    """Return the casts of floats to float16 that nothing but stores reads."""
+    casts = {
+        n
+        for n in linear
+        if n.op is Ops.CAST
+        and n.dtype.scalar is dtypes.float16
+        and n.src[0].dtype.is_float
+    }
     for node in linear:
         read = node.src[:1] + node.src[2:] if node.op is Ops.STORE else node.src
         casts.difference_update(read)
