@@ -26,9 +26,12 @@ from workbench.ir.functions.expand import EXPAND_FUNCTIONS, FUNCTION_RULES, FUNC
 from workbench.ir.lower.lower import (
     DECOMPOSED,
     NO_LOW_PRECISION,
+    RECOMPUTE_ROWS,
     STATEMENT_TREE,
+    TENSOR_CORES,
     levels,
 )
+from workbench.ir.nest.fragments import core_of, tile_axes
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 from workbench.ir.opt.apply import apply_opt
@@ -66,8 +69,8 @@ COMPILE_PASSES: Mapping[str, RuleSet] = {
 }
 """The passes that opts and lowering use."""
 
-FIRST_OF_LOWERING = STATEMENT_TREE.name
-"""The pass that comes after the opts."""
+FIRST_OF_LOWERING = (TENSOR_CORES.name, RECOMPUTE_ROWS.name, STATEMENT_TREE.name)
+"""The passes of which the first that there is comes after the opts."""
 
 STAGES = ("kernel", "tree", "lowered", "linear", "source", "program")
 """The stages of a kernel on a device, in their order."""
@@ -157,6 +160,26 @@ def stages(
         return reached
     name = device.device if isinstance(device, Target) else device
     return _rendered(reached, Device[name], last, language)
+
+
+def require_core(kernel: UOp, device: str) -> None:
+    """Check that `device` has the tensor core whose tile a kernel has. Its text would else be that
+    of one work-item that computes the tile alone, which only the device in whose language all
+    kernels are read may show.
+
+    Errors: CompileError.
+    """
+    info, axes = Device[device], tile_axes(kernel)
+    if axes is None or info is Device.reader or core_of(kernel, info.target):
+        return
+    tile = "x".join(map(str, axes.sizes))
+    why = info.target.no_tensor_cores
+    because = (
+        f"the kernel has tiles of {tile}, and no tensor core of {info.name} computes them"
+        + (f": {why}" if why else "")
+    )
+    hint = f'kernel.on("{info.name}"), which leaves out what is not legal there, and says so'
+    raise CompileError(TENSOR_CORES.name, because, hint=hint)
 
 
 def _refuse_functions(kernel: UOp) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from workbench.backends.device import Device
-from workbench.base.errors import DeviceError
+from workbench.base.errors import CompileError, DeviceError
 from workbench.ir.opt.opt import Opt, OptOps
 from workbench.kernel.kernel import Kernel
 from workbench.tensor.tensor import Tensor
@@ -68,6 +68,29 @@ def test_what_there_is_not() -> None:
     assert matmul().code_for("H100", "ptx") == matmul().code_for("CUDA:H100", "PTX")
     with pytest.raises(DeviceError, match="no machine 'Cray'"):
         matmul().on("CUDA", "Cray")
+
+
+def test_the_tile_of_a_tensor_core_that_a_machine_lacks_is_refused() -> None:
+    """Its text would be right and very slow; `on` says what it leaves out, and C can be read."""
+    a = Tensor(np.ones((32, 32), np.float16))
+    plain = explore(a @ a, device="CUDA:H100").kernels[0]
+    kernel = plain.apply(Opt(OptOps.TC, 0, "16x8x16"))
+    assert "mma" in kernel.code_for("A100") and "mma" not in kernel.code_for("C")
+    for machine in ("METAL:M3", "HIP:MI300X", "LLVM:Graviton4", "WEBGPU:BROWSER"):
+        with pytest.raises(CompileError, match="tiles of 16x8x16, and no tensor core"):
+            kernel.code_for(machine)
+        replay = kernel.on(machine)
+        ((opt, _),) = replay.refused
+        assert opt.op is OptOps.TC and f'kernel.on("{machine}")' in _told(
+            kernel, machine
+        )
+        assert replay.kernel.code_for(machine) == plain.code_for(machine)
+
+
+def _told(kernel: Kernel, machine: str) -> str:
+    with pytest.raises(CompileError) as caught:
+        kernel.code_for(machine)
+    return str(caught.value)
 
 
 def test_as_python_it_is_for_that_machine() -> None:

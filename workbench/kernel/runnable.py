@@ -40,6 +40,7 @@ from workbench.pipeline import (
     Stages,
     build,
     recorded,
+    require_core,
     rules_of,
     stages,
 )
@@ -217,7 +218,8 @@ class RunnableKernel:
         "CUDA:H100"; in another of its languages if one is named.
 
         Errors: DeviceError for a device, a machine or a language that does not exist; CompileError
-        where the kernel cannot be written in it.
+        where the kernel cannot be written in it, or has the tile of a tensor core that the device
+        does not have: `on` leaves such opts out.
         """
         info = Device[Device.on_machine(device)]
         spoken = {each.name.upper(): each for each in info.languages}
@@ -227,6 +229,7 @@ class RunnableKernel:
             what = f"{info.name} writes no {language:.40}"
             because = f"its languages are {', '.join(names) or 'none'}"
             raise DeviceError(what, because, next(iter(names), ""))
+        require_core(self.ast, info.name)
         with without(self.rules_off), unobserved():
             return stages(self.ast, info.name, "source", language=other).source.text
 

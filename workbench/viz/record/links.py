@@ -20,7 +20,7 @@ from workbench.ir.node.uop import UOp
 from workbench.ir.rewriting.rewrite import without
 from workbench.kernel.compiled import compiled as compiled_from
 from workbench.kernel.kernel import Compiled, Kernel
-from workbench.pipeline import FIRST_OF_LOWERING, Recorded, recorded
+from workbench.pipeline import FIRST_OF_LOWERING, Recorded, recorded, require_core
 from workbench.viz.listing.statements import Statements
 from workbench.viz.model.ancestry import WHOLE
 from workbench.viz.model.provenance import Links, Origin
@@ -156,8 +156,10 @@ def readable(
 ) -> Recorded:
     """Return a kernel up to its source in a language of `device` (None: the one that it runs),
     which may be missing here ("": the device whose language all kernels can be read in), with the
-    records of its passes."""
+    records of its passes. Errors: CompileError for the tile of a tensor core that it does not
+    have."""
     reader = device or Device.reader.name
+    require_core(kernel.ast, reader)
     with without(kernel.rules_off):
         return recorded(kernel.ast, reader, upto="source", language=language)
 
@@ -179,5 +181,5 @@ def to_read(compiled: Compiled, source: Recorded, device: str = "") -> Compiled:
     is_same = compiled.built.source.language == stages.source.language
     if compiled.device == reader and is_same:
         return compiled
-    opts = takewhile(lambda p: p.name != FIRST_OF_LOWERING, compiled.passes)
+    opts = takewhile(lambda p: p.name not in FIRST_OF_LOWERING, compiled.passes)
     return replace(compiled, device=reader, built=stages, passes=(*opts, *passes))
