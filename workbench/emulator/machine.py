@@ -26,7 +26,7 @@ from workbench.emulator.arithmetic import (
 from workbench.emulator.cells import Origin
 from workbench.emulator.finding_list import FindingList
 from workbench.emulator.memory import Lanes, Memories, Shadow, poison
-from workbench.ir.nest.accesses import size_of
+from workbench.ir.nest.accesses import idle_lanes, size_of
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 
@@ -97,7 +97,11 @@ class Machine:
         slots = {n.param.slot for n in linear if _is_of_param(n)}
         self.findings = FindingList(self.launch, self.group_items)
         arrays, written = {slot: params[slot] for slot in slots}, written_slots(linear)
-        self.memory = Memories(arrays, self.findings, warp_lanes, written, fresh)
+        idle = idle_lanes(linear)
+        idle_at = {at: idle[n] for at, n in enumerate(linear) if n in idle}
+        self.memory = Memories(
+            arrays, self.findings, warp_lanes, written, fresh, idle_at
+        )
         self.totals = Totals()
         self._ends = _ends(self.linear)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,9 @@ from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 
 Array = Any  # numpy arrays of any dtype
+
+
+NOBODY_IDLE: Mapping[int, int] = MappingProxyType({})
 
 
 @dataclass(frozen=True)
@@ -60,7 +64,11 @@ class Memories:
         warp_lanes: int,
         written: Set[int],
         fresh: Set[int] = frozenset(),
+        idle: Mapping[int, int] = NOBODY_IDLE,
     ):
+        """`idle` has, by their positions, the loads in which only some lanes take part, and the
+        bits that the number of those is 0 in."""
+        self.idle = idle
         self.params, self.findings, self.warp_lanes = params, findings, warp_lanes
         self.counts: dict[int, AccessCount] = {}
         self._globals = {
@@ -183,6 +191,8 @@ class Memories:
         if is_global:  # nothing depends on lanes that a group does not have
             lanes = min(lanes, self.numbers.shape[1])
         address = by_warps(index * itemsize, lanes, 0)
+        of_warp = np.arange(self.numbers.shape[1]) % self.warp_lanes
+        takes_part = takes_part & (of_warp & self.idle.get(position, 0) == 0)[:, None]
         active = by_warps(takes_part.any(-1), lanes, False)
         add = count_global if is_global else count_shared
         costs = add(count, address, active, itemsize * takes_part.shape[-1])

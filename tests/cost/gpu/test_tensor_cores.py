@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 import pytest
 
 from workbench import Tensor, dtypes, explore
@@ -113,3 +114,45 @@ def test_its_operations_are_not_those_of_a_work_item() -> None:
     work = item_work(stages(kernel, H100, upto="linear").linear)
     assert "float32" not in work.operations
     assert work.products == {"float16": 16 * 8 * 64}
+
+
+@pytest.mark.parametrize("machine", ["CUDA:H100", "HIP:MI300X"])
+@pytest.mark.parametrize("ahead", [False, True])
+def test_what_some_work_items_fill_is_counted_as_the_emulator_runs_it(
+    machine: str, ahead: bool
+) -> None:
+    """A tile that has fewer vectors than a group has work-items is filled by some of them; of a
+    warp that reads two matrices by rows, half of the lanes read. A tile that is filled ahead is not
+    in the last steps: those loads are masked, and the count of instructions has them."""
+    a, b = (np.ones(shape, np.float16) for shape in ((64, 256), (256, 64)))
+    kernel = explore(Tensor(a) @ Tensor(b), device=machine).kernels[0]
+    opts = [o for o in kernel.optimized().applied_opts if o.op is not OptOps.PIPELINE]
+    assert any(o.op is OptOps.STAGE for o in opts)
+    kernel = kernel.apply(*opts)
+    if ahead:
+        kernel = kernel.apply(Opt(OptOps.PIPELINE, "r0", 3))
+    accesses = emulate(kernel).accesses.values()
+    stored = sum(a.bytes_wanted for a in accesses if a.is_store)
+    loaded = sum(a.bytes_wanted for a in accesses if not a.is_store)
+    assert kernel.counts.bytes_stored == stored
+    assert kernel.counts.bytes_loaded == loaded or ahead
+    assert kernel.counts.bytes_loaded >= loaded
+
+
+def test_two_matrices_are_read_by_half_of_a_warp() -> None:
+    """16 rows of 16 bytes: 256 bytes for each warp, and not 512."""
+    a, b = (np.ones(shape, np.float16) for shape in ((64, 256), (256, 64)))
+    kernel = explore(Tensor(a) @ Tensor(b), device="CUDA:H100").kernels[0].optimized()
+    steps = kernel.compile()["linear"]
+    pairs = [
+        at
+        for at, node in enumerate(steps)
+        for other in steps
+        if other.op is Ops.EXCHANGE
+        and other.src[0] is node
+        and "-" in other.arg[0].lane
+    ]
+    assert pairs
+    accesses = emulate(kernel).accesses
+    for at in pairs:
+        assert accesses[at].bytes_wanted == 256 * accesses[at].requests

@@ -101,7 +101,7 @@ def _moved(linear: tuple[UOp, ...]) -> tuple[Counter[UOp], Counter[UOp]]:
     """Return the bytes that a run loads from each PARAM, and those that it stores to each."""
     loaded: Counter[UOp] = Counter()
     stored: Counter[UOp] = Counter()
-    for node, trips in executed(linear):
+    for node, trips, _ in executed(linear):
         if node.op is Ops.LOAD:
             loaded[_place(node)] += trips * node.dtype.itemsize
         elif node.op is Ops.STORE:

@@ -8,6 +8,7 @@ Hopper GPU Architecture via Microbenchmarking, 2024. GPUs of other makers are ta
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -55,7 +56,8 @@ def item_work(linear: Sequence[UOp]) -> ItemWork:
     """Return the work of a work-item of a linear program."""
     operations, products = Counter[str](), Counter[str]()
     instructions = shuffles = 0
-    for node, times in executed(tuple(linear)):
+    for node, trips, share in executed(tuple(linear)):
+        times = math.ceil(trips * share)
         if node.op in (Ops.LOAD, Ops.STORE, Ops.BARRIER):
             instructions += times
         elif node.op is Ops.WARP_SHUFFLE:

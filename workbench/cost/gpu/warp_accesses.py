@@ -17,6 +17,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from workbench.ir.nest.accesses import idle_lanes
 from workbench.ir.nest.banks import BANK_BYTES, BANKS
 from workbench.ir.node.index_values import index_values
 from workbench.ir.node.ops import Ops
@@ -84,9 +85,9 @@ class ItemNumbers:
 
 def warp_accesses(linear: Sequence[UOp], warp_lanes: int) -> list[WarpAccess]:
     """Return the accesses of a linear program, in their order."""
-    items = ItemNumbers(linear, warp_lanes)
+    items, idle = ItemNumbers(linear, warp_lanes), idle_lanes(linear)
     return [
-        _access(items, node, times, conditions)
+        _access(items, node, times, conditions, idle.get(node, 0))
         for node, times, conditions in _executed(linear)
         if node.op in (Ops.LOAD, Ops.STORE)
     ]
@@ -135,13 +136,13 @@ def _share_of_steps(condition: UOp, loops: Sequence[UOp]) -> float | None:
 
 
 def _access(
-    items: ItemNumbers, node: UOp, times: int, conditions: Sequence[UOp]
+    items: ItemNumbers, node: UOp, times: int, conditions: Sequence[UOp], idle: int
 ) -> WarpAccess:
     is_store = node.op is Ops.STORE
     value, gates = (node.src[1], node.src[2:]) if is_store else (node, node.src[1:])
     memory, index = node.place.param, node.place.src[1]
     nbytes = memory.dtype.itemsize * value.dtype.count
-    active = np.ones(items.count, bool)
+    active = np.arange(items.count) % items.warp_lanes & idle == 0
     for condition in (*conditions, *gates[:1]):
         holds = items.at(condition) if condition.dtype.count == 1 else None
         active = active if holds is None else active & holds.astype(bool)

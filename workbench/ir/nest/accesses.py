@@ -7,8 +7,10 @@ arrays in scratch memory, not its registers.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from typing import NamedTuple
 
+from workbench.base.tensor_cores.layout import NO_AXIS
 from workbench.ir.node.affine import row_major
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
@@ -20,6 +22,18 @@ class MemoryAccess(NamedTuple):
     buffer: UOp
     flat: UOp
     writes: bool
+
+
+def idle_lanes(linear: Iterable[UOp]) -> dict[UOp, int]:
+    """Return the LOADs by which lanes of a warp read rows of matrices, with the bits of a lane's
+    number that the layout of the rows does not have: only the lanes that have 0 there read."""
+    layouts = {n.src[0]: n.arg[0] for n in linear if n.op is Ops.EXCHANGE}
+    return {
+        load: sum(
+            1 << place for place, bit in enumerate(rows.lane.split()) if bit == NO_AXIS
+        )
+        for load, rows in layouts.items()
+    }
 
 
 def buffers_of(block: UOp) -> list[UOp]:

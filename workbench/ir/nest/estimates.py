@@ -7,11 +7,16 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
 
 from workbench.base.display import Displayed
+from workbench.ir.nest.accesses import idle_lanes
 from workbench.ir.nest.footprint import touched
+from workbench.ir.node.index_values import index_values
 from workbench.ir.node.ops import CASTS, ELEMENTWISE, Ops
-from workbench.ir.node.uop import UOp
+from workbench.ir.node.uop import UOp, leaves
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +87,8 @@ def _bytes(kernel: UOp) -> int:
     )
 
 
+MOST_STEPS = 1 << 16
+"""Most steps for which a condition is evaluated."""
 _COUNTED = ELEMENTWISE | {Ops.HREDUCE, Ops.SHUFFLE, Ops.WMMA, Ops.EXCHANGE}
 
 
@@ -91,11 +98,13 @@ def count(linear: tuple[UOp, ...], barriers: int) -> Counts:
         ("loads", "stores", "fmas", "other", "bytes_loaded", "bytes_stored"), 0
     )
     items = math.prod(n.axis.extent for n in linear if n.op is Ops.SPECIAL)
-    for node, own_trips in executed(linear):
-        trips = own_trips * items
+    idle = idle_lanes(linear)
+    for node, own_trips, share in executed(linear):
+        trips = int(own_trips * items * share)
         if node.op is Ops.LOAD:
             totals["loads"] += trips
-            totals["bytes_loaded"] += trips * node.dtype.itemsize
+            of_lanes = trips >> idle.get(node, 0).bit_count()
+            totals["bytes_loaded"] += of_lanes * node.dtype.itemsize
         elif node.op is Ops.STORE:
             totals["stores"] += trips
             totals["bytes_stored"] += trips * node.src[1].dtype.itemsize
@@ -106,14 +115,34 @@ def count(linear: tuple[UOp, ...], barriers: int) -> Counts:
     return Counts(**totals, barriers=barriers)
 
 
-def executed(linear: tuple[UOp, ...]) -> Iterator[tuple[UOp, int]]:
-    """Yield the nodes of a linear program that are not loops, and how often one run executes
-    each, or one work-item of it."""
-    trips = [1]
+def executed(linear: tuple[UOp, ...]) -> Iterator[tuple[UOp, int, Fraction]]:
+    """Yield the nodes of a linear program that are not loops, how often one run comes to each, or
+    one work-item of it, and in which share of these times the conditions around it hold."""
+    trips, conditions = [1], list[UOp]()
+    shares = [Fraction(1)]
     for node in linear:
         if node.op is Ops.LOOP:
             trips.append(trips[-1] * node.axis.extent)
         elif node.op is Ops.ENDLOOP:
             trips.pop()
+        elif node.op is Ops.IF:
+            conditions.append(node.condition)
+            shares.append(_share(conditions))
+        elif node.op is Ops.ENDIF:
+            conditions.pop()
+            shares.pop()
         else:
-            yield node, trips[-1]
+            yield node, trips[-1], shares[-1]
+
+
+def _share(conditions: list[UOp]) -> Fraction:
+    """Return the share of the steps of their axes, loops and work-items, in which conditions hold;
+    1, a bound, where they depend on memory or on too many steps."""
+    axes = [*leaves(conditions, Ops.RANGE)]
+    values = index_values(conditions, axes, MOST_STEPS)
+    if values is None:
+        return Fraction(1)
+    whole = np.ones([axis.extent for axis in axes], bool)
+    for value in values:
+        whole &= value.astype(bool)
+    return Fraction(int(whole.sum()), whole.size)
