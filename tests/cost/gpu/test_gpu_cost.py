@@ -105,6 +105,13 @@ def test_each_level_moves_no_more_than_the_one_before(opts: tuple[Opt, ...]) -> 
     assert result.limit in str(result) and str(gpu_bottleneck(result))
 
 
+def test_tiles_that_are_filled_ahead_come_from_the_second_cache_once() -> None:
+    """The index of a copy, dealt out to work-items, is no sum of steps."""
+    kernel = explore(array(512, 512) @ array(512, 512), device="CUDA:H100").kernels[0]
+    moved = kernel.optimized().cost.bytes_from
+    assert moved["L2"] <= moved["L1"]
+
+
 def test_few_groups_leave_units_without_work() -> None:
     few = cost(array(64, 4096).sum(1), local("g0", 16))
     assert few.groups == 4 and few.busy == pytest.approx(4 / 132)

@@ -18,6 +18,7 @@ from workbench.backends.program.expression import ATOM, Expression, call
 from workbench.backends.program.language import Language
 from workbench.base.dtypes import DType, dtypes
 from workbench.base.tensor_cores.tensor_core import TensorCore
+from workbench.ir.node.ops import Ops
 
 _HALVES = {"float16": "half", "bfloat16": "bfloat16"}
 """What functions call the types of 16 bits."""
@@ -106,6 +107,22 @@ class CudaCpp(GpuCpp):
         lanes = ", ".join(f"{a.format(c)} {sign} {b.format(c)}" for c in parts)
         head = f"{self.inline}{vector} operator{sign}({first} a, {second} b)"
         return f"{head} {{ return make_{vector}({lanes}); }}"
+
+    def extreme_function(self, name: str, op: Ops, dtype: DType) -> str:
+        """One instruction from sm_80 on, in the place of three."""
+        if dtype is not dtypes.float32:
+            return ""
+        word, sign = op.name.lower(), ">" if op is Ops.MAX else "<"
+        return f"""\
+{self.inline}float {name}(float a, float b) {{
+#if __CUDA_ARCH__ >= 800
+  float r;
+  asm("{word}.NaN.f32 %0, %1, %2;" : "=f"(r) : "f"(a), "f"(b));
+  return r;
+#else
+  return a {sign} b || a != a ? a : b;
+#endif
+}}"""
 
     def shuffle(self, value: Expression, dtype: DType, distance: int) -> Expression:
         return call("__shfl_xor_sync", "0xffffffff", value[0], str(distance))

@@ -239,6 +239,11 @@ class Dialect(ABC):
         """Return lane `i` of a vector of `count` lanes."""
         return f"{value}.{COMPONENTS[i]}"
 
+    def extreme_function(self, name: str, op: Ops, dtype: DType) -> str:
+        """Return the function of the greater or lesser of two values, NaN if either is, by an
+        instruction for it; "" where a comparison makes it."""
+        return ""
+
     def shuffle(self, value: Expression, dtype: DType, distance: int) -> Expression:
         """Return the value of the lane of the warp whose number is this one's xor `distance`.
 

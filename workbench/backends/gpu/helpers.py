@@ -36,12 +36,17 @@ class Helpers:
         word = op.name.lower()
         if dtype.is_int and dtype.bits == 32:
             return call(word, a[0], b[0])
+        name = f"{word}_{dtype.name}"
+        own = self.dialect.extreme_function(name, op, dtype)
+        if own:
+            self.texts.setdefault(name, own)
+            return call(name, a[0], b[0])
         sign = ">" if op is Ops.MAX else "<"
         test = f"a {sign} b", LESS
         if dtype.is_float:
             test = f"{test[0]} || {self.dialect.differ(_A, _A)[0]}", EITHER
         value = self.dialect.choose(test, _A, _B)
-        return self._called(f"{word}_{dtype.name}", dtype, 2, value, a, b)
+        return self._called(name, dtype, 2, value, a, b)
 
     def quotient(
         self, op: Ops, dtype: DType, a: Expression, b: Expression

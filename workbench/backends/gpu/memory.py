@@ -148,26 +148,35 @@ class WorkItemMemory:
         address, value, *rest = node.src
         condition, count = _of_all_lanes(rest), value.dtype.count
         per_lane = bool(condition) and condition[0].dtype.count > 1
-        whole = None
         if count > 1 and not per_lane and not value.dtype.is_bool:
-            name, index = self._place(address)
-            whole = self.dialect.store_vector(
-                name,
-                index[0],
-                value.dtype,
-                self._space(address),
-                self._is_aligned(address, value.dtype.itemsize),
-                self.values.whole(value)[0],
-            )
-        if whole is not None:
-            self._put(condition, 0, whole)
-            return
+            size = count if self.dialect.has_vector(value.dtype) else PART
+            begins = range(0, count, size) if count % size == 0 else range(0)
+            parts = [self._store_part(address, value, n, size) for n in begins]
+            if parts and None not in parts:
+                self._put(condition, 0, " ".join(filter(None, parts)))
+                return
         elements = [self._store_element(address, value, i) for i in range(count)]
         if condition and not per_lane:
             self._put(condition, 0, " ".join(elements))
             return
         for i, element in enumerate(elements):
             self._put(condition, i, element)
+
+    def _store_part(
+        self, address: UOp, value: UOp, begin: int, size: int
+    ) -> str | None:
+        """Store `size` lanes of a vector, from lane `begin`; None where the language cannot."""
+        name, index = self._place(address)
+        at = f"{index[0]} + {begin}" if begin else index[0]
+        dtype = value.dtype.scalar.vec(size)
+        if size == value.dtype.count:
+            words = self.values.whole(value)[0]
+        else:
+            lanes = [self.values.lane(value, begin + i) for i in range(size)]
+            words = self.dialect.build(dtype, lanes)[0]
+        is_aligned = self._is_aligned(address, dtype.itemsize)
+        space = self._space(address)
+        return self.dialect.store_vector(name, at, dtype, space, is_aligned, words)
 
     def _store_element(self, address: UOp, value: UOp, i: int) -> str:
         name, index = self._place(address)

@@ -76,7 +76,10 @@ def bytes_from(
 
     whole = _each(program.everything, {*items, *program.axes, *axes}, footprint)
     room = target.l1_bytes // residency.in_unit
+    requested = _requested(program)
     from_l2 = _loads(program, items, room, footprint)
+    # an index that is no sum of steps has a footprint that is too large
+    from_l2 = Counter({m: min(n, requested[m]) for m, n in from_l2.items()})
     waves = groups / residency.at_once
     from_memory = _loads(program, items, last, of_wave)
     stays = whole.total() <= last  # the run before left it there
@@ -90,6 +93,14 @@ def bytes_from(
             for m, n in from_memory.items()
         ),
     }
+
+
+def _requested(program: LoopAccesses) -> Bytes:
+    """Return the bytes that a group's loads and stores move from or to each memory."""
+    requested = Bytes()
+    for access in program.everything:
+        requested[access.memory] += access.moved_bytes
+    return requested
 
 
 def scopes(linear: Sequence[UOp], accesses: Sequence[WarpAccess]) -> LoopAccesses:

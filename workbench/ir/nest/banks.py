@@ -25,7 +25,7 @@ from workbench.ir.node.uop import UOp, split_gate
 
 BANKS = 32
 BANK_BYTES = 4
-LONGER = (1, 2, 4, 8)
+LONGER = (1, 2, 4, 8, 16)
 """Elements that a row may be longer by, if it is not more than twice as long then."""
 MOST_BYTES = 16
 """Bytes that a work-item reads or writes at a time, at most."""

@@ -168,7 +168,8 @@ def _inner(kernel: UOp, load: UOp, axis: str) -> list[UOp]:
     axes = [r for r in axes if r.axis_kind.is_lane or r.axis_name in inside]
     if _is_of_warp(axes):
         most, moves = load.place.memory.length, _moves(load_index(load))
-        return sorted(axes, key=lambda r: -abs(moves.get(r, most)))
+        steps = _steps(kernel) if load.dtype.itemsize == 1 else set()
+        return sorted(axes, key=lambda r: (r in steps, -abs(moves.get(r, most))))
     position = {name: i for i, name in enumerate(order)}
     together = _together(kernel)
     of_items = together in [r.axis_name for r in axes]
@@ -217,8 +218,7 @@ def _dimensions(kernel: UOp, load: UOp, axes: Sequence[UOp]) -> list[list[UOp]]:
     if not _is_of_warp(axes):
         return [[r] for r in axes]
     strides, dimensions = _moves(load_index(load)), list[list[UOp]]()
-    reductions = [n for n in kernel.toposort() if n.op is Ops.REDUCE]
-    steps = {r for n in reductions for r in n.src[1:]}
+    steps = _steps(kernel)
     for axis in axes:
         last = dimensions[-1][-1] if dimensions else axis
         inside = strides.get(axis, 0) * axis.extent
@@ -228,6 +228,12 @@ def _dimensions(kernel: UOp, load: UOp, axes: Sequence[UOp]) -> list[list[UOp]]:
         else:
             dimensions.append([axis])
     return dimensions
+
+
+def _steps(kernel: UOp) -> set[UOp]:
+    """Return the axes that reductions close."""
+    reductions = [n for n in kernel.toposort() if n.op is Ops.REDUCE]
+    return {r for n in reductions for r in n.src[1:]}
 
 
 def _together_index(axes: Sequence[UOp]) -> UOp:

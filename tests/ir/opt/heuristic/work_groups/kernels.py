@@ -99,6 +99,7 @@ KERNELS: dict[str, tuple[float, Build]] = {
     "layer norm": (1, one(lambda x: x.layernorm(), normalised, 64, 256)),
     "product, 64": (1, two(lambda a, b: a @ b, (64, 64), (64, 64))),
     "product, 128": (1, two(lambda a, b: a @ b, (128, 128), (128, 128))),
+    "product, long": (1, two(lambda a, b: a @ b, (32, 1024), (1024, 32))),
     "product with a transpose": (1, two(lambda a, b: a @ b.T, (128, 128), (128, 128))),
     # tiles of 13 steps are 52 bytes of a row, and rows of 65 and 81 do not begin at sectors
     "product, odd": (1.5, two(lambda a, b: a @ b, (97, 65), (65, 81))),

@@ -133,6 +133,17 @@ def test_tiles_are_smaller_where_units_would_be_idle() -> None:
     )
 
 
+def test_a_long_sum_has_parts_where_units_have_one_group() -> None:
+    """Each part has some steps to copy ahead; a length that has no whole tiles has none."""
+    sizes = {128: "product, 128", 1024: "product, long"}
+    parts = {
+        k: chosen(name, MANY_UNITS)["product-tile"]["parts"]
+        for k, name in sizes.items()
+    }
+    assert parts == {128: 2, 1024: 8}
+    assert chosen("product, odd", MANY_UNITS)["product-tile"]["parts"] == 1
+
+
 def test_columns_are_fewer_where_units_would_be_idle() -> None:
     columns = [
         chosen("columns", target)["group-columns"]["items"]

@@ -11,9 +11,11 @@ import pytest
 from tests.ir.opt.heuristic.work_groups.kernels import Array
 from workbench import Tensor, dtypes, explore
 from workbench.backends.device import Device
+from workbench.ir.node.ops import Ops
 from workbench.ir.opt.heuristic.default_opts import heuristic
 from workbench.ir.opt.heuristic.step import HeuristicStep
 from workbench.ir.opt.opt import OptOps
+from workbench.pipeline import stages
 
 H100 = "CUDA:H100"
 CORES = [
@@ -139,3 +141,21 @@ def test_loads_of_narrow_elements_are_under_way_together() -> None:
         o for o in opts if o.op is OptOps.UPCAST and str(o.axis)[:2] in ("a_", "b_")
     ]
     assert [o.arg for o in fills] == [8, 8]
+
+
+@pytest.mark.parametrize("rows", [64, 97])
+def test_bytes_that_lie_across_the_steps_are_turned_as_they_are_copied(
+    rows: int,
+) -> None:
+    """The fragments of a product of int8 are rows along the steps, for either operand."""
+    dice = np.random.default_rng(rows)
+    a, b = (
+        dice.integers(-128, 128, s).astype(np.int8) for s in ((rows, 160), (160, rows))
+    )
+    x, y = (Tensor(n, device=H100).realize().cast(dtypes.int32) for n in (a, b))
+    assert first_step(x @ y, H100).name == "tensor-tile"
+    kernel = explore(x @ y).kernels[-1].optimized()
+    linear = stages(kernel.ast, H100, "linear").linear
+    fragments = [n for n in linear if n.op is Ops.EXCHANGE]
+    assert {n.dtype.itemsize for n in fragments} == {16, 8}, "those of A and of B"
+    np.testing.assert_array_equal((x @ y).numpy(), a.astype(np.int64) @ b)

@@ -21,8 +21,8 @@ UNIT_REGISTERS = 1 << 16
 """Registers of a unit, where its maker does not say."""
 WORD_BYTES = 4
 """What is copied to shared memory without a work-item that waits for it, at least."""
-LOADS_TOGETHER = 8
-"""Loads of a work-item that are under way together, where it waits for them."""
+VECTOR_BYTES = 16
+"""What a work-item loads before it stores it, where it waits for its loads."""
 EQUAL = 0.02
 """Shares of work-items without work that differ by less are as good as equal."""
 
@@ -169,17 +169,21 @@ def stage_input(plan: OptPlan, slot: int, axis: str, together: bool = False) -> 
         if plan.split(OptOps.UPCAST, name, width):
             widest = max(widest, width)
     if together and widest * itemsize < WORD_BYTES:
-        _load_together(plan, fills, LOADS_TOGETHER // widest)
+        _load_together(plan, fills, itemsize)
     return True
 
 
-def _load_together(plan: OptPlan, fills: Sequence[str], count: int) -> None:
+def _load_together(plan: OptPlan, fills: Sequence[str], itemsize: int) -> None:
     """Let a work-item load several elements that lie apart, and then store them: it waits once for
-    all. Neighbours stay those of neighbouring work-items."""
-    order = [n for n in plan.kernel.arg.order if n in fills]
-    for name in order[:-1]:
-        amount = math.gcd(plan.extent(name), count)
-        if plan.split(OptOps.UPCAST, name, amount):
+    all. Neighbours in memory stay those of neighbouring work-items, or are a word of one; where
+    neighbours in the tile are others, they are stored as a vector."""
+    *apart, last = [n for n in plan.kernel.arg.order if n in fills]
+    width = width_along(plan.kernel, ranges(plan.kernel)[last], plan.target)
+    plan.split(OptOps.UPCAST, last, min(width, WORD_BYTES // itemsize))
+    count = VECTOR_BYTES // itemsize
+    rows = [n for n in apart if _is_row(plan.kernel, ranges(plan.kernel)[n])]
+    for name in [*rows, *apart]:
+        if plan.split(OptOps.UPCAST, name, math.gcd(plan.extent(name), count)):
             return
 
 

@@ -1,6 +1,8 @@
 """A product's tile: outputs of a work-group, of its work-items, and steps of the reduction.
 
 Along two output axes, of each of which one operand does not depend, a work-group computes a tile.
+Where units have one group each at most, several parts of the reduction are computed beside each
+other, and then added: their work-items wait for each other's steps less often.
 Its operands' tiles, a few steps of the reduction deep, are copied to shared memory together; each
 work-item then multiplies a few rows by a few columns in registers. All tiles of a few sizes are
 compared by their cost for one useful multiply-add: what comes from memory (less of it, the larger
@@ -53,19 +55,26 @@ OTHER_REGISTERS = 64
 """Registers of a work-item beside its outputs."""
 GROUPS = 2
 """Work-groups of a unit, of which one computes while another waits."""
+PARTS = (1, 2, 4, 8)
+"""Parts of the reduction that a work-group computes beside each other, and then adds."""
+COMBINE = 32
+"""Multiply-adds that it takes to add two parts of a result, by way of shared memory."""
 ITEMS_IN_FLIGHT = 128
 """Work-items of a group, from which on some compute while others wait for memory."""
+WARPS_IN_FLIGHT = 8
+"""Warps of a unit, from which on some compute while others wait, where a sum has many steps."""
 LEAST = 1 << 12
 """Multiply-adds of a product that gets a tile."""
 
 
 @dataclass(frozen=True, slots=True)
 class GroupTile:
-    """Work-items, and outputs of each, along the rows and the columns; `cost` is in multiply-adds,
-    for a useful one."""
+    """Work-items, and outputs of each, along the rows and the columns, and parts of the reduction;
+    `cost` is in multiply-adds, for a useful one."""
 
     items: tuple[int, int]
     outputs: tuple[int, int]
+    parts: int
     groups: int
     cost: float
 
@@ -84,15 +93,14 @@ def product_tile(kernel: UOp, target: Target) -> HeuristicStep | None:
     if axes is None or has_items(kernel):
         return None
     row, column = axes
-    depth = _depth(kernel, target)
-    best = min(
-        _tiles(kernel, row, column, depth, target), key=lambda t: t.cost, default=None
-    )
+    candidates = _tiles(kernel, row, column, target)
+    best = min(candidates, key=lambda t: t.cost, default=None)
     if best is None:
         return None
     plan = OptPlan(kernel, target)
     _split_outputs(plan, row.axis_name, column.axis_name, best)
-    steps, staged = _stage(plan, target)
+    part = _split_parts(plan, best.parts)
+    steps, staged = _stage(plan)
     why = (
         f"{best.rows} of {row.axis_name} x {best.columns} of {column.axis_name}: of the tiles"
         " that a work-group has room for, this one's elements share most"
@@ -100,6 +108,7 @@ def product_tile(kernel: UOp, target: Target) -> HeuristicStep | None:
     counts = {
         "items": math.prod(best.items),
         "outputs_of_an_item": math.prod(best.outputs),
+        "parts": best.parts if part else 1,
         "groups": best.groups,
         "steps": steps,
         "staged_inputs": staged,
@@ -135,36 +144,41 @@ def _axes(kernel: UOp) -> tuple[UOp, UOp] | None:
     return (max(apart, key=lambda r: r.extent), column) if apart else None
 
 
-def _tiles(
-    kernel: UOp, row: UOp, column: UOp, depth: int, target: Target
-) -> Iterator[GroupTile]:
+def _tiles(kernel: UOp, row: UOp, column: UOp, target: Target) -> Iterator[GroupTile]:
     """Yield the tiles that fit a work-group."""
+    depth, length = _depth(kernel, target), _length(kernel)
     others = [r for r in ranges(kernel).values() if r.axis_kind is AxisType.GLOBAL]
     batches = math.prod(r.extent for r in others if r not in (row, column))
     nbytes = itemsize(kernel)
-    for a, b, c, d in product(ITEMS, ITEMS, REGISTERS, REGISTERS):
-        rows, columns = a * c, b * d
-        elements = (rows + columns) * depth
+    for a, b, c, d, parts in product(ITEMS, ITEMS, REGISTERS, REGISTERS, PARTS):
+        rows, columns, items = a * c, b * d, a * b * parts
+        elements = (rows + columns) * depth * parts
         if (
-            a * b > target.group_items
+            items > target.group_items
             or c * d > target.max_lanes
             or a * b % target.warp_lanes
             or rows > 2 * row.extent
             or columns > 2 * column.extent
             or 2 * elements * nbytes > target.shared_bytes
-            or GROUPS * a * b * (c * d + OTHER_REGISTERS) > unit_registers(target)
+            or GROUPS * items * (c * d + OTHER_REGISTERS) > unit_registers(target)
         ):
             continue
         tiles = -(-row.extent // rows) * -(-column.extent // columns)
         waste = tiles * rows * columns / (row.extent * column.extent)
         groups = tiles * batches
         rounds = -(-groups // target.cores)
+        if parts > 1 and (rounds > 1 or _is_short(length, parts)):
+            continue  # units have other groups to go on with, or hardly a step to wait for
         busy = groups / (rounds * target.cores)
         memory = FROM_MEMORY * (1 / rows + 1 / columns)
         shared = FROM_SHARED * (1 / c + 1 / d)
-        busy *= min(1.0, a * b / ITEMS_IN_FLIGHT)
-        cost = waste / busy * (1 + memory + shared)
-        yield GroupTile((a, b), (c, d), groups, cost)
+        busy *= min(1.0, items / ITEMS_IN_FLIGHT)
+        if length > max(STEPS):
+            warps = min(rounds, GROUPS) * items / target.warp_lanes
+            busy *= min(1.0, warps / WARPS_IN_FLIGHT)
+        combine = COMBINE * (parts - 1) / length
+        cost = waste / busy * (1 + memory + shared + combine)
+        yield GroupTile((a, b), (c, d), parts, groups, cost)
 
 
 def _split_outputs(plan: OptPlan, row: str, column: str, tile: GroupTile) -> None:
@@ -183,13 +197,38 @@ def _split_outputs(plan: OptPlan, row: str, column: str, tile: GroupTile) -> Non
     plan.split(OptOps.UPCAST, column, tile.outputs[1] // vector)
 
 
+def _split_parts(plan: OptPlan, parts: int) -> str:
+    """Give parts of the reduction to work-items of their own, the outermost, so that those of a
+    warp read one part; return the name of their axis, "" where it is not legal."""
+    if parts == 1:
+        return ""
+    (name,) = [r.axis_name for r in reduces(plan.kernel)[0].src[1:]]
+    part = plan.split(OptOps.GROUPTOP, name, parts)
+    items = [n for n, r in ranges(plan.kernel).items() if r.axis_kind is AxisType.LOCAL]
+    order = [n for n in plan.kernel.arg.order if n in items]
+    if part and order:
+        plan.apply(OptOps.ORDER, part, order[0])
+    return part
+
+
+def _is_short(length: int, parts: int) -> bool:
+    """Whether a part of a reduction has no whole tiles of steps, or too few to copy them ahead."""
+    return length % (parts * BEST_STEPS) > 0 or length < 2 * parts * max(STEPS)
+
+
+def _length(kernel: UOp) -> int:
+    """Return the steps of a reduction over one axis; 1, which has no parts, for another."""
+    axes = reduces(kernel)[0].src[1:]
+    return axes[0].extent if len(axes) == 1 else 1
+
+
 def _depth(kernel: UOp, target: Target) -> int:
     """Return the steps of the reduction in a tile, at most."""
     axes = reduces(kernel)[0].src[1:]
     return min(max(STEPS), math.prod(r.extent for r in axes))
 
 
-def _stage(plan: OptPlan, target: Target) -> tuple[int, int]:
+def _stage(plan: OptPlan) -> tuple[int, int]:
     """Move all but some steps of the reduction outside of the work-items, and copy the operands'
     tiles there; return how many steps are inside, and how many operands were copied."""
     steps = _split_reduction(plan)
@@ -199,7 +238,7 @@ def _stage(plan: OptPlan, target: Target) -> tuple[int, int]:
     outside = [n for n in order if first and order.index(n) < order.index(first)]
     if not outside:
         return steps, 0
-    (total,) = reduces(plan.kernel)
+    total = reduces(plan.kernel)[0]  # that of a part; parts are added by another
     slots = {n.place.memory.slot for n in loads(total.src[0])}
     staged = sum(stage_input(plan, slot, outside[-1]) for slot in sorted(slots))
     if pipelined(plan, outside[-1], BUFFERS) > 1:
@@ -210,7 +249,7 @@ def _stage(plan: OptPlan, target: Target) -> tuple[int, int]:
 def _split_reduction(plan: OptPlan) -> int:
     """Split the loops of the reduction at `BEST_STEPS`, the outer ones before the work-items;
     return the steps inside."""
-    (total,) = reduces(plan.kernel)
+    total = reduces(plan.kernel)[0]  # that of a part; parts are added by another
     closes = {r.axis_name for r in total.src[1:]}
     loops = [n for n in plan.kernel.arg.order if n in closes]
     inside = 1
