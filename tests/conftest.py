@@ -25,6 +25,11 @@ os.environ["XDG_CACHE_HOME"] = _CACHE.name
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 
+# Several processes of the run share the cores: libraries that start a thread for each core, in
+# processes that tests start too, would spin beside each other.
+for _threads in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ.setdefault(_threads, "1")
+
 # What checks notebooks imports this, and it compiles a grammar when it is imported, which takes
 # longer than all other imports of the run; without it only the syntax of IRIs is not checked.
 sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]
@@ -45,26 +50,30 @@ settings.register_profile(
 settings.load_profile("workbench")
 
 
-SHARED = (
-    "tests/viz/browser/test_lab_", "tests/viz/browser/", "tests/test_project.py",
-    "tests/test_words.py",
-)  # fmt: skip
-"""Tests that share what is dear to start, by how their names begin: JupyterLab, another browser,
-the installed wheel, the package's syntax trees."""
+BROWSER = "tests/viz/browser/"
+LAB = BROWSER + "test_lab_", BROWSER + "models/"
+"""Tests of one JupyterLab, by how their names begin: one process has them all, and begins early."""
+
+SHARED = BROWSER, "tests/test_project.py", "tests/test_words.py"
+"""Tests that share what is dear to start: Chromium (and the records of a folder), the installed
+wheel, the package's syntax trees."""
 
 SINGLE = "tests/notebooks/", "tests/agreement/", "tests/bench/", "tests/nn/"
 """Long tests, which share nothing."""
 
 
 class SharedStarts(LoadScopeScheduling):
-    """What SHARED names goes to one process each, at the beginning; then SINGLE goes out one by
-    one, and at last all others file by file, which share what their modules make and compile."""
+    """JupyterLab's tests go to one process; then each folder of the browser, and each file that is
+    SHARED, to one; then SINGLE goes out one by one, and at last all others file by file, which
+    share what their modules make and compile."""
 
     def _split_scope(self, nodeid: str) -> str:
-        shared = next(filter(nodeid.startswith, SHARED), None)
-        return shared or (
-            nodeid if nodeid.startswith(SINGLE) else nodeid.partition("::")[0]
-        )
+        if nodeid.startswith(LAB):
+            return "JupyterLab"
+        if nodeid.startswith(SINGLE):
+            return nodeid
+        file = nodeid.partition("::")[0]
+        return file.rpartition("/")[0] if nodeid.startswith(BROWSER) else file
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -73,7 +82,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def _urgency(nodeid: str) -> int:
-    return 2 if nodeid.startswith(SHARED) else int(nodeid.startswith(SINGLE))
+    """Return how early a test begins: the sum of the groups that it is in."""
+    return sum(map(nodeid.startswith, (LAB, SHARED, SHARED + SINGLE)))
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> SharedStarts:

@@ -44,7 +44,6 @@ from course.rewriting import (
 )
 from course.scheduling import check_evaluations, check_index, check_two_kernels
 from IPython.core.formatters import DisplayFormatter
-from nbconvert import HTMLExporter
 from nbformat.v4 import new_code_cell, new_notebook, new_output
 
 from tests.support import ROOT
@@ -315,13 +314,16 @@ def test_an_exported_page_says_in_words_what_a_picture_shows() -> None:
         "roof: a 50% at 0.25 multiply-adds per load": roofline([("a", 0.25, 0.5)], "roof"),
         "error: exp2 from -0.5 to 2": curve([0.0, 1.0, 2.0], [("exp2", [1, 2, -0.5])], "error"),
     }  # fmt: skip
+    from nbconvert import HTMLExporter  # it takes long, and one test needs it
+
+    exporter = HTMLExporter()
     cells = []
     for picture in descriptions.values():
         formats, _ = DisplayFormatter().format(picture)
         cells.append(
             new_code_cell("1", outputs=[new_output("display_data", data=formats)])
         )
-    page = HTMLExporter().from_notebook_node(new_notebook(cells=cells))[0]
+    page = exporter.from_notebook_node(new_notebook(cells=cells))[0]
     parser = Images()
     parser.feed(page)
     assert [image["alt"] for image in parser.images] == list(descriptions)

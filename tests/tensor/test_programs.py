@@ -19,7 +19,7 @@ KNOWN = {
 @pytest.mark.parametrize("device", ["LLVM", "C", "PYTHON"])
 @pytest.mark.parametrize("part", range(4))
 def test_programs_agree_with_numpy(device: str, part: int) -> None:
-    long, short = (4_000, 30) if device == "LLVM" else (500, 5)
+    long, short = (4_000, 20) if device == "LLVM" else (500, 3)
     number = long if LONG else short
     refusals: Counter[str] = Counter()
     for seed in range(part * number, (part + 1) * number):

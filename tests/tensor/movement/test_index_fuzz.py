@@ -9,7 +9,7 @@ import pytest
 from tests.support import LONG
 from tests.tensor.movement.index_programs import KINDS, run
 
-PROGRAMS = {"LLVM": (2_000, 10), "C": (500, 2), "PYTHON": (1_500, 60)}
+PROGRAMS = {"LLVM": (2_000, 6), "C": (500, 1), "PYTHON": (1_500, 40)}
 """Programs of a part on a device: in the long profile, and otherwise."""
 
 

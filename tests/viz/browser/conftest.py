@@ -1,7 +1,7 @@
 """What the tests in a browser share: Chromium, and one JupyterLab with one notebook.
 
-In a run with several processes one of them has all tests of JupyterLab, and one all others of the
-browser (tests/conftest.py): what is dear to start is started once.
+In a run with several processes one of them has all tests of JupyterLab, and each folder of the others
+stays in one (tests/conftest.py); a process starts Chromium once.
 """
 
 from __future__ import annotations

@@ -32,6 +32,8 @@ LAB = pytest.mark.timeout(900)
 """Marks of all tests that share the server and the page; the first has to wait for both."""
 UP_WITHIN_S = 300
 """So much time has JupyterLab to start, and as much its page to open."""
+POLL_MS = 50
+"""How often the page is asked: unasked, Playwright has it draw a frame each time."""
 IDLE = """() => {
   const panel = window.jupyterapp?.shell.currentWidget, context = panel?.context?.sessionContext;
   const kernel = context?.session?.kernel;
@@ -197,11 +199,11 @@ class Notebook:
     def come_back(self) -> None:
         """Close whatever else is open, and show the notebook."""
         self.page.evaluate(OWN, self.name)
-        self.page.wait_for_function(IS_OWN, arg=self.name)
+        self.page.wait_for_function(IS_OWN, arg=self.name, polling=POLL_MS)
 
     def ready(self, within_ms: int = WAIT_MS) -> None:
         """Wait until the Python session can be asked."""
-        self.page.wait_for_function(IDLE, timeout=within_ms)
+        self.page.wait_for_function(IDLE, timeout=within_ms, polling=POLL_MS)
 
     def clear(self) -> None:
         """Take away every cell, and what else an earlier test left, even one that failed."""

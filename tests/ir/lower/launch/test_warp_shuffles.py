@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.support import count
+from tests.support import LONG, count
 from workbench import Kernel, Opt, OptOps, Tensor, emulate, explore
 from workbench.backends.device import Device
 from workbench.backends.gpu.target import common_gpu
@@ -66,9 +66,19 @@ def shared(linear: tuple[UOp, ...]) -> list[tuple[int, ...]]:
     ]
 
 
-@pytest.mark.parametrize("lanes", [16, 32, 64])
-@pytest.mark.parametrize("items", [2, 6, 13, 16, 20, 48, 64, 100, 256, 320, 1000, 1024])
-@pytest.mark.parametrize("name", REDUCTIONS)
+LANES = 16, 32, 64
+ITEMS = 2, 6, 13, 16, 20, 48, 64, 100, 256, 320, 1000, 1024
+PARTS = [
+    (name, items, lanes)
+    for i, name in enumerate(REDUCTIONS)
+    for j, items in enumerate(ITEMS)
+    for k, lanes in enumerate(LANES)
+    if LONG or (i + j + k) % len(LANES) == 0
+]
+"""In a short run, each reduction with each number of parts, and each number with each warp."""
+
+
+@pytest.mark.parametrize(("name", "items", "lanes"), PARTS)
 def test_any_number_of_parts(name: str, items: int, lanes: int) -> None:
     of_tensor, of_array = REDUCTIONS[name]
     rng = np.random.default_rng(items)

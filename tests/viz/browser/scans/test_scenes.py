@@ -1,6 +1,6 @@
 """No scene of the page has a serious finding of axe-core, or a short text that nothing explains: the
-scenes that a reader comes to beyond those of access/ and words/. Each is visited in one theme, a few in
-both and at every width."""
+scenes that a reader comes to beyond those of access/ and words/. Each is visited in one theme, a few at
+every width, and in a long run in both."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from tests.support import LONG
 from tests.viz.browser.browser import drawn, leave, opened, session_page
 from tests.viz.browser.page.support import Record
 from tests.viz.browser.scans import scenes
@@ -70,10 +71,11 @@ def test_an_exported_page(findings: Any, record: Record, name: str) -> None:
     assert findings(exported(record), EXPORTED[name], themes=[theme]) == {}
 
 
-@pytest.mark.parametrize("width", [800, 1400])
-def test_at_other_widths(findings: Any, record: Record, width: int) -> None:
-    assert findings(exported(record), scenes.RULES, width, THEMES) == {}
-    assert findings(session_page(record), scenes.EDITOR, width, THEMES) == {}
+@pytest.mark.parametrize(("width", "theme"), [(800, "dark"), (1400, "light")])
+def test_at_other_widths(findings: Any, record: Record, width: int, theme: str) -> None:
+    themes = THEMES if LONG else [theme]
+    assert findings(exported(record), scenes.RULES, width, themes) == {}
+    assert findings(session_page(record), scenes.EDITOR, width, themes) == {}
 
 
 def test_heat_where_no_tool_knows_what_instructions_cost(
