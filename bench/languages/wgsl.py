@@ -9,7 +9,7 @@ from importlib.util import find_spec
 from workbench.base.libraries import library
 
 FLAGS = ("--no-sandbox", "--enable-unsafe-webgpu", "--use-webgpu-adapter=swiftshader")
-NAMES = ("chromium", "chromium-browser", "google-chrome")
+NAMES = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
 ORIGIN = "http://localhost/"
 SCRIPT = """async (texts) => {
   const adapter = await navigator.gpu.requestAdapter();

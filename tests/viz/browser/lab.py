@@ -71,10 +71,13 @@ STARTUP = """def quick():
     from workbench.viz.session.handlers import baselines, measurement, plan_comparison
     for module in (prefetch, baselines, measurement, plan_comparison):
         module.SAMPLES = 5
+    prefetch.MOST_OFFERS = prefetch.AT_ONCE
+    prefetch.BUDGET_S = 0.05
 quick()
 del quick
 """
-"""What each Python session does first: few samples are enough, where no test compares times."""
+"""What each Python session does first: few samples of few offers are enough, where no test compares
+times."""
 
 
 @dataclass(frozen=True)
