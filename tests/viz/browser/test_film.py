@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -169,7 +170,8 @@ def test_it_plays_pauses_and_is_scrubbed(
     page.focus(".wb")
     page.keyboard.press(" ")
     expect(page.locator('[data-key="film-play"]')).to_have_text("❚❚")
-    expect(page.locator(WORDS)).to_contain_text("3 of ", timeout=60_000)
+    at_least_three = re.compile(r"^(?:[3-9]|\d\d+) of ")  # a busy machine may miss one
+    expect(page.locator(WORDS)).to_have_text(at_least_three, timeout=60_000)
     page.keyboard.press(" ")
     expect(page.locator('[data-key="film-play"]')).to_have_text("▶")
     page.focus(STEPS)
