@@ -56,8 +56,8 @@ def blocks(n_long: int, size: int = BLOCK) -> list[range]:
     return [range(START + i, START + i + size) for i in range(0, count(n_long), size)]
 
 
-# Of the parts of the package that 1,000 of them reach, 300 reach all but 1 in 140, and programs,
-# which have more dtypes and ops, reach more: a short run takes a third of its tenth, and a tenth on
+# Of the branches in the package that 1,000 of them take, 300 take all but 1 in 140, and programs,
+# which have more dtypes and ops, take more: a short run takes a third of its tenth, and a tenth on
 # C, whose compiler takes longer than all else.
 EXPRESSIONS = [
     *[
