@@ -3,10 +3,7 @@ GPU is tested by `bench/cuda_device.py`."""
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,9 +11,14 @@ import pytest
 
 from tests.backends.cuda.fake import fakes
 from tests.backends.gpu.checks import (
+    check_a_fault_takes_the_gpu,
+    check_absence,
     check_an_error_names_the_line_and_the_operation,
     check_memory,
+    check_memory_that_runs_out,
+    check_product_of_halves,
     check_random_programs,
+    check_target,
     check_tiled_product,
     check_time,
 )
@@ -25,7 +27,7 @@ from workbench import Opt, OptOps, Tensor, TinyJit, explore
 from workbench.backends.cuda import nvrtc, runtime
 from workbench.backends.cuda.driver import CudaDriver
 from workbench.backends.device import Device
-from workbench.base.errors import CompileError, DeviceError
+from workbench.base.errors import CompileError
 
 NAME = "CUDA"
 
@@ -86,32 +88,15 @@ def test_a_launch_gives_tiles_that_are_too_large_for_arrays_their_memory(
 
 
 def test_its_target_is_the_machines_with_what_its_driver_says(gpu: FakeGpu) -> None:
-    here, table = Device[NAME].target, Device[f"{NAME}:H100"].target
-    assert here.tensor_cores == table.tensor_cores and here.tensor_cores
-    assert here.hardware and table.hardware
-    assert here.hardware.memory_bytes == 85_520_809_984
-    same = replace(here.hardware, memory_bytes=table.hardware.memory_bytes)
-    assert same == table.hardware
+    check_target(NAME, "H100", 85_520_809_984)
 
 
 def test_a_product_has_its_cost_and_its_tensor_cores(gpu: FakeGpu) -> None:
-    a = Tensor(np.ones((64, 64), np.float16), device=NAME).realize()
-    kernel = explore(a.matmul(a, dtype="float32")).kernels[-1].optimized()
-    assert any(opt.op is OptOps.TC for opt in kernel.applied_opts), kernel.applied_opts
-    assert kernel.target.hardware is Device[NAME].target.hardware
-    assert kernel.cost.predicted_s > 0
-    (actual,) = kernel.run()
-    np.testing.assert_array_equal(actual, np.full((64, 64), 64, np.float32))
+    check_product_of_halves(NAME)
 
 
 def test_without_a_gpu_it_says_how_to_get_it() -> None:
-    """Asked in a process of its own, where nothing plays one."""
-    script = (
-        "from workbench.backends.device import Device\n"
-        "if not Device['CUDA'].is_available: Device['CUDA'].target"
-    )
-    run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
-    assert run.returncode == 0 or "pip install 'workbench[cuda]'" in run.stderr
+    check_absence(NAME, "cuda")
 
 
 def test_random_programs_with_random_opts(gpu: FakeGpu) -> None:
@@ -150,18 +135,10 @@ def test_a_captured_function(gpu: FakeGpu) -> None:
 
 
 def test_memory_that_runs_out_is_said(gpu: FakeGpu) -> None:
-    with pytest.raises(DeviceError, match="cannot allocate"):
-        Device[NAME].memory.pool.acquire(1 << 33)
+    check_memory_that_runs_out(NAME)
 
 
 def test_a_fault_names_the_kernel_and_what_to_do(gpu: FakeGpu) -> None:
-    x = Tensor(np.ones(8, np.float32), device=NAME).realize()
-    kernel = explore(x + 1).kernels[-1]
-    launch = kernel.launch()
-    gpu.fault = "CUDA_ERROR_ILLEGAL_ADDRESS: an illegal memory access was encountered"
-    with pytest.raises(DeviceError) as error:
-        launch()
-    assert f"the GPU stopped in {kernel.name}" in str(error.value)
-    assert "ILLEGAL_ADDRESS" in error.value.because
-    assert "in another process" in error.value.hint
-    assert Device[NAME].is_lost, "a worker that has had it ends"
+    check_a_fault_takes_the_gpu(
+        NAME, gpu, "CUDA_ERROR_ILLEGAL_ADDRESS: an illegal memory access"
+    )

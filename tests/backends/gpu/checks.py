@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from dataclasses import replace
 from typing import Any
 
@@ -9,10 +11,11 @@ import numpy as np
 import pytest
 
 from tests.agreement.hunt import attempts, report
+from tests.backends.gpu.fake_gpu import FakeGpu
 from tests.support import count
 from workbench import Kernel, Opt, OptOps, Tensor, explore
 from workbench.backends.device import Device
-from workbench.base.errors import CompileError
+from workbench.base.errors import CompileError, DeviceError
 from workbench.ir.opt.heuristic.default_opts import heuristic
 from workbench.pipeline import stages
 
@@ -105,3 +108,60 @@ def check_an_error_names_the_line_and_the_operation(device: str) -> None:
         Device[device].load(wrong).bind([])
     assert error.value.line == at + 1 and lines[at].strip() in str(error.value)
     assert "undefined_name" in error.value.because
+
+
+def check_absence(device: str, extra: str) -> None:
+    """Without a GPU it says how to get it; asked in a process of its own, where nothing plays
+    one."""
+    script = (
+        "from workbench.backends.device import Device\n"
+        f"if not Device[{device!r}].is_available: Device[{device!r}].target"
+    )
+    run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert run.returncode == 0 or f"pip install 'workbench[{extra}]'" in run.stderr
+
+
+def check_target(device: str, machine: str, memory_bytes: int) -> None:
+    """Its Target is that of a machine of the table, with what the driver says of its memory."""
+    here, table = Device[device].target, Device[f"{device}:{machine}"].target
+    assert here.tensor_cores == table.tensor_cores and here.tensor_cores
+    assert here.hardware and table.hardware
+    assert here.hardware.memory_bytes == memory_bytes
+    same = replace(here.hardware, memory_bytes=table.hardware.memory_bytes)
+    assert same == table.hardware
+
+
+def check_product_of_halves(device: str) -> None:
+    """It is by tensor cores, right, and has its cost."""
+    a = Tensor(np.ones((64, 64), np.float16), device=device).realize()
+    kernel = explore(a.matmul(a, dtype="float32")).kernels[-1].optimized()
+    assert any(opt.op is OptOps.TC for opt in kernel.applied_opts), kernel.applied_opts
+    assert kernel.target.hardware is Device[device].target.hardware
+    assert kernel.cost.predicted_s > 0
+    (actual,) = kernel.run()
+    np.testing.assert_array_equal(actual, np.full((64, 64), 64, np.float32))
+
+
+def check_memory_that_runs_out(device: str) -> None:
+    """It is said."""
+    with pytest.raises(DeviceError, match="cannot allocate"):
+        Device[device].memory.pool.acquire(1 << 33)
+
+
+def error_of_a_fault(device: str, gpu: FakeGpu, word: str) -> DeviceError:
+    """Return the error of a launch that the driver ends with a word; it names the kernel."""
+    x = Tensor(np.ones(8, np.float32), device=device).realize()
+    kernel = explore(x + 1).kernels[-1]
+    launch = kernel.launch()
+    gpu.fault = word
+    with pytest.raises(DeviceError) as error:
+        launch()
+    assert f"the GPU stopped in {kernel.name}" in str(error.value)
+    assert word in error.value.because
+    return error.value
+
+
+def check_a_fault_takes_the_gpu(device: str, gpu: FakeGpu, word: str) -> None:
+    """A worker that has had one ends, since its process cannot use the GPU any more."""
+    assert "in another process" in error_of_a_fault(device, gpu, word).hint
+    assert Device[device].is_lost

@@ -3,20 +3,21 @@ what it says when something is wrong."""
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections.abc import Iterator
-from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from tests.backends.gpu.checks import (
+    check_absence,
     check_an_error_names_the_line_and_the_operation,
     check_memory,
+    check_memory_that_runs_out,
     check_random_programs,
+    check_target,
     check_tiled_product,
     check_time,
+    error_of_a_fault,
 )
 from tests.backends.gpu.fake_gpu import FakeGpu, device_with, mend
 from tests.backends.metal.fake import fakes
@@ -44,14 +45,10 @@ def gpu(played: FakeGpu) -> Iterator[FakeGpu]:
 
 
 def test_its_target_is_the_machines_with_what_its_driver_says(gpu: FakeGpu) -> None:
-    here, table = Device[NAME].target, Device[f"{NAME}:M3"].target
+    here = Device[NAME].target
     assert MetalDriver.here().arch == "apple9"
-    assert here.tensor_cores == table.tensor_cores and here.tensor_cores
     assert (here.group_items, here.shared_bytes) == (1024, 32 << 10)
-    assert here.hardware and table.hardware
-    assert here.hardware.memory_bytes == 5_726_633_984
-    same = replace(here.hardware, memory_bytes=table.hardware.memory_bytes)
-    assert same == table.hardware
+    check_target(NAME, "M3", 5_726_633_984)
 
 
 def test_another_gpu() -> None:
@@ -62,13 +59,7 @@ def test_another_gpu() -> None:
 
 
 def test_without_a_gpu_it_says_how_to_get_it() -> None:
-    """Asked in a process of its own, where nothing plays one."""
-    script = (
-        "from workbench.backends.device import Device\n"
-        "if not Device['METAL'].is_available: Device['METAL'].target"
-    )
-    run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
-    assert run.returncode == 0 or "pip install 'workbench[metal]'" in run.stderr
+    check_absence(NAME, "metal")
 
 
 def test_random_programs_with_random_opts(gpu: FakeGpu) -> None:
@@ -107,8 +98,7 @@ def test_launches_queue_up_to_a_number(gpu: FakeGpu) -> None:
 
 
 def test_memory_that_runs_out_is_said(gpu: FakeGpu) -> None:
-    with pytest.raises(DeviceError, match="cannot allocate"):
-        Device[NAME].memory.pool.acquire(1 << 33)
+    check_memory_that_runs_out(NAME)
 
 
 def test_a_group_that_is_too_large_for_a_kernel_is_said(gpu: FakeGpu) -> None:
@@ -119,10 +109,4 @@ def test_a_group_that_is_too_large_for_a_kernel_is_said(gpu: FakeGpu) -> None:
 
 
 def test_a_fault_names_the_kernel(gpu: FakeGpu) -> None:
-    x = Tensor(np.ones(8, np.float32), device=NAME).realize()
-    kernel = explore(x + 1).kernels[-1]
-    launch = kernel.launch()
-    gpu.fault = "Caused GPU Address Fault Error (0000000b)"
-    with pytest.raises(DeviceError, match="Address Fault") as error:
-        launch()
-    assert f"the GPU stopped in {kernel.name}" in str(error.value)
+    error_of_a_fault(NAME, gpu, "Caused GPU Address Fault Error (0000000b)")

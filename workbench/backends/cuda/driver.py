@@ -39,9 +39,7 @@ class CudaDriver(GpuDriver):
             return None
         try:
             gpus = library("cuda.core").Device.get_all_devices()
-        except (
-            Exception
-        ):  # each library of the way to the driver has an error of its own
+        except Exception:  # each library on the way to the driver has errors of its own
             return None
         return gpus[0] if gpus else None
 
@@ -84,24 +82,17 @@ class CudaDriver(GpuDriver):
     def allow_shared(self, kernel: Any, nbytes: int) -> None:
         """Allow launches of a kernel to give a group more memory than arrays with sizes may be."""
         bindings = library("cuda.bindings.driver")
-        attribute = bindings.CUfunction_attribute
-        checked(
-            bindings.cuKernelSetAttribute(
-                attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
-                nbytes,
-                kernel.handle,
-                bindings.CUdevice(self.gpu.device_id),
-            )
-        )
+        limit = bindings.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+        gpu = bindings.CUdevice(self.gpu.device_id)
+        call("KernelSetAttribute", limit, nbytes, kernel.handle, gpu)
 
     @property
     def memory_bytes(self) -> int:
         """The bytes of its memory, taken or not."""
-        function = library("cuda.bindings.driver").cuMemGetInfo
 
         def act() -> int:
             self.gpu.set_current()
-            _, total = checked(function())
+            _, total = call("MemGetInfo")
             return int(total)
 
         return self.explain("the GPU does not say what memory it has", act)
@@ -113,15 +104,16 @@ class CudaDriver(GpuDriver):
         self.explain("the GPU stopped", self.stream.sync)
 
 
-def checked(answer: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Return what a function of cuda.bindings gives beside its status.
+def call(name: str, *arguments: Any) -> Any:
+    """Return what a function of cuda.bindings gives beside its status: one value, or several.
 
     Errors: MemoryError where memory runs out; RuntimeError with the name of any other error.
     """
-    status, *values = answer
+    function = getattr(library("cuda.bindings.driver"), f"cu{name}")
+    status, *values = function(*arguments)
     if int(status):
-        name = getattr(status, "name", str(status))
-        if "OUT_OF_MEMORY" in name:
-            raise MemoryError(name)
-        raise RuntimeError(name)
-    return tuple(values)
+        word = getattr(status, "name", str(status))
+        if "OUT_OF_MEMORY" in word:
+            raise MemoryError(word)
+        raise RuntimeError(word)
+    return values[0] if len(values) == 1 else tuple(values)

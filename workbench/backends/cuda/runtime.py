@@ -11,7 +11,7 @@ from workbench.backends.compilers.machine_code import MachineCode
 from workbench.backends.cuda import nvrtc, sass
 from workbench.backends.cuda.driver import CudaDriver
 from workbench.backends.elsewhere import about_line
-from workbench.backends.gpu.launch import AddressLaunch
+from workbench.backends.gpu.addresses import AddressLaunch
 from workbench.backends.native.assembly import AsmLine
 from workbench.backends.program.source import Source
 from workbench.base.errors import CompileError

@@ -196,14 +196,10 @@ class Dialect(ABC):
         return f"{test} ? {a} : {b}", CHOICE
 
     @property
-    def branches_on_loads(self) -> bool:
-        """Whether a load behind a condition may be a branch: else it is of the first element where
-        the condition does not hold, and `masked`."""
-        return True
-
-    def masked(self, condition: Expression, value: str, dtype: DType) -> str:
-        """Return `value` where a condition holds, else 0; both are computed."""
-        raise NotImplementedError
+    def masked(self) -> Callable[[Expression, str, DType], str] | None:
+        """What returns a value where a condition holds, else 0, for a load of the first element
+        where it does not; None where a load behind a condition may be a branch."""
+        return None
 
     def apply(
         self, op: Ops, dtype: DType, arguments: Sequence[Expression]

@@ -38,7 +38,7 @@ class WorkItemMemory:
             return self._element(node, 0, condition)
         per_lane = bool(condition) and condition[0].dtype.count > 1
         has_vector = self.dialect.has_vector(node.dtype) and not node.dtype.is_bool
-        may_branch = not condition or self.dialect.branches_on_loads
+        may_branch = not condition or self.dialect.masked is None
         if not per_lane and has_vector and may_branch:
             whole = self._load_vector(node, address)
             if whole is not None:
@@ -60,12 +60,12 @@ class WorkItemMemory:
     def _element(self, node: UOp, i: int, condition: Sequence[UOp]) -> Expression:
         name, index = self._place(node.place)
         at = index[0] if i == 0 else f"{index[0]} + {i}"
-        dtype = node.dtype.scalar
-        if condition and not self.dialect.branches_on_loads:
+        dtype, masked = node.dtype.scalar, self.dialect.masked
+        if condition and masked:
             test = self.values.lane(condition[0], i)
             first, _ = self.dialect.choose(test, (at, ADD), ("0", ATOM))
             words, _ = self.dialect.load_element(name, first, dtype)
-            return self.dialect.masked(test, words, dtype), ATOM
+            return masked(test, words, dtype), ATOM
         text = self.dialect.load_element(name, at, dtype)
         return self._where(condition, i, text, None, node)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from workbench.backends.gpu.dialect import COMPONENTS, Dialect, Parameter, group_size
 from workbench.backends.program.expression import ATOM, Expression, call
@@ -111,12 +111,12 @@ class OpenCLC(Dialect):
         return super().store_element(name, index, dtype, value)
 
     @property
-    def branches_on_loads(self) -> bool:
+    def masked(self) -> Callable[[Expression, str, DType], str] | None:
         """PoCL 3.0, on a processor, takes a value for that of all work-items where a branch that
         they take alike chooses between a load and 0: after a barrier the value is another's."""
-        return not self.serial_items
+        return self._masked if self.serial_items else None
 
-    def masked(self, condition: Expression, value: str, dtype: DType) -> str:
+    def _masked(self, condition: Expression, value: str, dtype: DType) -> str:
         if dtype.is_bool:
             return f"(bool)({value} & ({condition[0]}))"
         zero = self.constant(0, dtype)[0]

@@ -9,7 +9,7 @@ from typing import Any
 from workbench.backends.buffer import Buffer
 from workbench.backends.compilers.child import in_child
 from workbench.backends.elsewhere import about_line
-from workbench.backends.gpu.launch import AddressLaunch
+from workbench.backends.gpu.addresses import AddressLaunch
 from workbench.backends.hip.compile import compile_text
 from workbench.backends.hip.driver import HipDriver, call
 from workbench.backends.program.source import Source

@@ -1,0 +1,96 @@
+"""GPUs whose kernels take the addresses of their buffers: memory, and a kernel with its memory."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+from workbench.backends.buffer import Buffer
+from workbench.backends.gpu.dialect import grid_size, group_size
+from workbench.backends.gpu.driver import GpuDriver
+from workbench.backends.memory import Bytes, Memory
+from workbench.backends.program.source import Source
+
+
+class AddressMemory(Memory):
+    """Memory whose handles are addresses. Copies stand in the stream of the launches; those from
+    and to this process's memory are done when they return.
+
+    CUDA and HIP have the same functions: `prefix` begins their names, `allocation` and `release`
+    are the two whose names differ.
+    """
+
+    alignment_bytes = 256
+    offset_bytes = 16
+    driver: ClassVar[type[GpuDriver]]
+    prefix: ClassVar[str]
+    allocation: ClassVar[str]
+    release: ClassVar[str]
+
+    @property
+    @abstractmethod
+    def stream(self) -> Any:
+        """The stream of launches and copies, as the functions take it."""
+
+    @abstractmethod
+    def apply(self, name: str, arguments: Sequence[Any]) -> Any:
+        """Return what a function of the driver gives beside its status: a value, or several."""
+
+    def allocate(self, size_bytes: int, alignment_bytes: int) -> int:
+        return int(self._call(self.allocation, max(1, size_bytes)))
+
+    def free(self, handle: Any) -> None:
+        self._call(self.release, handle)
+
+    def copy_in(self, handle: Any, offset: int, data: Bytes) -> None:
+        self._copy("HtoD", handle + offset, data.ctypes.data, data.size)
+        self.driver.here().wait()
+
+    def copy_out(self, handle: Any, offset: int, data: Bytes) -> None:
+        self._copy("DtoH", data.ctypes.data, handle + offset, data.size)
+        self.driver.here().wait()
+
+    def copy(
+        self,
+        target: Any,
+        target_offset: int,
+        source: Any,
+        source_offset: int,
+        size_bytes: int,
+    ) -> None:
+        self._copy("DtoD", target + target_offset, source + source_offset, size_bytes)
+
+    def available_bytes(self) -> int | None:
+        free, _ = self._call("MemGetInfo")
+        return int(free)
+
+    def _copy(self, way: str, to: int, source: int, size_bytes: int) -> None:
+        if size_bytes:
+            self._call(f"Memcpy{way}Async", to, source, size_bytes, self.stream)
+
+    def _call(self, name: str, *arguments: Any) -> Any:
+        what = f"the GPU refuses {self.prefix}{name}"
+        return self.driver.explain(what, lambda: self.apply(name, arguments))
+
+
+class AddressLaunch:
+    """The arguments of a launch. `places` has the address of each buffer that the kernel has a
+    parameter for, in their order."""
+
+    def __init__(self, source: Source, buffers: Sequence[Buffer]):
+        self.name = source.name
+        self.grid, self.group = grid_size(source.launch), group_size(source.launch)
+        slots = [s for s, (dtype, _) in enumerate(source.params) if dtype.bits]
+        self.places = {slot: _address(buffers[slot]) for slot in slots}
+        self.buffers = [*buffers]
+
+    def move(self, slot: int, buffer: Buffer) -> None:
+        """Give a slot other memory, of the same size and dtype."""
+        self.buffers[slot] = buffer
+        if slot in self.places:
+            self.places[slot] = _address(buffer)
+
+
+def _address(buffer: Buffer) -> int:
+    return int(buffer.handle) + buffer.offset
