@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -15,48 +15,32 @@ from tests.ir.samples import (
     V,
     at,
     axis,
-    block,
     buffer,
-    define,
-    kernel,
     load,
-    loop,
     param,
-    reduced,
-    stage,
-    store,
     tensor,
 )  # fmt: skip
-from tests.tools.tensor_cores import core_named
+from tests.ir.verify.broken_graphs import (
+    COPY,
+    KERNEL,
+    LINEAR,
+    LOWERED,
+    TENSOR,
+    Ir,
+    g0,
+    good,
+    register,
+    sink,
+    vector,
+    x,
+)
 from workbench.base.dtypes import dtypes
 from workbench.base.errors import VerifyError
-from workbench.ir.node.axis import AxisType
-from workbench.ir.node.construct import special, warp_shuffle, when
 from workbench.ir.node.exact_range import exact_range
 from workbench.ir.node.ops import Ops
-from workbench.ir.node.uop import KernelInfo, Storage, UOp, gated, invalid
-from workbench.ir.node.views import WrittenCode
-from workbench.ir.text.printer import to_text
+from workbench.ir.node.uop import UOp, invalid
 from workbench.ir.verify.linear import _ORDER_RULES
 from workbench.ir.verify.verify import LEVELS, verify
-
-Ir = UOp | Sequence[UOp]
-H = dtypes.float16
-g0, g1, r0, u0 = axis("g0", 4), axis("g1", 4), axis("r0", 4), axis("u0", 4)
-t0, t1 = axis("t0", 2), axis("t1", 2)
-one, half = UOp.const(F, 1.0), UOp.const(dtypes.float64, 0.5)
-x = load(param(1, 4), g0)
-out = at(param(0, 4), g0)
-COPY = to_text(kernel("g0", (out, x, "g0")))
-
-
-def sink(value: UOp, closes: str = "g0", order: str = "g0", target: UOp = out) -> UOp:
-    return kernel(order, (target, value, closes))
-
-
-def statements(*children: UOp) -> UOp:
-    return block(loop(g0, *children))
-
 
 GOOD: list[tuple[str, Any]] = [
     *[("kernel", k) for k in samples.KERNELS.values()],
@@ -79,373 +63,6 @@ def test_good_graphs_pass(level: Any, ir: Ir) -> None:
     verify(ir, level)
 
 
-def bad(op: Ops, dtype: Any, *src: UOp, arg: object = None) -> UOp:
-    return UOp(op, dtype, src, arg)
-
-
-b = buffer(1, 3, 4)
-TENSOR: dict[str, list[Callable[[], UOp]]] = {
-    "op-of-level": [lambda: param(0, 4), lambda: b.alu(Ops.CDIV, b)],
-    "source-count": [lambda: bad(Ops.ADD, F, b), lambda: bad(Ops.EXP2, F, b, b)],
-    "dtype": [
-        lambda: bad(Ops.ADD, F, b, half),
-        lambda: bad(Ops.NEG, dtypes.int32, b),
-        lambda: bad(Ops.CMPLT, F, b, b),
-        lambda: bad(Ops.CMPLT, dtypes.bool, b, half),
-        lambda: bad(Ops.IDIV, F, b, b),
-        lambda: bad(Ops.EXP2, dtypes.int32, UOp.const(dtypes.int32, 1)),
-        lambda: bad(Ops.AND, F, b, b),
-        lambda: bad(Ops.WHERE, F, b, b, b),
-        lambda: bad(Ops.WHERE, F, b < b, b, half),
-        lambda: bad(Ops.CAST, V, b),
-        lambda: bad(Ops.BITCAST, dtypes.float64, b),
-        lambda: bad(Ops.BITCAST, dtypes.bool, buffer(1, 3, dtype=dtypes.uint8)),
-        lambda: bad(Ops.BUFFER, V, arg=(1, "NPY", ())),
-        lambda: bad(Ops.SINK, F, b),
-    ],
-    "scalar": [lambda: UOp.const(F.vec(4), 1.0)],
-    "sign-of-bool": [lambda: -(b < b)],
-    "bits-of-float": [lambda: b.alu(Ops.NOT)],
-    "buffer": [
-        lambda: bad(Ops.BUFFER, F, arg=(1, "NPY", (3, -1))),
-        lambda: bad(Ops.BUFFER, F),
-    ],
-    "iota": [
-        lambda: bad(Ops.IOTA, F, arg=3),
-        lambda: bad(Ops.IOTA, dtypes.int32, arg=-3),
-    ],
-    "operands": [lambda: b + buffer(2, 4, 3)],
-    "reshape": [
-        lambda: tensor(Ops.RESHAPE, b, (3, 5)),
-        lambda: tensor(Ops.RESHAPE, b, (-3, -4)),
-    ],
-    "permute": [
-        lambda: tensor(Ops.PERMUTE, b, (0, 0)),
-        lambda: tensor(Ops.PERMUTE, b, (0,)),
-    ],
-    "expand": [
-        lambda: tensor(Ops.EXPAND, b, (6, 4)),
-        lambda: tensor(Ops.EXPAND, b, (4,)),
-    ],
-    "shrink": [
-        lambda: tensor(Ops.SHRINK, b, ((0, 4), (0, 4))),
-        lambda: tensor(Ops.SHRINK, b, ((2, 1), (0, 4))),
-        lambda: tensor(Ops.SHRINK, b, ((0, 3),)),
-    ],
-    "pad": [
-        lambda: tensor(Ops.PAD, b, ((-1, 0), (0, 0))),
-        lambda: tensor(Ops.PAD, b, (1, 1)),
-    ],
-    "flip": [lambda: tensor(Ops.FLIP, b, (2,)), lambda: tensor(Ops.FLIP, b, (0, 0))],
-    "reduce-axis": [
-        lambda: bad(Ops.REDUCE_AXIS, H, b.cast(H), arg=(Ops.ADD, (0,))),
-        lambda: tensor(Ops.REDUCE_AXIS, b, (Ops.ADD, (2,))),
-        lambda: tensor(Ops.REDUCE_AXIS, b, (Ops.XOR, (0,))),
-        lambda: tensor(Ops.REDUCE_AXIS, b, (0,)),
-    ],
-    "copy": [lambda: tensor(Ops.COPY, b, None)],
-    "custom": [
-        lambda: tensor(Ops.CUSTOM, buffer(1, 4), ("copy", "SINK")),
-        lambda: tensor(Ops.CUSTOM, buffer(1, 4), ("copy", 1, ((4,),), COPY)),
-        lambda: tensor(Ops.CUSTOM, buffer(1, 4), ("copy", 0, ((4,),), "SINK")),
-        lambda: tensor(Ops.CUSTOM, buffer(1, 5), ("copy", 0, ((4,),), COPY)),
-        lambda: tensor(Ops.CUSTOM, buffer(1, 4), ("copy", 0, ((2, 3),), COPY)),
-        lambda: tensor(Ops.CUSTOM, buffer(1, 4), ("copy", 0, ((4,), (4,)), COPY)),
-        lambda: tensor(
-            Ops.CUSTOM, buffer(1, 4).cast(dtypes.float64), ("copy", 0, ((4,),), COPY)
-        ),
-    ],
-    "range": [],
-}
-KERNEL: dict[str, list[Callable[[], UOp]]] = {
-    "root": [lambda: x],
-    "op-of-level": [lambda: sink(load(define("acc", 4), g0))],
-    "range": [
-        lambda: sink(
-            x + bad(Ops.RANGE, dtypes.index, UOp.index(2), arg=("g0", "global")).cast(F)
-        ),
-        lambda: sink(
-            x + bad(Ops.RANGE, dtypes.index, g0, arg=("g1", AxisType.LOOP)).cast(F),
-            "g0 g1",
-        ),
-        lambda: sink(x + UOp.range(-1, "g1", AxisType.LOOP).cast(F), "g0 g1"),
-    ],
-    "param": [lambda: sink(load(bad(Ops.PARAM, F, arg=(1, -4)), g0))],
-    "dtype": [lambda: sink(bad(Ops.LOAD, dtypes.float64, at(param(1, 4), g0)))],
-    "index": [
-        lambda: sink(load(param(1, 4), g0, g0)),
-        lambda: sink(load(x, g0)),
-        lambda: sink(load(param(1, 4), g0.cast(dtypes.int32))),
-        lambda: sink(at(stage("s", (4, 4), x, g1, r0), g0), order="g0 g1 r0"),
-    ],
-    "in-bounds": [
-        lambda: sink(load(param(1, 4), g0 + 1)),
-        lambda: sink(one, target=at(param(0, 4), g0 - 1)),
-        lambda: sink(load(param(1, 29), g0 * 7 // 4 * 4 + g0 * 7 % 4 + 8)),
-        lambda: sink(load(param(1, 4), x.cast(dtypes.index))),
-        lambda: sink(
-            at(stage("s", (3,), load(param(1, 4), r0), r0), g0.like(0)), order="g0 r0"
-        ),
-        lambda: sink(
-            at(stage("s", (4,), load(param(1, 4), r0), r0), g0 * 2), order="g0 r0"
-        ),
-        lambda: sink(one, target=at(param(0, 0), gated(g0, g0 < 3))),
-        lambda: sink(load(param(1, 0), gated(g0, x < 3))),
-    ],
-    "load": [
-        lambda: sink(bad(Ops.LOAD, F, at(param(1, 4), g0), one)),
-        lambda: sink(bad(Ops.LOAD, F, x)),
-    ],
-    "guarded": [
-        lambda: sink(invalid().cast(F)),
-        lambda: sink(load(param(1, 9), gated(g0, g0 < 2) + 1)),
-        lambda: sink(load(param(1, 9), (g0 < 2).where(invalid(), g0))),
-        lambda: sink(load(param(1, 9), gated(gated(g0, g0 < 2), g0 < 3))),
-    ],
-    "reduce": [
-        lambda: sink(
-            reduced(Ops.MAX, x.cast(dtypes.bfloat16), r0).cast(F), order="g0 r0"
-        ),
-        lambda: sink(reduced(Ops.XOR, x, r0), order="g0 r0"),
-        lambda: sink(reduced(Ops.ADD, x, r0, r0), order="g0 r0"),
-        lambda: sink(bad(Ops.REDUCE, F, x, r0 + 1, arg=Ops.ADD), order="g0 r0"),
-    ],
-    "code": [
-        lambda: sink(UOp(Ops.EXTERN, F, (param(1, 4),), ("C", "f"))),
-        lambda: sink(UOp(Ops.EXTERN, F, (x,), WrittenCode("C", "f"))),
-        lambda: sink(UOp(Ops.EXTERN, F, (param(1, 4),), WrittenCode("C", "f", (1,)))),
-        lambda: sink(
-            UOp(Ops.EXTERN, F, (param(1, 4), param(2, 5)), WrittenCode("C", "f", (0,)))
-        ),
-    ],
-    "stage": [
-        lambda: sink(at(bad(Ops.STAGE, F, x, g0, arg=("s",)), g0)),
-        lambda: sink(at(stage("s", (4, 4), x, g1), g0, g0), order="g0 g1"),
-    ],
-    "store": [
-        lambda: sink(one, target=at(stage("s", (4,), x, g0), g0)),
-        lambda: sink(half),
-    ],
-    "end": [
-        lambda: UOp.sink(bad(Ops.END, V, out), arg=KernelInfo("k", ("g0",))),
-        lambda: UOp.sink(
-            bad(Ops.END, V, store(out, x), g0 + 1), arg=KernelInfo("k", ("g0",))
-        ),
-    ],
-    "end-closes": [lambda: sink(x + g1.cast(F), order="g0 g1")],
-    "sink": [
-        lambda: UOp.sink(*sink(x).src),
-        lambda: UOp.sink(x, arg=KernelInfo("k", ("g0",))),
-    ],
-    "axis-names": [lambda: sink(reduced(Ops.ADD, x, axis("g0", 5)))],
-    "loop-order": [
-        lambda: sink(x, order=""),
-        lambda: sink(x, order="g0 g0"),
-        lambda: sink(x, order="g0 g1"),
-        lambda: sink(reduced(Ops.ADD, x, u0), order="g0 u0"),
-    ],
-    "one-thread": [lambda: sink(x + (t0 + t1).cast(F), "g0 t0 t1", "t0 t1 g0")],
-    "slots": [lambda: sink(x + load(param(1, 5), g0))],
-    "no-race": [
-        lambda: sink(load(param(0, 4), g0)),
-        lambda: sink(load(param(0, 4), -g0 + 3)),
-        lambda: sink(
-            load(UOp(Ops.AFTER, F, (param(0, 4),)), g0 * -1 + 3)
-        ),  # of nothing
-    ],
-    "few-lanes": [
-        lambda: sink(
-            reduced(
-                Ops.ADD,
-                load(param(1, 1 << 20), axis("n0", 1 << 20)),
-                axis("n0", 1 << 20),
-            )
-        ),
-    ],
-}
-acc = define("acc", 4)
-LOWERED: dict[str, list[Callable[[], UOp]]] = {
-    "root": [lambda: sink(x)],
-    "op-of-level": [lambda: statements(store(out, at(stage("s", (4,), x, g0), g0)))],
-    "define": [
-        lambda: statements(store(at(bad(Ops.DEFINE, F, arg=("acc", 4)), g0), x)),
-        lambda: statements(store(at(bad(Ops.DEFINE, F, arg=Storage("a", (4,), "heap")), g0), x)),
-    ],
-    "lane-reduce": [lambda: statements(store(out, reduced(Ops.ADD, x, r0)))],
-    "write": [
-        lambda: statements(store(x, x)),
-        lambda: statements(store(out, half)),
-        lambda: statements(store(out, x, "u0")),
-        lambda: statements(store(out, x, "g0")),
-    ],
-    "barrier": [lambda: block(bad(Ops.BARRIER, V, arg="all"), loop(g0, store(out, x)))],
-    "accumulate": [
-        lambda: statements(bad(Ops.ACCUMULATE, V, at(acc, g0), x, arg=Ops.ADD)),
-        lambda: statements(bad(Ops.ACCUMULATE, V, at(acc, g0), x, arg=(Ops.XOR, None))),
-        lambda: statements(bad(Ops.ACCUMULATE, V, out, x, arg=(Ops.ADD, None))),
-        lambda: statements(bad(Ops.ACCUMULATE, V, at(acc, g0), x, arg=(Ops.ADD, "u0"))),
-    ],
-    "statements": [
-        lambda: statements(x),
-        lambda: block(bad(Ops.LOOP, V, store(out, x))),
-        lambda: block(loop(u0, store(at(param(0, 4), u0), one))),
-        lambda: UOp(Ops.BLOCK, V, (), None),
-    ],
-    "loops": [
-        lambda: block(store(out, x)),
-        lambda: block(loop(g1, store(at(param(0, 4), g1), one)), store(at(param(0, 4), g1), one)),
-        lambda: block(loop(g0, loop(g0, store(out, x)))),
-        lambda: block(loop(g1, loop(g0, store(out, x), arg="chunked"))),
-        lambda: block(loop(g0, store(out, x), arg="chunked"), loop(g1, arg="chunked")),
-        lambda: block(loop(g0, store(out, x), arg="spread")),
-    ],
-    "slots": [lambda: statements(store(out, x), store(at(param(0, 5), g0), x))],
-    "shuffle": [
-        lambda: statements(store(out, bad(Ops.WARP_SHUFFLE, F, x, arg=0))),
-        lambda: statements(store(out, bad(Ops.WARP_SHUFFLE, F, x, arg="up"))),
-    ],
-    "special": [
-        lambda: block(bad(Ops.SPECIAL, V, g0, arg="item"), store(out, x)),
-        lambda: block(bad(Ops.SPECIAL, V, one, arg=("item", 0)), store(out, x)),
-    ],
-    "specials": [
-        lambda: block(loop(g1, store(at(param(0, 4), g1), one)), special(g0, "item", 0)),
-        lambda: block(special(g0, "item", 0), special(g1, "item", 0), store(out, x)),
-    ],
-}  # fmt: skip
-LOWERED["statements"] += [
-    lambda: block(special(g0, "item", 0), bad(Ops.IF, V, one, store(out, x))),
-    lambda: block(special(g0, "item", 0), when(g0 < 2, [UOp(Ops.BARRIER, V, ())])),
-    lambda: block(
-        special(g0, "item", 0), when(g0 < 2, [store(out, warp_shuffle(x, 1))])
-    ),
-]
-LOWERED["in-bounds"] = [
-    lambda: block(
-        special(g0, "item", 0), when(g0 < 3, [store(at(param(0, 2), g0), one)])
-    ),
-]
-
-
-def in_branch(step: UOp) -> tuple[UOp, ...]:
-    """Return the sample program with a step in an IF."""
-    return added(UOp(Ops.IF, V, (TRUE,)), step, UOp(Ops.ENDIF, V, (TRUE,)))
-
-
-good = samples.program()
-vector = good[8]
-register = good[2].src[0]
-
-
-def changed(place: int, *steps: UOp) -> tuple[UOp, ...]:
-    """Return the sample program with one step replaced."""
-    return (*good[:place], *steps, *good[place + 1 :])
-
-
-def added(*steps: UOp) -> tuple[UOp, ...]:
-    """Return the sample program with steps added inside its inner loop, behind the sum."""
-    return (*good[:11], *steps, *good[11:])
-
-
-TRUE = UOp.const(dtypes.bool, True)
-CORE = core_named("apple7", "8x8x8 float32 -> float32")
-PAIR = F.vec(2)
-pair = bad(Ops.BROADCAST, PAIR, one)
-
-
-def product(*src: UOp, dtype: Any = PAIR, core: Any = CORE) -> Ir:
-    """Return a program with a WMMA, whose fragments have two elements each."""
-    return added(pair, bad(Ops.WMMA, dtype, *src, arg=core))
-
-
-def exchanged(*src: UOp, dtype: Any = PAIR, layouts: Any = (CORE.a, CORE.a)) -> Ir:
-    """Return a program with an EXCHANGE of fragments of two elements."""
-    return added(pair, bad(Ops.EXCHANGE, dtype, *src, arg=layouts))
-
-
-LINEAR: dict[str, list[Callable[[], Ir]]] = {
-    "root": [lambda: x],
-    "op-of-level": [lambda: added(stage("s", (4,), one, axis("r0", 2)))],
-    "dtype": [
-        lambda: added(vector + UOp.const(F, 1.0)),
-        lambda: added(bad(Ops.BROADCAST, F.vec(4), vector)),
-        lambda: added(bad(Ops.BROADCAST, F, one)),
-        lambda: added(bad(Ops.STACK, F.vec(3), one, one)),
-        lambda: added(bad(Ops.STACK, F.vec(2), one, half)),
-        lambda: added(bad(Ops.EXTRACT, F, vector, arg=8)),
-        lambda: added(bad(Ops.EXTRACT, F, one, arg=0)),
-        lambda: added(bad(Ops.HREDUCE, F, vector, arg=Ops.XOR)),
-        lambda: added(bad(Ops.LOAD, dtypes.float64.vec(8), good[7])),
-        lambda: product(pair, pair, pair, core=None),
-        lambda: product(pair, pair),
-        lambda: product(pair, pair, pair, dtype=dtypes.float64.vec(2)),
-        lambda: product(pair, half, pair),
-        lambda: product(pair, pair, pair, core=CORE._replace(m=16)),
-        lambda: exchanged(pair, layouts=None),
-        lambda: exchanged(pair, layouts=(CORE.a, CORE.b)),
-        lambda: exchanged(pair, dtype=dtypes.float64.vec(2)),
-    ],
-    "wmma": [
-        lambda: product(pair, one, pair),
-        lambda: product(pair, pair, one),
-        lambda: product(pair, pair, pair, pair),
-        lambda: product(pair, pair, pair, dtype=F.vec(4)),
-    ],
-    "exchange": [
-        lambda: exchanged(pair, dtype=F.vec(4)),
-        lambda: exchanged(one),
-        lambda: exchanged(pair, pair),
-    ],
-    "param": [lambda: changed(7, at(bad(Ops.PARAM, F, arg=3), good[6]))],
-    "define": [lambda: added(bad(Ops.DEFINE, F, arg="acc"))],
-    "index": [
-        lambda: added(at(param(1, 64), UOp.index(0), UOp.index(0))),
-        lambda: added(at(vector, UOp.index(0))),
-        lambda: added(at(param(1, 64), UOp.const(dtypes.int32, 0))),
-    ],
-    "load": [
-        lambda: added(bad(Ops.LOAD, F, register)),
-        lambda: added(bad(Ops.LOAD, F.vec(8), good[7], UOp.const(dtypes.bool.vec(4), True))),
-    ],
-    "store": [lambda: added(store(register, vector)), lambda: added(store(good[7], half))],
-    "set": [
-        lambda: added(bad(Ops.SET, V, vector, vector)),
-        lambda: added(bad(Ops.SET, V, register, one)),
-    ],
-    "register": [lambda: added(bad(Ops.SET, V, bad(Ops.REG, F, arg="s"), one))],
-    "lanes": [lambda: added(vector + bad(Ops.LANES, F.vec(8), arg=(1.0, 2.0)))],
-    "loop": [
-        lambda: changed(1, loop(good[1].src[0], arg="spread")),
-    ],
-    "special": [lambda: added(bad(Ops.SPECIAL, V, axis("l0", 4), arg="item"))],
-    "if": [lambda: added(bad(Ops.IF, V, one))],
-    "barrier": [lambda: added(bad(Ops.BARRIER, V, arg="all"))],
-    "divergence": [
-        lambda: in_branch(UOp(Ops.BARRIER, V, ())),
-        lambda: in_branch(warp_shuffle(one, 1)),
-    ],
-    "shuffle": [lambda: added(bad(Ops.WARP_SHUFFLE, F, one, arg=0))],
-    "partners": [
-        lambda: added(special(axis("l0", 12), "item", 0), warp_shuffle(one, 4)),
-        lambda: added(warp_shuffle(one, 1)),
-    ],
-    "block": [lambda: changed(0, UOp(Ops.BLOCK, V, (), "sample"))],
-    "first-step": [lambda: (), lambda: good[1:], lambda: added(good[0])],
-    "order": [
-        lambda: (*good[:5], good[6], good[5], *good[7:]),
-        lambda: changed(12, bad(Ops.HREDUCE, F, vector, arg=Ops.ADD)),  # made in a closed loop
-    ],
-    "once": [lambda: added(vector)],
-    "nesting": [
-        lambda: good[:-1],
-        lambda: added(UOp(Ops.IF, V, (TRUE,))),
-        lambda: added(UOp(Ops.ENDIF, V, (TRUE,))),
-        lambda: added(good[1]),
-        lambda: (*good[:11], good[-1], good[11], *good[12:-1]),
-    ],
-    "open-range": [lambda: added(axis("g1", 4) * 2)],
-    "set-first": [lambda: (*good[:2], *good[3:])],
-}  # fmt: skip
 BROKEN = [
     pytest.param(level, rule, make, id=f"{level}-{rule}-{place}")
     for level, rules in (
