@@ -6,12 +6,12 @@ import re
 import warnings
 from typing import Any
 
+from workbench.backends.compilers.refusal import CLANG, refusal
 from workbench.backends.gpu.opencl_c import STANDARD
-from workbench.base.errors import CompileError
 from workbench.base.libraries import library
 
-_LINE = re.compile(r"error: .*?:(\d+):\d+: (.*)|:(\d+):\d+: error: (.*)")
-"""How drivers (PoCL; those on Clang) say where an error is."""
+POCL = re.compile(r"error: .*?:(?P<line>\d+):\d+: (?P<what>.*)")
+"""How PoCL says where an error is."""
 
 
 def build(context: Any, text: str, options: str = "") -> Any:
@@ -25,11 +25,8 @@ def build(context: Any, text: str, options: str = "") -> Any:
             warnings.simplefilter("ignore")  # what compilers say of right kernels
             return cl.Program(context, text).build(f"{STANDARD} {options}")
     except cl.Error as error:
-        match = _LINE.search(str(error))
-        because, line = " ".join(str(error).split())[-400:], None
-        if match:
-            because, line = match[2] or match[4], int(match[1] or match[3])
-        raise CompileError("opencl", because, last_good=text, line=line) from error
+        pocl = POCL.search(str(error))
+        raise refusal("opencl", str(error), text, POCL if pocl else CLANG) from error
 
 
 def load(context: Any, device: Any, binary: bytes) -> Any | None:

@@ -81,8 +81,7 @@ class AddressLaunch:
     def __init__(self, source: Source, buffers: Sequence[Buffer]):
         self.name = source.name
         self.grid, self.group = grid_size(source.launch), group_size(source.launch)
-        slots = [s for s, (dtype, _) in enumerate(source.params) if dtype.bits]
-        self.places = {slot: _address(buffers[slot]) for slot in slots}
+        self.places = {slot: _address(buffers[slot]) for slot in source.slots}
         self.buffers = [*buffers]
 
     def move(self, slot: int, buffer: Buffer) -> None:

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import re
-
+from workbench.backends.compilers.refusal import refusal
 from workbench.backends.hip.driver import call, part
-from workbench.base.errors import CompileError
-
-_ERROR = re.compile(r":(\d+):\d+: (?:fatal )?error: (.*)")
 
 
 def compile_text(text: str, arch: str) -> bytes:
@@ -23,7 +19,7 @@ def compile_text(text: str, arch: str) -> bytes:
     try:
         (status,) = rtc.hiprtcCompileProgram(program, len(options), options)
         if int(status):
-            raise _refusal(_log(program), text)
+            raise refusal("hiprtc", _log(program), text)
         code = bytearray(call("GetCodeSize", program, module="hiprtc"))
         call("GetCode", program, code, module="hiprtc")
         return bytes(code)
@@ -36,10 +32,3 @@ def _log(program: object) -> str:
     if log:
         call("GetProgramLog", program, log, module="hiprtc")
     return log.rstrip(b"\0").decode(errors="replace")
-
-
-def _refusal(log: str, text: str) -> CompileError:
-    match = _ERROR.search(log)
-    if match is None:
-        return CompileError("hiprtc", " ".join(log.split())[-400:], last_good=text)
-    return CompileError("hiprtc", match[2], last_good=text, line=int(match[1]))

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import Any
 
 from workbench.backends.buffer import Buffer
+from workbench.backends.compilers.refusal import refusal
 from workbench.backends.elsewhere import about_line
 from workbench.backends.gpu.dialect import grid_size, group_size
 from workbench.backends.metal.driver import MetalDriver
 from workbench.backends.program.source import Source
-from workbench.base.errors import CompileError, DeviceError
+from workbench.base.errors import DeviceError
 from workbench.base.forking import once
 from workbench.base.libraries import library
-
-_ERROR = re.compile(r":(\d+):\d+: error: (.*)")
 
 
 class MetalProgram:
@@ -26,7 +24,7 @@ class MetalProgram:
 
     def __init__(self, source: Source):
         self.source = source
-        self.slots = [s for s, (dtype, _) in enumerate(source.params) if dtype.bits]
+        self.slots = source.slots
 
     @once
     def pipeline(self) -> Any:
@@ -38,18 +36,12 @@ class MetalProgram:
             source.text, options, None
         )
         if compiled is None:
-            raise about_line(self._refusal(_words(error)), source)
+            raise about_line(refusal("metal", _words(error), self.source.text), source)
         function = compiled.newFunctionWithName_(source.name)
         state, error = gpu.newComputePipelineStateWithFunction_error_(function, None)
         if state is None:
-            raise self._refusal(_words(error))
+            raise refusal("metal", _words(error), self.source.text)
         return state
-
-    def _refusal(self, words: str) -> CompileError:
-        match, text = _ERROR.search(words), self.source.text
-        if match is None:
-            return CompileError("metal", " ".join(words.split())[-400:], last_good=text)
-        return CompileError("metal", match[2], last_good=text, line=int(match[1]))
 
     def __call__(self, buffers: Sequence[Buffer]) -> None:
         self.bind(buffers)()

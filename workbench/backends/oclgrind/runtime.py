@@ -9,7 +9,7 @@ import numpy as np
 from workbench.backends.buffer import Buffer
 from workbench.backends.compilers.child import CompilerProcess
 from workbench.backends.elsewhere import about_line
-from workbench.backends.gpu.dialect import grid_size, group_size
+from workbench.backends.gpu.dialect import group_size, item_counts
 from workbench.backends.oclgrind.report import findings
 from workbench.backends.oclgrind.simulate import Outcome, Simulation, simulate
 from workbench.backends.program.source import Source
@@ -43,7 +43,7 @@ class OclgrindLaunch:
 
     def __init__(self, source: Source, buffers: Sequence[Buffer]):
         self.source, self.buffers = source, [*buffers]
-        self.slots = [s for s, (dtype, _) in enumerate(source.params) if dtype.bits]
+        self.slots = source.slots
 
     def move(self, slot: int, buffer: Buffer) -> None:
         """Give a slot other memory."""
@@ -52,8 +52,7 @@ class OclgrindLaunch:
     def __call__(self, wait: bool = True) -> None:
         """Run it; the outputs are written where nothing is wrong."""
         source = self.source
-        grid, group = grid_size(source.launch), group_size(source.launch)
-        items = tuple(n * m for n, m in zip(grid, group, strict=True))
+        items, group = item_counts(source.launch), group_size(source.launch)
         before = [self.buffers[s].as_array().tobytes() for s in self.slots]
         request = Simulation(source.text, source.name, before, items, group)
         try:

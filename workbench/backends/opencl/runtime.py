@@ -10,7 +10,7 @@ from typing import Any
 from workbench.backends.buffer import Buffer
 from workbench.backends.compilers.opencl import build, load
 from workbench.backends.elsewhere import about_line
-from workbench.backends.gpu.dialect import grid_size, group_size
+from workbench.backends.gpu.dialect import group_size, item_counts
 from workbench.backends.opencl.compile import KernelText, binary_of
 from workbench.backends.opencl.driver import OpenCLDriver
 from workbench.backends.program.source import Source
@@ -27,8 +27,7 @@ class OpenCLProgram:
 
     def __init__(self, source: Source):
         self.source = source
-        grid, self.group = grid_size(source.launch), group_size(source.launch)
-        self.items = tuple(n * m for n, m in zip(grid, self.group, strict=True))
+        self.items, self.group = item_counts(source.launch), group_size(source.launch)
 
     def kernel(self) -> Any:
         """Return the driver's kernel, a new one each time: it holds its arguments."""
@@ -64,7 +63,7 @@ class OpenCLLaunch:
         source = program.source
         self.source, self.items, self.group = source, program.items, program.group
         self.kernel = program.kernel()
-        self.arguments = [s for s, (dtype, _) in enumerate(source.params) if dtype.bits]
+        self.arguments = source.slots
         self.buffers = [*buffers]
         for slot in self.arguments:
             self.move(slot, buffers[slot])

@@ -42,6 +42,11 @@ class Source:
     def __str__(self) -> str:
         return self.text
 
+    @property
+    def slots(self) -> list[int]:
+        """The slots that the kernel uses, in the order of the parameters of its text."""
+        return [slot for slot, (dtype, _) in enumerate(self.params) if dtype.bits]
+
 
 def signature(params: Iterable[UOp]) -> tuple[tuple[DType, int], ...]:
     """Return (dtype, elements) by slot from PARAMs; a slot without a PARAM is void and empty."""

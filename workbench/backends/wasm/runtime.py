@@ -69,7 +69,7 @@ class WasmLaunch:
     def __init__(self, program: WasmProgram, buffers: Sequence[Buffer]):
         source = program.source
         self.program, self.buffers = program, [*buffers]
-        self.slots = [s for s, (dtype, _) in enumerate(source.params) if dtype.bits]
+        self.slots = source.slots
         pool = program.memory.pool
         size = source.scratch_bytes
         self._scratch = pool.acquire(size) if size else None

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from workbench.backends.buffer import Buffer
+from workbench.backends.compilers.refusal import refusal
 from workbench.backends.elsewhere import about_line
 from workbench.backends.gpu.dialect import grid_size
 from workbench.backends.program.source import Source
@@ -30,7 +31,7 @@ class WebGpuProgram:
 
     def __init__(self, source: Source):
         self.source = source
-        self.slots = [s for s, (dtype, _) in enumerate(source.params) if dtype.bits]
+        self.slots = source.slots
         places = map(int, _WRITTEN.findall(source.text))
         self.written = {self.slots[place] for place in places}
 
@@ -49,15 +50,9 @@ class WebGpuProgram:
             stage = {"module": module, "entry_point": self.source.name}
             return device.create_compute_pipeline(layout="auto", compute=stage)
         except wgpu.GPUError as error:
-            raise about_line(self._refusal(str(error)), self.source) from error
-
-    def _refusal(self, words: str) -> CompileError:
-        match, text = _ERROR.search(words), self.source.text
-        if match is None:
-            because = " ".join(words.split())[-400:]
-            return CompileError("webgpu", because, last_good=text)
-        line = int(match["line"])
-        return CompileError("webgpu", match["what"], last_good=text, line=line)
+            raise about_line(
+                refusal("webgpu", str(error), self.source.text, _ERROR), self.source
+            ) from error
 
     def __call__(self, buffers: Sequence[Buffer]) -> None:
         self.bind(buffers)()

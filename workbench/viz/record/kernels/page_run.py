@@ -34,8 +34,7 @@ MOST_BYTES = 256 << 10
 
 def page_launch(source: Source) -> PageLaunch:
     """Return how a page launches a program of a device that `runs_in_page`."""
-    slots = [slot for slot, (dtype, _) in enumerate(source.params) if dtype.bits]
-    return PageLaunch(source.name, list(grid_size(source.launch)), slots)
+    return PageLaunch(source.name, list(grid_size(source.launch)), source.slots)
 
 
 def page_data(kernel: Kernel) -> PageData:
