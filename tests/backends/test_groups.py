@@ -218,7 +218,7 @@ def test_a_page_shows_it(device: Groups) -> None:
         row = plain(session.record)["variants"][reply["variant"]]
         code = {c["language"]: c["lines"] for c in row["code"]}
         assert code["Work-items"][0].startswith("def kernel(")
-        assert "l0 in 4 (work-item, dimension 0)" in code["IR"]
+        assert "l0 in 4 (work-item x)" in code["IR"]
         assert code["Steps"][0] == "BLOCK" and "LOAD" in code["Steps"]
         steps = next(c for c in row["code"] if c["language"] == "Steps")
         assert steps["links"][code["Steps"].index("LOAD")]["nodes"]

@@ -32,8 +32,8 @@ def test_a_sum_of_a_group() -> None:
         linear(kernel_of(ones(4, 64).sum(1)), Opt(OptOps.GROUP, "r0", 4))
     )
     assert ["  " * line.depth + line.text for line in lines] == [
-        "g0 in 4 (work-group, dimension 0)",
-        "x0 in 4 (work-item, dimension 0)",
+        "g0 in 4 (work-group x)",
+        "x0 in 4 (work-item x)",
         "acc2 = 0.0",
         "acc0 = 0.0",
         "for r0 in 16 (reduce):",

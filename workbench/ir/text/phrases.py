@@ -209,7 +209,15 @@ def _where(node: UOp) -> Phrase:
 
 
 def _reduced(node: UOp) -> Phrase:
-    parts = call_parts("REDUCE", len(node.src), before=_lower(node.arg))
+    """Return `REDUCE(add, value, ranges)`, or `HREDUCE(add, lanes)`."""
+    parts = call_parts(node.op.name, len(node.src), before=_lower(node.arg))
+    return Phrase(parts, line=_line(node))
+
+
+def _exchanged(node: UOp) -> Phrase:
+    """Return `EXCHANGE(tile, rows -> fragment)`: which lane has what is in both layouts of the
+    node, bit by bit, and nothing to read in a line."""
+    parts = call_parts("EXCHANGE", len(node.src), after="rows -> fragment")
     return Phrase(parts, line=_line(node))
 
 
@@ -281,7 +289,8 @@ def _launch_number(node: UOp) -> Phrase:
     if axis.op is not Ops.RANGE or node.arg is None:
         return _called(node)
     what = {"grid": "work-group", "item": "work-item"}[node.role or "item"]
-    words = f" in {axis.extent} ({what}, dimension {node.dimension})"
+    along = dict(enumerate("xyz")).get(node.dimension, node.dimension)
+    words = f" in {axis.extent} ({what} {along})"
     return _called(node)._replace(statement=(Slot(0), words))
 
 
@@ -350,6 +359,8 @@ _SPECIAL: dict[Ops, Callable[[UOp], Phrase]] = {
     Ops.LOAD: _loaded,
     Ops.WHERE: _where,
     Ops.REDUCE: _reduced,
+    Ops.HREDUCE: _reduced,
+    Ops.EXCHANGE: _exchanged,
     Ops.CUSTOM: _custom,
     Ops.EXTERN: _code,
     Ops.STAGE: _staged,

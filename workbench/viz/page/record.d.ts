@@ -1024,10 +1024,11 @@ export interface RecordedPass {
 }
 
 /**
- * A kernel of the plan; `root` is its un-optimised variant; `data` are its buffers, for a
- * page that runs it. `modules` are the user's that made what it computes, each with the
- * method that it called; `module` is the path of the first. `phases` are those of training
- * that it belongs to; none where nothing is trained.
+ * A kernel of the plan; `root` is its un-optimised variant, and `opens` the one that a page
+ * opens with, where that is another; `data` are its buffers, for a page that runs it.
+ * `modules` are the user's that made what it computes, each with the method that it called;
+ * `module` is the path of the first. `phases` are those of training that it belongs to; none
+ * where nothing is trained.
  */
 export interface KernelRow {
   title: string;
@@ -1043,6 +1044,7 @@ export interface KernelRow {
   modules: Array<string>;
   phases: Array<string>;
   data?: PageData | null;
+  opens?: number | null;
 }
 
 /**

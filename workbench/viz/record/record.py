@@ -201,6 +201,9 @@ class Recorder:
             if room >= 0:
                 self.add_loops(variant)
                 self.add_c(variant)
+        for variant in self._stepped():  # a kernel without opts has groups of one work-item
+            with self._explained(variant):
+                self.record.kernels[variant].opens = self._add_auto(variant)
         self.patch()
 
     def rest(self) -> Iterator[str]:
@@ -219,7 +222,8 @@ class Recorder:
             self.put(("panels", name), row)
             yield "section"
         for variant in self._stepped():
-            self._add_steps(variant)
+            opens = self.record.kernels[variant].opens
+            self._add_steps(variant if opens is None else opens)
             yield "steps"
         self.machine.add()
         yield "speeds"
@@ -239,9 +243,11 @@ class Recorder:
             auto = None
             with self._explained(variant):
                 auto = self._add_auto(variant)
+                if auto is not None:
+                    self.add_compiled(auto)
             yield "auto"
             if auto is not None and variant in self._stepped():
-                self._add_steps(auto)
+                self._add_steps(variant)
                 yield "steps"
             if Device[self.kernels[variant].device].runs_in_page:
                 self.add_data(self.record.variants[variant].kernel)
@@ -291,7 +297,6 @@ class Recorder:
                 self.put(("variants", auto_variant, "name"), "auto")
                 steps = rows.step_rows(auto.steps)
                 self.put(("variants", auto_variant, "steps"), steps)
-            self.add_compiled(auto_variant)
         return auto_variant
 
     def variant_of(self, root: int, kernel: Kernel) -> int | None:

@@ -209,8 +209,8 @@ class RecordedPass(PassOutcome, forbid_unknown_fields=True):
 
 
 class KernelRow(Struct, forbid_unknown_fields=True):
-    """A kernel of the plan; `root` is its un-optimised variant; `data` are its buffers, for a page
-    that runs it. `modules` are the user's that made
+    """A kernel of the plan; `root` is its un-optimised variant, and `opens` the one that a page opens
+    with, where that is another; `data` are its buffers, for a page that runs it. `modules` are the user's that made
     what it computes, each with the method that it called; `module` is the path of the first.
     `phases` are those of training that it belongs to; none where nothing is trained."""
 
@@ -227,6 +227,7 @@ class KernelRow(Struct, forbid_unknown_fields=True):
     modules: list[str]
     phases: list[str]
     data: PageData | None = None
+    opens: int | None = None
 
 
 class BaselineRow(Struct, forbid_unknown_fields=True):

@@ -45,8 +45,7 @@ def live(
 
 @pytest.fixture(scope="module")
 def ran(live: LivePage) -> Any:
-    """The page, after the run."""
-    live.page.click(".wb-gpu [data-key=emulate]")
+    """The page after the run, for which nobody has to ask."""
     live.answer("emulate")
     return live.page
 
@@ -194,7 +193,8 @@ def test_a_barrier_is_taken_away(live: LivePage, stepped: Any) -> None:
     assert cell.startswith("As[0] = ") and "work-item 0 (0, 0)" in cell
     found.first.click()
     assert step(stepped) == later
-    assert stepped.inner_text(".wb-gpu-bar .wb-bad") == "barrier 0 is taken away"
+    assert stepped.inner_text(".wb-gpu-bar .wb-bad") == "without barrier 1"
+    assert stepped.inner_text("[data-key=emulate]") == "put the barrier back"
     stepped.click("[data-key=emulate]")
     live.answer("emulate")
     assert found.count() == 0 and stepped.locator(".wb-gpu-bar .wb-bad").count() == 0
@@ -232,7 +232,12 @@ def test_a_file_of_the_pane_opens_there_and_has_the_steps(
     ex = explore(a @ b, device="CUDA", target="H100", show="gpu")
     page = opened(browser, ex.to_html(tmp_path / "alone.html"))
     assert not page.is_visible(".wb-modes") and step(page).startswith("step 0 of ")
-    page.select_option("[aria-label=variant]", label="auto")
+    chosen = "[aria-label=variant] option:checked"
+    assert page.inner_text(chosen) == "auto", "the variant with the default opts"
+    page.select_option("[aria-label=variant]", label="plain")
+    assert "groups of 1 work-item" in page.inner_text(".wb-gpu-program .wb-heading")
+    page.click("[data-key=gpu-default-opts]")
+    assert page.inner_text(chosen) == "auto"
     place = page.locator(".wb-gpu-line:has-text('WMMA(') code").first
     assert not page.is_visible(".wb-gpu-tiles")
     place.click()

@@ -9,7 +9,7 @@ import { viewInPlan } from "./decisions/next_plan.js";
 import { Room } from "./room/room.js";
 import { shownRecord } from "../record/asking.js";
 
-/** @import { AnyRequest, ErrorWords, NodeColumns, PageRecord, ProgressRow, RecordPatch } from "../record.d.ts" */
+/** @import { AnyRequest, ErrorWords, KernelRow, NodeColumns, PageRecord, ProgressRow, RecordPatch } from "../record.d.ts" */
 /** @import { Changes, Column, Host, Link, Listener, ReplyTo, View } from "../types.d.ts" */
 /** @import { CodeDraft } from "../listing/drafts.js" */
 /** @import { Draft } from "./draft_field.js" */
@@ -287,11 +287,20 @@ function sane(record, view) {
   now.columns = sideBySide(record, now.columns);
   const chosen = rowAt(record.variants, now.variant);
   const kernel = rowAt(record.kernels, now.kernel);
-  if (chosen?.kernel !== now.kernel) now.variant = kernel ? kernel.root : null;
+  if (chosen?.kernel !== now.kernel) now.variant = opening(record, kernel);
   if (now.node !== null && now.node >= record.nodes.op.length) now.node = null;
   if (!rowAt(record.lines, now.line)) now.line = null;
   if (!rowAt(record.passes, now.pass)) now.pass = null;
   return now;
+}
+
+/** The variant of a kernel that a page opens with.
+ * @param {PageRecord} record
+ * @param {KernelRow | null} kernel */
+function opening({ variants }, kernel) {
+  if (!kernel) return null;
+  const { opens = null, root } = kernel;
+  return rowAt(variants, opens) ? opens : root;
 }
 
 /** The view of a record's page that opens.

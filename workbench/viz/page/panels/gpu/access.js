@@ -106,8 +106,8 @@ function sectors(steps, memory, items, warp) {
   ];
 }
 
-/** The banks of shared memory: of each the words that a warp wants of it, one above the other. Work-items
- * of a warp that are more than the banks come in parts, whose words do not meet.
+/** The banks of shared memory: of each the words that a warp wants of it, one above the other. A warp
+ * comes in parts that have a word for each bank: words of different parts do not meet.
  * @param {GroupSteps} steps
  * @param {GpuMemory} memory
  * @param {Access} access
@@ -115,9 +115,11 @@ function sectors(steps, memory, items, warp) {
  * @param {number} end */
 function banks(steps, { itemsize, name }, access, first, end) {
   const { banks: count, bank_bytes: width, warp_lanes: lanes } = steps.row;
-  const parts = Array.from({ length: Math.ceil((end - first) / count) }, (_, part) => {
-    const from = first + part * count;
-    return wordsOf(lanesOf(access, from, Math.min(end, from + count)), itemsize / width, count);
+  const bytes = access.lanes * itemsize;
+  const together = Math.max(1, Math.floor(Math.min(lanes, count) / Math.max(1, bytes / width)));
+  const parts = Array.from({ length: Math.ceil((end - first) / together) }, (_, part) => {
+    const from = first + part * together;
+    return wordsOf(lanesOf(access, from, Math.min(end, from + together)), itemsize / width, count);
   });
   const most = parts.map((part) => Math.max(...part.map((words) => words.size)));
   const passes = most.reduce((sum, words) => sum + words, 0);
@@ -131,11 +133,9 @@ function banks(steps, { itemsize, name }, access, first, end) {
     const kind = isSlow ? "wb-gpu-bank wb-gpu-conflict" : "wb-gpu-bank";
     return h("div", { class: kind, title, role: "img", "aria-label": title }, ...boxes);
   });
-  const isWide = access.lanes * itemsize > width;
-  const passesText = isWide
-    ? `${access.lanes * itemsize} bytes of each work-item, in several passes`
-    : parts.length > 1
-    ? `${parts.length} parts of ${count} work-items: ${plural(passes, "pass")}`
+  const each = bytes > width ? `${bytes} bytes of each work-item, ` : "";
+  const passesText = parts.length > 1
+    ? `${each}${parts.length} parts of ${plural(together, "work-item")}: ${plural(passes, "pass")}`
     : `${plural(passes, "word")} of the busiest bank: ${plural(passes, "pass")}`;
   return [
     h("p", { class: "wb-quiet", "data-term": "bank" }, `warp ${first / lanes}: ${passesText}`),

@@ -1,14 +1,16 @@
 // The bar over the steps of a work-group: its player, and the group that is stepped.
 
 import { button } from "../../app/pieces.js";
-import { canAsk } from "../../app/actions.js";
+import { canAsk, goTo } from "../../app/actions.js";
 import { h, refill } from "../../base/elements.js";
 import { Player } from "../../base/player.js";
 
+/** @import { GpuTrace } from "../../record.d.ts" */
 /** @import { Gpu } from "./panel.js" */
 /** @import { GroupSteps } from "./steps.js" */
 
 const AXES = ["x", "y", "z"];
+const DEFAULT_OPTS = "auto"; // the variant that has them
 
 export class StepBar {
   /** @param {Gpu} gpu */
@@ -55,19 +57,43 @@ export class StepBar {
         }),
       ])
     );
-    const again = button(app, "run again", () => this.gpu.run(null), {
-      python: true,
-      name: "emulate",
-      title: "all of the program, with the group of the first finding, else the first one",
-    });
+    const again = button(
+      app,
+      row.without === null ? "run again" : "put the barrier back",
+      () => this.gpu.run(null),
+      {
+        python: true,
+        name: "emulate",
+        title:
+          "run all of the program, and step the group of the first finding, else the first one",
+      },
+    );
     const pending = app.pending("emulate") && h("span", { class: "wb-quiet" }, "Running…");
     refill(
       this.group,
+      this.#withOpts(row),
       h("span", { "data-term": "work-group" }, "group"),
       ...fields,
       again,
       pending,
     );
+  }
+
+  /** Where a group is a single work-item: the way to the variant that has the default opts.
+   * @param {GpuTrace} row */
+  #withOpts({ items }) {
+    const { app } = this.gpu;
+    if (items.some((size) => size > 1)) return null;
+    const { device, variants } = app.record;
+    const places = app.variantsOf(app.view.kernel);
+    const [auto] = [`${DEFAULT_OPTS} on ${device}`, DEFAULT_OPTS].flatMap((name) =>
+      places.filter((place) => variants[place].name === name)
+    );
+    if (auto === undefined || auto === app.view.variant) return null;
+    return button(app, `go to ${DEFAULT_OPTS}`, () => goTo(app, auto), {
+      title: "a group of this variant is one work-item; the variant with the default opts has more",
+      name: "gpu-default-opts",
+    });
   }
 
   #changeGroup() {
@@ -94,7 +120,7 @@ export class StepBar {
   #barrier({ row }) {
     const { gpu } = this;
     if (row.without !== null) {
-      return h("span", { class: "wb-bad" }, `barrier ${row.without} is taken away`);
+      return h("span", { class: "wb-bad" }, `without barrier ${row.without + 1}`);
     }
     const number = row.lines[row.line[gpu.at]].barrier;
     if (number === null) return null;

@@ -2,7 +2,7 @@
 // read and wrote it, and when.
 
 import { headingOf } from "../../app/pieces.js";
-import { h, refill } from "../../base/elements.js";
+import { h, noteScroll, refill } from "../../base/elements.js";
 import { rove, walkable } from "../../base/lists.js";
 import { NOBODY, valueText } from "./steps.js";
 
@@ -11,6 +11,7 @@ import { NOBODY, valueText } from "./steps.js";
 /** @import { CellUse, GroupSteps } from "./steps.js" */
 
 const MOST_CELLS = 4096; // of one memory that are drawn
+const MOST_COLUMNS = 64; // that stand side by side
 const MOST_USES = 60; // of a cell that are listed
 
 export class CellsPane {
@@ -45,9 +46,12 @@ export class CellsPane {
   #memory(memory, place) {
     const size = memory.shape.reduce((product, extent) => product * extent, 1);
     const columns = memory.shape.at(-1) ?? 1;
+    const apart = columns <= MOST_COLUMNS ? columns * (memory.shape.at(-2) ?? 1) : size;
     const cells = Array.from({ length: Math.min(size, MOST_CELLS) }, (_, element) =>
       h("div", {
-        class: "wb-gpu-cell",
+        class: element % apart < columns && element >= apart
+          ? "wb-gpu-cell wb-gpu-next-tile"
+          : "wb-gpu-cell",
         role: "option",
         "data-item": "",
         "data-key": `gpu-cell-${place}-${element}`,
@@ -60,7 +64,7 @@ export class CellsPane {
       {
         class: "wb-gpu-cell-grid",
         "aria-orientation": "horizontal",
-        style: `--columns: ${Math.min(columns, 64)}`,
+        style: `--columns: ${Math.min(columns, MOST_COLUMNS)}`,
       },
       ...cells,
     );
@@ -82,6 +86,8 @@ export class CellsPane {
   show(steps) {
     const { at, item, cell } = this.gpu;
     const access = steps.access(at);
+    /** @type {HTMLElement[]} */
+    const appeared = [];
     for (const [place, elements] of this.#cells) {
       const { name } = steps.row.memories[place];
       const { values, writers, steps: written } = steps.cells(place, at, item);
@@ -97,6 +103,7 @@ export class CellsPane {
         el.style.cssText = who === NOBODY ? "" : `--writer: ${hue(who, steps.items)}`;
         el.classList.toggle("wb-gpu-unwritten", who === NOBODY);
         el.classList.toggle("wb-gpu-touched", touched.has(element));
+        if (isChosen && el.getAttribute("aria-selected") !== "true") appeared.push(el);
         el.setAttribute("aria-selected", String(isChosen));
         el.setAttribute("aria-label", words);
         el.title = words;
@@ -105,6 +112,10 @@ export class CellsPane {
       if (list && !list.contains(document.activeElement)) rove(list);
     }
     refill(this.history, ...this.#history(steps));
+    for (const chosen of appeared) { // a finding may lead to one that is out of sight
+      chosen.scrollIntoView({ block: "nearest" });
+      noteScroll(chosen);
+    }
   }
 
   /** @param {GroupSteps} steps */

@@ -29,7 +29,10 @@ export function findingList(gpu, row) {
 function findingRow(gpu, row, finding, place) {
   const isHere = finding.steps.length > 0;
   const lines = [...new Set(finding.lines)].map((line) => row.lines[line].text);
-  const where = isHere ? `step ${finding.steps.join(" and ")}` : "another group: step it";
+  const numbers = [...new Set(finding.steps)];
+  const where = isHere
+    ? `${numbers.length > 1 ? "steps" : "step"} ${numbers.join(" and ")}`
+    : "another group: step it";
   return h(
     "div",
     {

@@ -3,6 +3,7 @@
 import { heading } from "../../app/pieces.js";
 import { elementsOf, h, refill } from "../../base/elements.js";
 import { rove, walkable } from "../../base/lists.js";
+import { plural } from "../../base/text.js";
 import { valueText } from "./steps.js";
 
 /** @import { Gpu } from "./panel.js" */
@@ -75,7 +76,7 @@ export class LanesPane {
     if (!this.list.contains(document.activeElement)) rove(this.list, this.#lanes[item]);
     const { warp_lanes: width } = steps.row;
     const warps = Math.ceil(steps.items / width);
-    this.total.textContent = `${on} of ${steps.items} on; ${warps} × ${width}`;
+    this.total.textContent = `${on} of ${steps.items} on, in ${plural(warps, "warp")} of ${width}`;
     this.total.title = "a row is a warp: its work-items take each step together";
     const rows = steps.registers(at, item).map(([name, values]) =>
       h(

@@ -2,7 +2,7 @@
 // that is executed, which work-items are on, what one of them holds, what the access costs, and shared
 // memory with who wrote it.
 
-import { act } from "../../app/actions.js";
+import { act, canAsk } from "../../app/actions.js";
 import { button, failure, hasAny, heading } from "../../app/pieces.js";
 import { h, refill } from "../../base/elements.js";
 import { AccessPane } from "./access.js";
@@ -14,7 +14,7 @@ import { ProgramPane } from "./program.js";
 import { GroupSteps } from "./steps.js";
 import { TilesPane } from "./tiles.js";
 
-/** @import { GpuTrace } from "../../record.d.ts" */
+/** @import { GpuTrace, VariantRow } from "../../record.d.ts" */
 /** @import { Changes, Keys, PanelRow } from "../../types.d.ts" */
 /** @import { App } from "../../app/store.js" */
 /** @import { Steps } from "../../base/player.js" */
@@ -27,6 +27,9 @@ export const panel = {
   make: (/** @type {App} */ app) => new Gpu(app),
   needsRoom: true,
 };
+
+const NO_RUN =
+  'This file has no run of this variant on the emulator, and a run needs Python. A file has the runs that were looked at before it was written, and explore(.., show="gpu") writes one with runs of the first kernels.';
 
 /** What is looked at: a step, a work-item, a cell of a memory, an element of a tile.
  * @typedef {{memory: number, element: number}} Cell */
@@ -43,6 +46,9 @@ export class Gpu {
   /** @type {{tile: number, place: number} | null} */
   element = null;
   nothing = h("div", { class: "wb-pad" });
+  /** What was run without a request: what fails is not tried again.
+   * @type {WeakSet<VariantRow>} */
+  #tried = new WeakSet();
 
   /** @param {App} app */
   constructor(app) {
@@ -78,7 +84,8 @@ export class Gpu {
   /** @param {Changes} changes */
   update(changes) {
     const { app } = this;
-    if (hasAny(changes, "record", "kernel", "variant", "live", "pending", "failure")) {
+    if (hasAny(changes, "record", "mode", "kernel", "variant", "live", "pending", "failure")) {
+      this.#runFirst();
       refill(this.trouble, failure(app, "gpu"));
       const row = app.variant()?.gpu ?? null;
       if (row !== this.row) this.#renew(row);
@@ -130,6 +137,16 @@ export class Gpu {
     if (variant !== null) act(this.app, "gpu", { do: "emulate", variant, group, without });
   }
 
+  /** Run a variant that somebody looks at here, and that nobody has run. */
+  #runFirst() {
+    const { app } = this;
+    const variant = app.variant();
+    const isSeen = app.view.mode === "gpu" && app.live === "live";
+    if (!isSeen || !variant || variant.gpu || variant.edited || this.#tried.has(variant)) return;
+    this.#tried.add(variant);
+    this.run(null);
+  }
+
   /** @returns {Keys} */
   get keys() {
     return this.bar.player.keys;
@@ -172,6 +189,7 @@ export class Gpu {
     const variant = app.variant();
     if (!variant) return [h("p", { class: "wb-quiet" }, app.record.nothing)];
     if (app.pending("emulate")) return [h("p", { class: "wb-quiet" }, "Running on the emulator…")];
+    if (!canAsk(app)) return [heading("WORK-GROUPS"), h("p", {}, NO_RUN)];
     const run = button(app, "run on the emulator", () => this.run(null), {
       python: true,
       name: "emulate",

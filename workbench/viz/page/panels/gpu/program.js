@@ -85,7 +85,7 @@ export class ProgramPane {
         title: lineTitle(row, line),
         onclick: () => gpu.steps && gpu.go(gpu.steps.stepAt(place, gpu.at)),
       },
-      h("code", { style: `padding-left:${line.depth * 2}ch` }, line.text),
+      h("code", { style: `--depth: ${line.depth}` }, line.text),
       figure(moved > 0 && sum(main, "transactions").toLocaleString("en")),
       figure(moved > 0 && `${share(wanted, moved)}%`, wanted < moved ? "wb-bad" : ""),
       figure(shared.length > 0 && conflicts.toLocaleString("en"), conflicts ? "wb-bad" : ""),
@@ -119,7 +119,7 @@ function launchText({ device, grid, items, is_whole: isWhole }) {
 function lineTitle({ memories, is_whole: isWhole }, line) {
   const all = isWhole ? "all groups together" : "this group";
   const words = line.accesses.map((cost) => costText(memories[cost.memory], cost));
-  if (line.executed) words.push(`${plural(line.executed, "time")} by a work-item`);
+  if (line.executed) words.push(`executed ${plural(line.executed, "time")} by single work-items`);
   if (line.divergent) words.push(`${plural(line.divergent, "warp")} of which some go on, some not`);
   if (line.shuffles) words.push(`${plural(line.shuffles, "warp")} exchanged values`);
   if (line.barriers) words.push(`${plural(line.barriers, "group")} waited`);
