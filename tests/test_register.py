@@ -145,7 +145,7 @@ def test_an_opt_is_offered_refused_applied_and_read(way: Way, tmp_path: Path) ->
     assert [a.size for a in halved.axes] == [3, 2, 3, 6, 2]
     assert halved.check("LLVM").ok and halved.check("PYTHON").ok
     assert [p.doc for p in halved.compile().passes if p.name == "opt-halve"] == [
-        "HALVE here: the loop as two loops. On a GPU: the same."
+        "HALVE on a processor: the loop as two loops. On a GPU: the same."
     ]
     assert eval(repr(opt), {"Opt": Opt, "OptOps": OptOps}) == opt
     assert parse_opts(f'{opt}, Opt("HALVE", "g0", 2)') == (opt, opt)

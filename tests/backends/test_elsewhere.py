@@ -9,7 +9,7 @@ from workbench import Tensor, explore
 from workbench.backends.buffer import Buffer
 from workbench.backends.compilers.machine_code import MachineCode
 from workbench.backends.device import Device
-from workbench.backends.elsewhere import line_before
+from workbench.backends.elsewhere import about_line, line_before
 from workbench.backends.native.host_memory import HOST
 from workbench.backends.program.source import Source
 from workbench.base.dtypes import dtypes
@@ -58,7 +58,22 @@ def test_a_compiler_gets_the_text_and_not_the_program(
     with pytest.raises(CompileError, match="the code of ") as error:
         program.machine_code  # type: ignore[attr-defined]  # noqa: B018
     assert error.value.line == place + 2 and lines[place].strip() in str(error.value)
+    assert f", before the edit {lines[place].strip()}, " in error.value.because
     assert texts[0].text == edited and not texts[0].linear and not texts[0].lines
     zeros = Buffer.of(HOST, dtypes.float32, np.zeros(64, np.float32))
     with pytest.raises(DeviceError, match="H100 is not here"):
         program([zeros, zeros])
+
+
+def test_the_error_of_a_sum_names_what_the_register_gets(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """`acc0 += ..` sets a register: what is wrong is what it is set to."""
+    device = Device["CUDA:H100"]
+    kernel = explore(Tensor.empty(4, 64).sum(1), device=device.name).kernels[0]
+    source = stages(kernel.ast, device.name, upto="source").source
+    assert source is not None
+    place = next(i for i, t in enumerate(source.text.split("\n")) if "acc0 +=" in t)
+    error = about_line(CompileError("a compiler", "wrong", line=place + 1), source)
+    assert error.because.endswith("the code of ADD")
+    assert "before the edit" not in error.because

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from typing import Any
+
+import pytest
 
 from tests.viz.support import matmul
+from workbench.base.errors import WorkbenchError
 from workbench.ir.node.axis import AxisType
 from workbench.ir.node.ops import Ops
 from workbench.ir.opt.opt import OptOps
@@ -66,3 +70,33 @@ def test_what_has_a_table_of_its_own_is_in_the_glossary_from_there() -> None:
     for record in ex.passes:
         assert listed["passes"][record.name] == record.doc
     assert listed[OP_GROUP].keys() == {op.name for op in Ops}
+
+
+def test_a_word_is_looked_up() -> None:
+    of_warps = glossary("Warp")
+    assert of_warps and all(
+        "warp" in word.lower() for words in of_warps.values() for word in words
+    )
+    everywhere = glossary()
+    for group, words in of_warps.items():
+        assert words.items() <= everywhere[group].items()
+    assert "take each step together" in of_warps["gpu"]["warp"]
+    by_meaning = glossary("a cache")
+    assert by_meaning and all(
+        "a cache" in text for words in by_meaning.values() for text in words.values()
+    )
+
+
+@pytest.mark.parametrize(
+    ("about", "words"),
+    [
+        ("barier", 'try      glossary("barrier"), or glossary() for all words'),
+        (" ", "there is no word ' '"),
+        (3, "because  int is neither a word nor a pass"),
+        ([3], "because  int is neither a word nor a pass"),
+    ],
+)
+def test_what_no_glossary_has_is_refused(about: Any, words: str) -> None:
+    with pytest.raises(WorkbenchError) as error:
+        glossary(about)
+    assert words in str(error.value)

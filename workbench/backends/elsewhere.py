@@ -16,6 +16,7 @@ from workbench.backends.program.source import Source
 from workbench.base.errors import CompileError, DeviceError
 from workbench.base.forking import once
 from workbench.base.target import Target
+from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 
 
@@ -98,7 +99,7 @@ class Elsewhere(DeviceInfo):
         return DeviceError(
             f"{self.name} is not timed",
             f"the {self.machine} is not here: its times are predicted, not run here",
-            "the prediction, or a device that is here",
+            "the prediction, `kernel.cost`, or a device that is here",
         )
 
     def compile_here(
@@ -164,15 +165,20 @@ def about_line(
     error: CompileError, source: Source, original: Source | None = None
 ) -> CompileError:
     """Return the error of a compiler with the source, its line, and the operation that the line is
-    the code of: of source that was edited, that of the line of the original."""
+    the code of: of a line that was edited, what it was before, and the operation of that."""
     original = original or source
     line, words, lines = error.line, "", source.text.split("\n")
     if line is not None and 0 < line <= len(lines):
         words = f"; line {line} is {lines[line - 1].strip()}"
-        before = line_before(original.text.split("\n"), lines, line)
+        unedited = original.text.split("\n")
+        before = line_before(unedited, lines, line)
         places = original.lines[before - 1] if 0 < before <= len(original.lines) else ()
+        if before and unedited[before - 1] != lines[line - 1]:
+            words += f", before the edit {unedited[before - 1].strip()}"
         if places and original.linear:
-            words += f", the code of {original.linear[places[0]].op.name}"
+            node = original.linear[places[0]]
+            value = node.src[1] if node.op is Ops.SET else node  # what a register gets
+            words += f", the code of {value.op.name}"
     return CompileError(
         error.stage, error.because + words, source.text, error.hint, line
     )

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from tests.tools.tensor_cores import CORES, core_named
+from workbench.base.errors import WorkbenchError
 from workbench.base.tensor_cores.tensor_core import TensorCore
 from workbench.ir.meaning.tiles import (
     fragments_of,
@@ -80,3 +81,22 @@ def test_who_has_an_element() -> None:
     assert where.holders[9, 5].tolist() == [6, 3]
     wmma = core_named("gfx1100", "16x16x16 float16 -> float32")
     assert lane_map(wmma, "a").holders[..., 0].max() == 15, "the first of two copies"
+
+
+@pytest.mark.parametrize(
+    ("core", "tile", "words"),
+    [
+        (
+            "16x8x16",
+            "a",
+            'try      lane_map(Device["H100"].target.tensor_cores[0], "a")',
+        ),
+        (CORES[0], "d", "because  a tensor core has a, b, c"),
+    ],
+)
+def test_what_has_no_lane_map_is_refused(
+    core: TensorCore, tile: str, words: str
+) -> None:
+    with pytest.raises(WorkbenchError) as error:
+        lane_map(core, tile)
+    assert words in str(error.value)

@@ -246,7 +246,8 @@ def test_every_op_is_tested_and_has_a_caption() -> None:
     assert named | shown_elsewhere == {op.name for op in OptOps} - REFUSED_EVERYWHERE
     for op in OptOps:
         filecheck(
-            op.caption, f"CHECK: {op.name} here: {{{{.+}}}}. On a GPU: {{{{.+}}}}."
+            op.caption,
+            f"CHECK: {op.name} on a processor: {{{{.+}}}}. On a GPU: {{{{.+}}}}.",
         )
 
 

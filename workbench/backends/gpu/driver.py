@@ -106,7 +106,9 @@ def open_once(kind: type[GpuDriver]) -> GpuDriver:
     """Return a driver with its GPU. Errors: DeviceError where there is none."""
     gpu = find_once(kind)
     if gpu is None:
-        raise DeviceError(f"the device {kind.name} is not available", kind.absence)
+        what = f"the device {kind.name} is not available"
+        hint = "`workbench doctor`, which lists devices and machines"
+        raise DeviceError(what, kind.absence, hint)
     return kind(gpu)
 
 

@@ -15,6 +15,7 @@ import numpy as np
 
 from workbench.base.display import Printed
 from workbench.base.dtypes import DType
+from workbench.base.errors import WorkbenchError
 from workbench.base.tensor_cores.layout import Fragment
 from workbench.base.tensor_cores.tensor_core import TILE_AXES, TensorCore
 
@@ -42,9 +43,24 @@ class LaneMap(Printed):
         return "\n".join(" ".join(word.rjust(width) for word in row) for row in words)
 
 
-@cache
 def lane_map(core: TensorCore, tile: str) -> LaneMap:
-    """Return which element of tile "a", "b" or "c" each lane holds as which of its elements."""
+    """Return which element of tile "a", "b" or "c" each lane holds as which of its elements.
+    `core` is one of a machine: `Device["H100"].target.tensor_cores[0]`.
+
+    Errors: WorkbenchError for what is no tensor core, and for another tile.
+    """
+    if not isinstance(core, TensorCore):
+        because = f"{type(core).__name__} is not a tensor core"
+        hint = 'lane_map(Device["H100"].target.tensor_cores[0], "a")'
+        raise WorkbenchError(f"there is no lane map of {core!r:.40}", because, hint)
+    if tile not in TILE_AXES:
+        because = f"a tensor core has {', '.join(TILE_AXES)}"
+        raise WorkbenchError(f"there is no tile {tile!r:.40}", because, 'the tile "a"')
+    return _lane_map(core, tile)
+
+
+@cache
+def _lane_map(core: TensorCore, tile: str) -> LaneMap:
     fragment = core.fragments[tile]
     down, across = TILE_AXES[tile]
     shape = core.lanes, fragment.per_lane

@@ -111,8 +111,8 @@ class OptKind:
 
     @property
     def caption(self) -> str:
-        """Its effect here (on a CPU) and on a GPU, in one line."""
-        return f"{self.name} here: {self.here}. On a GPU: {self.on_a_gpu}."
+        """Its effect on a processor and on a GPU, in one line."""
+        return f"{self.name} on a processor: {self.here}. On a GPU: {self.on_a_gpu}."
 
     def __repr__(self) -> str:
         return f"OptOps.{self.name}"

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from difflib import get_close_matches
 from functools import cache
 from html import escape
 
+from workbench.base.errors import WorkbenchError
 from workbench.base.trace import PassRecord
 from workbench.ir.node.ops import OPS
 from workbench.ir.opt.opt import OptOps
@@ -36,9 +38,22 @@ class Glossary(dict[str, dict[str, str]]):
         return "\n".join(_folded(name, words) for name, words in self.items())
 
 
-def glossary(passes: Iterable[PassRecord] = ()) -> Glossary:
+def glossary(about: str | Iterable[PassRecord] = ()) -> Glossary:
     """Return the meaning of every word, in groups, as the page has them below `?`: with kinds of
-    axes, kinds of opts, and the given passes."""
+    axes, kinds of opts, and the passes that it is given. `glossary("warp")` has the words that are
+    or contain that one, or else those whose meanings do.
+
+    Errors: WorkbenchError for a word that stands nowhere, and for what is neither a word nor
+    passes.
+    """
+    if isinstance(about, str):
+        return _about(about)
+    passes = [*about] if isinstance(about, Iterable) else [about]
+    for other in passes:
+        if not isinstance(other, PassRecord):
+            because = f"{type(other).__name__} is neither a word nor a pass"
+            hint = 'glossary("warp"), or glossary(ex.passes)'
+            raise WorkbenchError(f"cannot explain {other!r:.40}", because, hint)
     words = Glossary(
         (group.name, {t.word: t.meaning for t in group.terms})
         for group in glossary_rows()
@@ -46,11 +61,34 @@ def glossary(passes: Iterable[PassRecord] = ()) -> Glossary:
     kinds = {
         look.letter: f"{look.name}: {look.caption}" for look in KIND_LOOKS.values()
     }
-    opts = {k.name: f"here: {k.here}; on a GPU: {k.on_a_gpu}" for k in OptOps}
+    opts = {k.name: f"on a processor: {k.here}; on a GPU: {k.on_a_gpu}" for k in OptOps}
     words["loops"] |= kinds
     words["opts"] |= opts
     words["passes"] |= {record.name: record.doc for record in passes if record.doc}
     return words
+
+
+def _about(word: str) -> Glossary:
+    """Return what the glossary says of a word."""
+    every, wanted = glossary(), word.strip().lower()
+    by_word = _where(every, lambda name, _: wanted in name.lower())
+    parts = by_word or _where(every, lambda _, meaning: wanted in meaning.lower())
+    if parts and wanted:
+        return parts
+    names = [name for words in every.values() for name in words]
+    near = get_close_matches(word, names, 1) or ["warp"]
+    because = "no word and no meaning has it"
+    hint = f'glossary("{near[0]}"), or glossary() for all words'
+    raise WorkbenchError(f"there is no word {word!r:.40}", because, hint)
+
+
+def _where(every: Glossary, fits: Callable[[str, str], bool]) -> Glossary:
+    """Return the words that fit, in those of the groups that have any."""
+    groups = {
+        name: {word: text for word, text in words.items() if fits(word, text)}
+        for name, words in every.items()
+    }
+    return Glossary((name, words) for name, words in groups.items() if words)
 
 
 def _lines(words: Mapping[str, str]) -> str:

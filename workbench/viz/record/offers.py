@@ -42,14 +42,14 @@ def next_rows(kernel: Kernel, speeds: Speeds | None) -> NextRows:
     listed = set(kinds_in_turns[:MOST_REFUSED])
     refusals = [RefusedRow(str(o), refused[o]) for o in first.values() if o in listed]
     predictions = _predicted(kernel, legal, speeds)
-    offers = [_offer(kernel.ast, opt, predictions.get(opt)) for opt in legal]
+    offers = [_offer(kernel, opt, predictions.get(opt)) for opt in legal]
     offers.sort(key=lambda offer: -(offer.predicted or 0.0))
     return offers, refusals
 
 
 def offer_rows(kernel: Kernel) -> list[OfferRow]:
     """Return the legal opts of a kernel, as the action table has them, without predictions."""
-    return [_offer(kernel.ast, opt, None) for opt in kernel.legal_opts()]
+    return [_offer(kernel, opt, None) for opt in kernel.legal_opts()]
 
 
 def _predicted(
@@ -89,7 +89,9 @@ def in_turns(
     return [legal[-1 - place] for _, place in sorted(keys)]
 
 
-def _offer(kernel: UOp, opt: Opt, prediction: PredictedSpeedup | None) -> OfferRow:
+def _offer(kernel: Kernel, opt: Opt, prediction: PredictedSpeedup | None) -> OfferRow:
+    has_groups = Device[kernel.device].target.has_groups
+    caption = opt.op.on_a_gpu if has_groups else opt.op.here
     return OfferRow(
         opt=str(opt),
         op=opt.op.name,
@@ -97,7 +99,7 @@ def _offer(kernel: UOp, opt: Opt, prediction: PredictedSpeedup | None) -> OfferR
         does=opt.op.here,
         on_gpu=opt.op.on_a_gpu,
         predicted=None if prediction is None else prediction.ratio,
-        why=(prediction and prediction.why) or why(kernel, opt) or opt.op.here,
+        why=(prediction and prediction.why) or why(kernel.ast, opt) or caption,
         measured=None,
         spread=None,
         differs=False,

@@ -209,10 +209,11 @@ class RecordedPass(PassOutcome, forbid_unknown_fields=True):
 
 
 class KernelRow(Struct, forbid_unknown_fields=True):
-    """A kernel of the plan; `root` is its un-optimised variant, and `opens` the one that a page opens
-    with, where that is another; `data` are its buffers, for a page that runs it. `modules` are the user's that made
-    what it computes, each with the method that it called; `module` is the path of the first.
-    `phases` are those of training that it belongs to; none where nothing is trained."""
+    """A kernel of the plan; `root` is its un-optimised variant, and `opens` the one that a page
+    opens with, where that is another; `data` are its buffers, for a page that runs it. `modules`
+    are the user's that made what it computes, each with the method that it called; `module` is the
+    path of the first. `phases` are those of training that it belongs to; none where nothing is
+    trained."""
 
     title: str
     name: str

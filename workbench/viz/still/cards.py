@@ -160,7 +160,9 @@ def offers_part(offers: Sequence[OfferRow]) -> str:
         by_op.setdefault(offer.op, []).append(offer)
     groups = []
     for op, listed in by_op.items():
-        caption = f"{op} here: {listed[0].does}. On a GPU: {listed[0].on_gpu}."
+        caption = (
+            f"{op} on a processor: {listed[0].does}. On a GPU: {listed[0].on_gpu}."
+        )
         groups.append(tag("div", escape(caption), "capt"))
         groups.append(tag("div", "".join(code(o.opt) for o in listed), "opts"))
     kinds = ", ".join(f"{len(listed)} {op}" for op, listed in by_op.items())

@@ -143,7 +143,7 @@ function tables({ record }) {
   const opts = Object.entries(opt_kinds).map(([word, { here, on_gpu }]) => ({
     word,
     shown: word,
-    meaning: `here: ${here}; on a GPU: ${on_gpu}`,
+    meaning: `on a processor: ${here}; on a GPU: ${on_gpu}`,
   }));
   const graphs = Object.entries(families).map(([word, { name }]) => ({
     word,
