@@ -51,6 +51,15 @@ def test_a_cell_is_explored(shell: Any) -> None:
     assert "b" in shell.user_ns, "the cell ran as any other"
 
 
+@pytest.mark.parametrize("is_stored", [True, False])
+def test_a_line_has_the_number_of_its_cell(shell: Any, is_stored: bool) -> None:
+    """IPython counts on before a cell runs where it stores it, and not at all where it does not."""
+    for _ in range(3):
+        cell = "%%kernel\nb = a @ a\n\nb.relu()"
+        ran = shell.run_cell(cell, store_history=is_stored)
+        assert str(ran.result.line) == f"In[{ran.execution_count}]:4"
+
+
 @pytest.mark.parametrize(
     ("cell", "says"),
     [

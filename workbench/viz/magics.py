@@ -8,7 +8,10 @@ from __future__ import annotations
 
 import argparse
 import ast
+import re
 import shlex
+import sys
+from types import FrameType
 from typing import Any
 
 from msgspec.structs import astuple
@@ -118,7 +121,7 @@ def _run(shell: Any, cell: str, skipped: int = 0) -> Any:
     """Run a cell in the user's namespace; return the value of its last expression. `skipped`
     lines stand above it in the notebook."""
     above = "\n" * skipped
-    name = shell.compile.cache(above + cell, shell.execution_count)
+    name = shell.compile.cache(above + cell, _cell_number(shell))
     tree = ast.parse(above + shell.transform_cell(cell), name)
     last = tree.body.pop() if tree.body else None
     if not isinstance(last, ast.Expr):
@@ -128,6 +131,20 @@ def _run(shell: Any, cell: str, skipped: int = 0) -> Any:
     names = shell.user_ns
     exec(compile(tree, name, "exec"), names)
     return eval(compile(ast.Expression(last.value), name, "eval"), names)
+
+
+def _cell_number(shell: Any) -> int:
+    """Return the number of the cell that runs: versions of IPython count on before it runs, or
+    after it."""
+    frame: FrameType | None = sys._getframe()
+    while frame is not None:
+        label = shell.compile.format_code_name(frame.f_code.co_filename)
+        digits = re.search(r"\d+", label[1]) if label else None
+        if digits:
+            return int(digits[0])
+        frame = frame.f_back
+    count: int = shell.execution_count
+    return count
 
 
 def _tensors(value: Any) -> list[Tensor]:

@@ -44,10 +44,10 @@ class LaneMap(Printed):
 
 
 def lane_map(core: TensorCore, tile: str) -> LaneMap:
-    """Return which element of tile "a", "b" or "c" each lane holds as which of its elements.
+    """Return which element of tile "a", "b" or "c" each lane has as which of its own.
     `core` is one of a machine: `Device["H100"].target.tensor_cores[0]`.
 
-    Errors: WorkbenchError for what is no tensor core, and for another tile.
+    Errors: WorkbenchError for what is not a tensor core, and for another tile.
     """
     if not isinstance(core, TensorCore):
         because = f"{type(core).__name__} is not a tensor core"

@@ -70,10 +70,10 @@ def glossary(about: str | Iterable[PassRecord] = ()) -> Glossary:
 
 def _about(word: str) -> Glossary:
     """Return what the glossary says of a word."""
-    every, wanted = glossary(), word.strip().lower()
-    by_word = _where(every, lambda name, _: wanted in name.lower())
-    parts = by_word or _where(every, lambda _, meaning: wanted in meaning.lower())
-    if parts and wanted:
+    every, part = glossary(), word.strip().lower()
+    by_word = _where(every, lambda name, _: part in name.lower())
+    parts = by_word or _where(every, lambda _, meaning: part in meaning.lower())
+    if parts and part:
         return parts
     names = [name for words in every.values() for name in words]
     near = get_close_matches(word, names, 1) or ["warp"]

@@ -262,8 +262,8 @@ TERMS: Mapping[str, Mapping[str, str]] = {
         "barrier": "A line at which each work-item waits until all of its group are there: what was"
             " written to shared memory before can be read after it.",
         "occupancy": "The warps that a unit of the GPU holds at once, of those that it could: while"
-            " some wait for memory, others go on. Registers, shared memory and limits of work-items"
-            " and groups each allow so many.",
+            " some wait for memory, others go on. Registers, shared memory and the most work-items"
+            " and groups of a unit limit it.",
         "access": "What this step reads or writes, of the warp of the chosen work-item.",
         "tensor core": "A product of two tiles by a whole warp: each element of A, B and C is in a"
             " register of one lane (of several, where they hold copies).",
