@@ -257,8 +257,8 @@ TERMS: Mapping[str, Mapping[str, str]] = {
             " that a warp wants in one step, one comes after the other.",
         "work-items": "The work-items of the group, a row for each warp: those that take each step"
             " together. Hatched: off, by an if.",
-        "warp": "Neighbouring work-items of a group that take each step together: 32 of them, on some"
-            " machines 64. Each is a lane of its warp.",
+        "warp": "Neighbouring work-items of a group that take each step together: 32 of them, on"
+            " some machines 64. Each is a lane of its warp.",
         "barrier": "A line at which each work-item waits until all of its group are there: what was"
             " written to shared memory before can be read after it.",
         "occupancy": "The warps that a unit of the GPU holds at once, of those that it could: while"

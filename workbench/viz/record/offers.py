@@ -11,8 +11,8 @@ from workbench.cost.predicted_speedup import PredictedSpeedup, predicted_speedup
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 from workbench.ir.opt import apply as opts
-from workbench.ir.opt.opt import Opt, OptKind, axes
-from workbench.ir.rewriting.rewrite import without
+from workbench.ir.opt.opt import Opt, OptKind, OptOps, axes
+from workbench.ir.rewriting.rewrite import rules_in_force, without
 from workbench.kernel.kernel import Kernel
 from workbench.measure.speeds import Speeds
 from workbench.viz.schema.variant import OfferRow, RefusedRow
@@ -27,6 +27,21 @@ PREDICTED_NODES = 8_000
 """Most nodes that are lowered for predictions: of a large kernel fewer opts are predicted."""
 
 NextRows = tuple[list[OfferRow], list[RefusedRow]]
+
+
+class OfferLists:
+    """The next opts of kernels. A model of equal layers has equal kernels: they are listed once."""
+
+    def __init__(self) -> None:
+        self._rows: dict[tuple[object, ...], NextRows] = {}
+
+    def of(self, kernel: Kernel, speeds: Speeds | None) -> NextRows:
+        """Return `next_rows` of a kernel with the opts and rules that are registered."""
+        registered = tuple(OptOps), rules_in_force()
+        same = kernel.ast, kernel.device, kernel.rules_off, *registered
+        if same not in self._rows:
+            self._rows[same] = next_rows(kernel, speeds)
+        return self._rows[same]
 
 
 def next_rows(kernel: Kernel, speeds: Speeds | None) -> NextRows:

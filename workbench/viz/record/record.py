@@ -14,11 +14,11 @@ from typing import Any
 
 from workbench.backends.device import Device
 from workbench.base.errors import WorkbenchError
+from workbench.base.trace import unobserved
 from workbench.emulator.emulate import emulate_for_steps
 from workbench.emulator.trace import Trace
 from workbench.ir.node.uop import UOp
-from workbench.ir.opt.opt import OptOps
-from workbench.ir.rewriting.rewrite import Rule, added_rules, rules_in_force
+from workbench.ir.rewriting.rewrite import Rule, added_rules
 from workbench.kernel.kernel import Kernel
 from workbench.measure.speeds import Speeds, earlier_speeds
 from workbench.viz.exploration.exploration import Exploration
@@ -44,7 +44,7 @@ from workbench.viz.record.kernels.folds import fold_rows
 from workbench.viz.record.kernels.gpu import gpu_trace
 from workbench.viz.record.kernels.page_run import page_data
 from workbench.viz.record.nodes import Lines, Nodes, Texts, bounded
-from workbench.viz.record.offers import NextRows, next_rows
+from workbench.viz.record.offers import OfferLists
 from workbench.viz.record.passes import PassRows, kernel_numbers
 from workbench.viz.record.plan import (
     activation_rows,
@@ -90,11 +90,6 @@ def build(
     return recorder.record
 
 
-def _registered() -> tuple[object, ...]:
-    """Return the registered opts and rules, on which offers depend."""
-    return tuple(OptOps), rules_in_force()
-
-
 class Recorder:
     """Builds a record. `record` is always consistent; `kernels` has the Kernel per variant,
     `machine` the speeds from which all costs and peaks follow."""
@@ -108,8 +103,9 @@ class Recorder:
         self._lines, self._texts, self._rules = Lines(), Texts(), RuleRows()
         self._nodes = Nodes(self._lines, exploration.lines, exploration.items)
         self._passes = PassRows(self._nodes, self._texts, self._rules)
-        # a model of equal layers has equal kernels: offers of each are computed once
-        self._next: dict[tuple[object, ...], NextRows] = {}
+        self._offers = OfferLists()
+        self._upcoming: int | None = None
+        """The variant whose offers are needed next."""
         self.record = self._opening(machine_speeds)
         if exploration.display.ask:
             self.record.ask = question_row(exploration.display.ask, self.record)
@@ -238,6 +234,7 @@ class Recorder:
             for device in Device.renderers:
                 for language in device.languages:
                     self.code.add_readable_or_error(variant, device, language)
+            self._upcoming = variant
             yield "code"
             self.add_offers(variant)
             yield "offers"
@@ -247,6 +244,7 @@ class Recorder:
                 auto = self._add_auto(variant)
                 if auto is not None:
                     self.add_compiled(auto)
+            self._upcoming = auto  # a reader goes there next
             yield "auto"
             if auto is not None and variant in self._stepped():
                 self._add_steps(variant)
@@ -372,15 +370,20 @@ class Recorder:
     def add_offers(self, variant: int) -> None:
         """Add the next opts of a variant: legal ones, and others with the reason."""
         self.machine.add()
-        kernel = self.kernels[variant]
         with self._explained(variant):
-            same = kernel.ast, kernel.device, kernel.rules_off, *_registered()
-            if same not in self._next:
-                self._next[same] = next_rows(kernel, self.speeds)
             # each variant has rows of its own, for the measurements of its offers
-            offers, refused = self._next[same]
+            offers, refused = self._offers.of(self.kernels[variant], self.speeds)
             self.put(("variants", variant, "offers"), [copy(o) for o in offers])
             self.put(("variants", variant, "refused"), refused)
+
+    def prepare(self) -> None:
+        """List the offers that are needed next, and keep them for `add_offers`. It takes a second
+        for a GPU, and changes nothing of the record, so that no lock is needed; an error comes
+        again where it is shown."""
+        variant, self._upcoming = self._upcoming, None
+        if variant is not None:
+            with suppress(Exception), unobserved():
+                self._offers.of(self.kernels[variant], self.speeds)
 
     def add_trace(self, variant: int, trace: Trace, without: int | None) -> None:
         """Add the run of a variant on the emulator, which has steps, and may be without one of its
