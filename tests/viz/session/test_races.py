@@ -18,6 +18,7 @@ from tests.viz.support import array, matmul, softmax
 from workbench.base.context import Context
 from workbench.kernel.kernel import Kernel
 from workbench.viz import explore
+from workbench.viz.record import offers
 from workbench.viz.record.record import Recorder, build
 from workbench.viz.schema.replies import NoResult
 from workbench.viz.session import prefetch
@@ -433,3 +434,34 @@ def test_ctrl_c_leaves_no_request_without_an_answer(
     assert [m["ok"] for m in messages if m.get("id") == 3] == [True]
     widget._session().jobs.close()
     SESSIONS.clear()
+
+
+def test_offers_are_listed_while_others_may_ask(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Those of a GPU take a second: in the background nobody waits for them, and who looks at the
+    default opts finds theirs."""
+    is_free: list[bool] = []
+    listing = offers.next_rows
+
+    def watched_listing(*arguments: Any) -> Any:
+        def take() -> None:
+            is_free.append(session.lock.acquire(timeout=0.2))
+            if is_free[-1]:
+                session.lock.release()
+
+        other = Thread(target=take)
+        other.start()
+        other.join()
+        return listing(*arguments)
+
+    ex = explore(array(16, 16) @ array(16, 16), device="CUDA:H100")
+    monkeypatch.setattr(offers, "next_rows", watched_listing)
+    with session_of(ex) as session:
+        session.begin()
+        all_done(session.jobs)
+        (plain_row, auto_row) = session.record.variants
+        assert plain_row.offers and auto_row.name == "auto" and not auto_row.offers
+        assert is_free == [True, True], "of the plain kernel and of the default opts"
+        done(session, "offers", variant=1)
+        assert len(is_free) == 2 and session.row(1).offers
