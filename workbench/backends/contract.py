@@ -99,6 +99,8 @@ class DeviceInfo(ABC):
     """Whether its Target, and so its source, is available where it cannot run."""
     only_compiles: bool = False
     """Whether it runs no kernel on any machine."""
+    has_machine_code: bool = True
+    """Whether its programs may have machine code that can be read."""
     runs_in_page: bool = False
     """Whether a page can run its sources in the browser that shows it."""
 

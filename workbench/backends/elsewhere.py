@@ -41,6 +41,7 @@ class Elsewhere(DeviceInfo):
         self.has_groups = device.machines[machine].has_groups
         self.runs_in_page = device.runs_in_page
         self.compiles_text = device.compiles_text
+        self.has_machine_code = device.has_machine_code
 
     @property
     def notice(self) -> str:  # type: ignore[override]  # the machines of a device may change

@@ -17,7 +17,7 @@ from workbench.base.errors import DeviceError, WorkbenchError
 from workbench.base.target import Target
 from workbench.base.trace import unobserved
 from workbench.emulator.checks.code import params_of, program_of, require_params
-from workbench.emulator.checks.duration import work_of
+from workbench.emulator.checks.duration import emulation_s
 from workbench.emulator.checks.inefficiencies import inefficiencies
 from workbench.emulator.checks.limits import (
     require_elements,
@@ -41,8 +41,8 @@ from workbench.pipeline import build, stages
 
 Array = np.ndarray[Any, Any]
 NOTHING: Mapping[int, Array] = MappingProxyType({})
-MOST_WORK = 1 << 28
-"""Most nodes that work-items may execute for a page; it takes some ten seconds."""
+MOST_PAGE_S = 10.0
+"""Most seconds of all work-groups of a launch for a page; beyond it runs one of them."""
 MOST_PAGE_BYTES = 4 << 20
 """Most bytes of the steps of a group in a page."""
 
@@ -133,11 +133,14 @@ def emulate_for_steps(
     kernel: RunnableKernel,
     group: bool | Sequence[int],
     without: int | None = None,
-    most_work: int = MOST_WORK,
+    most_s: float = MOST_PAGE_S,
 ) -> Trace:
     """Return the Trace of a run with the steps of a group, as many as a page can have; `without`
-    one of its barriers, by number. A launch whose work-items execute more than `most_work` nodes is
-    not run: only that group is, and the counts are of it alone."""
+    one of its barriers, by number. A launch that takes more than `most_s` seconds is not run: only
+    that group is, and the counts are of it alone.
+
+    Errors: DeviceError where that takes too long, too.
+    """
     gpu = target_of(kernel)
     linear, arrays = _program(kernel, gpu)
     linear = _without_barrier(linear, without)
@@ -146,10 +149,11 @@ def emulate_for_steps(
     memory = _memory(linear, arrays, gpu)
     before = [array.copy() for array in memory]
     machine = Machine(linear, memory, gpu.warp_lanes, fresh=fresh)
-    is_whole = work_of(linear) <= most_work
+    is_whole = emulation_s(linear) <= most_s
     if is_whole:
         machine.run()
     else:
+        require_time(linear, gpu, groups=1)
         machine.run(_group(machine.launch, group, ()), 1)
     number = _group(machine.launch, group, machine.findings.all)
     steps = history_of(
@@ -158,11 +162,16 @@ def emulate_for_steps(
     return _trace(machine, memory, gpu, steps, is_whole)
 
 
-def emulate_if_small(kernel: RunnableKernel, most_work: int) -> Trace | None:
-    """Return the Trace of a run; None where it executes more than `most_work` nodes."""
+def seconds_for_steps(kernel: RunnableKernel) -> float:
+    """Return about how many seconds the steps of a group take, without a run of all groups."""
+    return emulation_s(_program(kernel, target_of(kernel))[0], groups=1)
+
+
+def emulate_if_small(kernel: RunnableKernel, most_s: float) -> Trace | None:
+    """Return the Trace of a run; None where it takes more than `most_s` seconds."""
     gpu = target_of(kernel)
     linear, arrays = _program(kernel, gpu)
-    return emulated(linear, arrays, gpu) if work_of(linear) <= most_work else None
+    return emulated(linear, arrays, gpu) if emulation_s(linear) <= most_s else None
 
 
 def _without_barrier(linear: tuple[UOp, ...], number: int | None) -> tuple[UOp, ...]:

@@ -104,6 +104,9 @@ class Machine:
         )
         self.totals = Totals()
         self._ends = _ends(self.linear)
+        self._counted: Array | None = None
+        """The mask whose work-items are counted, which are `_active`."""
+        self._active = 0
 
     def run(self, first_group: int = 0, groups: int | None = None) -> None:
         """Run work-groups, by default all."""
@@ -182,7 +185,9 @@ class Machine:
     def _step(self, position: int, node: UOp) -> None:
         self.position = position
         op, executed = node.op, self.totals.executed
-        executed[position] = executed.get(position, 0) + int(self.mask.sum())
+        if self._counted is not self.mask:  # a mask is for many steps
+            self._counted, self._active = self.mask, int(self.mask.sum())
+        executed[position] = executed.get(position, 0) + self._active
         if op is Ops.LOAD:
             self._load(position, node)
         elif op is Ops.STORE:

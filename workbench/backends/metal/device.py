@@ -18,6 +18,7 @@ class MetalDevice(WorkGroupDevice):
     """Metal on an Apple GPU."""
 
     name = "METAL"
+    has_machine_code = False
     about = "an Apple GPU"
     how_to_get = "pip install 'workbench[metal]', on a Mac"
     rank = 98

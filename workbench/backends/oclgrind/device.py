@@ -17,6 +17,7 @@ class OclgrindDevice(WorkGroupDevice):
     """Work-groups on Oclgrind, in a process of its own."""
 
     name = "OCLGRIND"
+    has_machine_code = False
     about = "OpenCL C on a simulator that finds races, wrong indexes and divergence"
     how_to_get = "pip install 'workbench[oclgrind]' (Linux)"
     rank = 100

@@ -19,6 +19,7 @@ class OpenCLDevice(WorkGroupDevice):
     """Work-groups through pyopencl."""
 
     name = "OPENCL"
+    has_machine_code = False
     about = "work-groups, through an OpenCL driver"
     how_to_get = (
         "pip install 'workbench[opencl]', which brings a driver for the processor (PoCL); drivers"

@@ -15,6 +15,7 @@ class PythonDevice(DeviceInfo):
     """An emulator: it runs the statement tree."""
 
     name = "PYTHON"
+    has_machine_code = False
     about = "an emulator on numpy: slow, and every step can be looked at"
     how_to_get = "it is always there"
     rank = 90

@@ -18,6 +18,7 @@ class WebGpuDevice(WorkGroupDevice):
     """WGSL on any GPU that WebGPU reaches."""
 
     name = "WEBGPU"
+    has_machine_code = False
     about = "a GPU through WebGPU"
     how_to_get = (
         "pip install 'workbench[webgpu]', with a GPU's Vulkan, Metal or Direct3D driver; without"

@@ -28,21 +28,14 @@ def repeats(linear: Sequence[UOp]) -> Iterator[tuple[UOp, int]]:
         yield node, times[-1]
 
 
-def work_of(linear: Sequence[UOp]) -> int:
-    """Return how many nodes all work-items of a launch execute together."""
-    return _items(linear) * sum(times for _, times in repeats(linear))
-
-
-def emulation_s(linear: Sequence[UOp]) -> float:
-    """Return about how many seconds the emulator takes for a program."""
-    items = _items(linear)
+def emulation_s(linear: Sequence[UOp], groups: int | None = None) -> float:
+    """Return about how many seconds the emulator takes for a program, or for so many of its
+    work-groups."""
+    launch = launch_shape(linear)
+    count = math.prod(launch.grid) if groups is None else groups
+    items = count * math.prod(launch.group)
     rounds = -(-items // LANES_AT_ONCE)
     return sum(
         times * (rounds * STEP_S + items * max(1, node.dtype.count) * LANE_S)
         for node, times in repeats(linear)
     )
-
-
-def _items(linear: Sequence[UOp]) -> int:
-    launch = launch_shape(linear)
-    return math.prod((*launch.grid, *launch.group))

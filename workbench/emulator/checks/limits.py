@@ -47,10 +47,15 @@ def require_fit(linear: Sequence[UOp], target: Target) -> None:
         raise DeviceError(what, *problem)
 
 
-def require_time(linear: Sequence[UOp], target: Target, most_s: float = MOST_S) -> None:
+def require_time(
+    linear: Sequence[UOp],
+    target: Target,
+    most_s: float = MOST_S,
+    groups: int | None = None,
+) -> None:
     """Errors: DeviceError for a program that the emulator would run for more than `most_s`
-    seconds."""
-    seconds = emulation_s(linear)
+    seconds, or so many of its work-groups."""
+    seconds = emulation_s(linear, groups)
     if seconds > most_s:
         name = linear[0].arg.name
         what = f"the kernel {name} is too large to be emulated for {target.device}"

@@ -842,7 +842,8 @@ export interface ExpressionRow {
 
 /**
  * A device that there is, with the names of its languages; `elsewhere` is a machine that is
- * not here, and `groups` says that it has work-groups, as a GPU has.
+ * not here, `groups` says that it has work-groups, as a GPU has, and `machine_code` that
+ * there is some to read.
  */
 export interface DeviceRow {
   name: string;
@@ -852,6 +853,7 @@ export interface DeviceRow {
   elsewhere?: boolean;
   languages?: Array<string>;
   groups?: boolean;
+  machine_code?: boolean;
 }
 
 /**
@@ -1581,13 +1583,15 @@ export interface SearchRequest {
 /**
  * Run a variant on the emulator, and note each step of a work-group, by its numbers along x,
  * y and z (null: that of the first finding, else the first one); `without` a barrier of the
- * program, by its number.
+ * program, by its number; `unasked`: nobody asked for it, so that one that takes long is
+ * left out.
  */
 export interface EmulateRequest {
   do: "emulate";
   variant: number;
   group?: Array<number> | null;
   without?: number | null;
+  unasked?: boolean;
   id?: number | null;
 }
 

@@ -90,6 +90,7 @@ def _device_row(info: DeviceInfo) -> DeviceRow:
         info.is_elsewhere,
         [language.name for language in info.languages],
         info.has_groups,
+        info.has_machine_code,
     )
 
 

@@ -15,7 +15,7 @@ from typing import Any
 from workbench.backends.device import Device
 from workbench.base.errors import WorkbenchError
 from workbench.base.trace import unobserved
-from workbench.emulator.emulate import emulate_for_steps
+from workbench.emulator.emulate import emulate_for_steps, seconds_for_steps
 from workbench.emulator.trace import Trace
 from workbench.ir.node.uop import UOp
 from workbench.ir.rewriting.rewrite import Rule, added_rules
@@ -70,8 +70,8 @@ MOST_KERNELS = 12
 """Most kernels that get code, passes and offers without a request."""
 MOST_STEPPED = 4
 """Most kernels that run on the emulator without a request, for a pane of their steps alone."""
-MOST_WORK = 1 << 24
-"""Most nodes that the work-items of one of them execute; of more, one group alone runs."""
+STEPPED_S = 0.5
+"""Most seconds of one of them; of a longer one a group alone runs, if that is short."""
 MOST_NESTS = 200
 """Most kernels that get their loops without a request."""
 
@@ -280,8 +280,9 @@ class Recorder:
         somebody asks."""
         with suppress(WorkbenchError):
             kernel = self.kernels[variant]
-            run = emulate_for_steps(kernel, True, most_work=MOST_WORK)
-            self.add_trace(variant, run, None)
+            if seconds_for_steps(kernel) <= STEPPED_S:
+                run = emulate_for_steps(kernel, True, most_s=STEPPED_S)
+                self.add_trace(variant, run, None)
 
     def _add_auto(self, variant: int) -> int | None:
         """Add the default opts of a variant's kernel; return the variant, None where there are

@@ -29,7 +29,8 @@ class ExpressionRow(Struct, forbid_unknown_fields=True):
 
 class DeviceRow(Struct, forbid_unknown_fields=True):
     """A device that there is, with the names of its languages; `elsewhere` is a machine that is not
-    here, and `groups` says that it has work-groups, as a GPU has."""
+    here, `groups` says that it has work-groups, as a GPU has, and `machine_code` that there is some
+    to read."""
 
     name: str
     available: bool
@@ -38,6 +39,7 @@ class DeviceRow(Struct, forbid_unknown_fields=True):
     elsewhere: bool = False
     languages: list[str] = []
     groups: bool = False
+    machine_code: bool = False
 
 
 class LanguageRow(Struct, forbid_unknown_fields=True):

@@ -294,11 +294,12 @@ class SearchRequest(Request, tag="search"):
 class EmulateRequest(Request, tag="emulate"):
     """Run a variant on the emulator, and note each step of a work-group, by its numbers along x, y
     and z (null: that of the first finding, else the first one); `without` a barrier of the program,
-    by its number."""
+    by its number; `unasked`: nobody asked for it, so that one that takes long is left out."""
 
     variant: Variant
     group: GroupNumbers | None = None
     without: Place | None = None
+    unasked: bool = False
 
 
 class StopJobs(Request, tag="stop"):

@@ -19,6 +19,7 @@ from tests.viz.session.handlers.test_stepping import halves, tiled
 from tests.viz.session.support import session_of
 from tests.viz.support import array
 from workbench import Opt, OptOps, Tensor, explore
+from workbench.viz.session.handlers import stepping
 from workbench.viz.session.session import Session
 
 
@@ -257,6 +258,71 @@ def test_a_file_of_the_pane_opens_there_and_has_the_steps(
     assert set(own.all_inner_texts()) == {"5"} and own.count() == 8 + 4 + 4
     assert "lane 5 of warp 0" in page.inner_text(".wb-gpu-tiles caption")
     reads_well(page)
+    leave(browser, page)
+
+
+def test_a_line_and_a_cell_are_in_sight(browser: Any, tmp_path: Path) -> None:
+    """Default opts of a product: a vector of each work-item takes several passes, which are no
+    conflict; lines are whole; what is said of a cell is on the first screen."""
+    product = explore(array(64, 64) @ array(64, 64), device="CUDA:H100", show="gpu")
+    page = opened(browser, product.to_html(tmp_path / "alone.html"), width=900)
+    page.locator(".wb-gpu-line:has-text('= p1[')").first.click()
+    page.click("[data-key=gpu-next]")
+    words = page.inner_text(".wb-gpu-access")
+    assert "no conflict" in words and re.search(
+        r"16 bytes .*, \d parts of 8 work", words
+    )
+    assert page.locator(".wb-gpu-bank i").count() > 32
+    assert page.locator(".wb-gpu-conflict").count() == 0
+    clipped = page.evaluate(
+        """() => [...document.querySelectorAll(".wb-gpu-line code")].filter(
+          (code) => code.scrollWidth > code.clientWidth + 1).map((code) => code.textContent)"""
+    )
+    assert clipped == []
+    page.locator(".wb-gpu-cell").first.click()
+    box = page.locator(".wb-gpu-history").bounding_box()
+    assert box["height"] > 30 and box["y"] + box["height"] <= 700
+    assert "As[0]" in page.inner_text(".wb-gpu-history")
+    leave(browser, page)
+
+
+def test_a_file_says_how_it_would_have_a_run(browser: Any, tmp_path: Path) -> None:
+    product = explore(array(8, 8) @ array(8, 8), device="CUDA:H100")
+    page = opened(browser, product.to_html(tmp_path / "page.html"))
+    page.focus(".wb")
+    keys(page, "6")
+    words = page.inner_text(".wb-gpu")
+    assert 'show="gpu"' in words and "run on the emulator" not in words
+    leave(browser, page)
+
+
+def test_what_takes_long_waits_for_a_click(
+    browser: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stepping, "UNASKED_S", 1e-9)
+    with session_of(explore(array(8, 8) @ array(8, 8), device="CUDA:H100")) as there:
+        with LivePage(browser, tmp_path, there) as live:
+            page = live.page
+            page.focus(".wb")
+            live.answer()
+            keys(page, "6")
+            (first,) = [r for r in live.answer("emulate") if r["do"] == "emulate"]
+            assert first["unasked"] and not page.is_visible(".wb-gpu-body")
+            page.click(".wb-gpu [data-key=emulate]")
+            (second,) = [r for r in live.answer("emulate") if r["do"] == "emulate"]
+            assert not second["unasked"] and page.is_visible(".wb-gpu-body")
+
+
+def test_side_by_side_is_what_the_device_makes(browser: Any, tmp_path: Path) -> None:
+    """WebGPU's compiler is in the browser: there is no machine code to show."""
+    total = explore(array(8, 8).sum(1), device="WEBGPU:BROWSER")
+    page = opened(browser, total.to_html(tmp_path / "page.html"))
+    page.focus(".wb")
+    keys(page, "4")
+    right = page.locator(".wb-side-column").nth(1)
+    chosen = right.locator("[role=tab][aria-selected=true]")
+    assert chosen.all_inner_texts() == ["WGSL"]
+    assert "fn " in right.inner_text() and "asm" not in page.inner_text(".wb-middle")
     leave(browser, page)
 
 

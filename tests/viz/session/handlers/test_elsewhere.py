@@ -10,10 +10,11 @@ import pytest
 from tests.viz.record.support import broken
 from tests.viz.session.support import Page, ask, done, session_of
 from tests.viz.support import array
-from workbench import Tensor
+from workbench import OptOps, Tensor
 from workbench.backends.device import Device
 from workbench.viz import explore
 from workbench.viz.files.load import load
+from workbench.viz.record.offers import offer_rows
 from workbench.viz.session.jobs import PREFETCH
 from workbench.viz.session.session import Session
 
@@ -148,3 +149,30 @@ def test_what_is_too_large_is_refused_before_memory_is_made(
     with session_of(ex) as session:
         reply = ask(session, do, variant=0, **fields)
     assert not reply["ok"] and "too large to be emulated" in reply["error"]["what"]
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["LLVM", "C", "PYTHON", "OPENCL", "WASM", GPU, PROCESSOR]
+    + ["HIP:MI300X", "METAL:M3", "WEBGPU:BROWSER", "OPENCL:Iris Xe"],
+)
+def test_a_page_knows_which_devices_have_machine_code(
+    name: str, nothing_saved: None
+) -> None:
+    """It offers to show it there alone."""
+    device = Device[name]
+    if not (device.is_available or device.is_elsewhere):
+        pytest.skip(f"{name} is not here: {device.how_to_get}")
+    with session_of(explore(array(8, 8) + 1, device=name)) as session:
+        (row,) = [d for d in session.record.devices if d.name == device.name]
+        reply = ask(session, "code", variant=0, language="asm", device=None)
+        assert reply["ok"] == row.machine_code
+
+
+def test_an_offer_has_the_caption_of_its_device(nothing_saved: None) -> None:
+    """What LOCAL does on a GPU, and what on a processor."""
+    product = array(16, 8) @ array(8, 12)
+    for name, caption in ("LLVM", OptOps.LOCAL.here), (GPU, OptOps.LOCAL.on_a_gpu):
+        offers = offer_rows(explore(product, device=name).kernels[0])
+        local = [offer for offer in offers if offer.op == "LOCAL"]
+        assert local and {offer.why for offer in local} == {caption}

@@ -12,6 +12,8 @@ from tests.emulator.test_machine import TILED
 from tests.viz.session.support import session_of
 from tests.viz.support import array
 from workbench import Opt, OptOps, Tensor, emulate, explore
+from workbench.base.errors import DeviceError
+from workbench.emulator.emulate import emulate_for_steps, seconds_for_steps
 from workbench.emulator.steps import HistoryStep
 from workbench.emulator.trace import Trace
 from workbench.viz.schema.gpu import GpuTrace, NumberArray
@@ -107,7 +109,7 @@ def test_offers_say_what_they_do_to_the_accesses(
     product: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(stepping, "COUNT_S", 60.0)
-    monkeypatch.setattr(stepping, "MOST_WORK", 1 << 21)
+    monkeypatch.setattr(stepping, "OFFER_S", 0.2)
     kernel = product.kernels[0].apply(Opt(OptOps.LOCAL, "g1", 32))
     reply = product.handle(
         {"id": 1, "do": "apply", "variant": 0, "opt": str(kernel.applied_opts[-1])}
@@ -190,3 +192,31 @@ def test_what_cannot_be_stepped(product: Session) -> None:
     assert "at most 3 numbers" in because(variant=0, group=[-1])
     assert "the program has 0 barriers" in because(variant=0, without=0)
     assert "99 is not a variant here" in because(variant=99)
+
+
+def test_what_nobody_asked_for_is_left_out_where_it_takes_long(
+    product: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    variant = tiled(product)
+    request = {"id": 1, "do": "emulate", "variant": variant}
+    monkeypatch.setattr(stepping, "UNASKED_S", 1e-9)
+    assert product.handle({**request, "unasked": True}).ok
+    assert product.row(variant).gpu is None
+    assert product.handle(request).ok
+    assert product.row(variant).gpu is not None
+
+
+def test_a_run_is_of_one_group_where_all_take_long(product: Session) -> None:
+    kernel = product.kernels[tiled(product)]
+    whole, one = (emulate_for_steps(kernel, True, most_s=s) for s in (10.0, 0.0))
+    assert whole.is_whole and not one.is_whole
+    groups = 4
+    counts = [t.total("global").transactions for t in (whole, one)]
+    assert counts[0] == groups * counts[1]
+
+
+def test_a_group_that_takes_minutes_is_refused() -> None:
+    total = explore(Tensor.empty(4, 1 << 25).sum(1), device="CUDA:H100").kernels[0]
+    assert seconds_for_steps(total) > 120
+    with pytest.raises(DeviceError, match="too large to be emulated"):
+        emulate_for_steps(total, True)

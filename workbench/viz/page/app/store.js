@@ -307,20 +307,31 @@ function opening({ variants }, kernel) {
  * @param {PageRecord} record */
 export const openingView = (record) => sane(record, START);
 
-/** What stands side by side: at first the language that all kernels are read in, and machine code.
+/** What stands side by side: at first the language that all kernels are read in, and machine code,
+ * or where a device has none what it compiles.
  * @param {PageRecord} record
  * @param {Column[]} columns */
-function sideBySide({ languages, variants, devices }, columns) {
-  const first = [languages[0], languages.find(({ role }) => role === "machine") ?? languages[0]];
-  if (!columns.length) return first.map(({ name }) => ({ variant: null, language: name }));
+function sideBySide(record, columns) {
+  const { languages, variants, devices } = record;
+  const own = devices.find(({ name }) => name === record.device);
+  const machine = languages.find(({ role }) => role === "machine")?.name;
+  const readable = own?.languages?.[0] ?? languages.at(-1)?.name ?? languages[0].name;
+  const last = machine && own?.machine_code ? machine : readable;
+  if (!columns.length) {
+    return [languages[0].name, last].map((language) => ({ variant: null, language }));
+  }
   const isThere = (/** @type {Column} */ { variant, device }) =>
     (variant === null || Boolean(rowAt(variants, variant) && !variants[variant].deleted)) &&
     (!device || devices.some(({ name }) => name === device));
-  return columns.every(isThere)
+  const isMade = (/** @type {Column} */ { device, language }) =>
+    device || language !== machine || language === last;
+  return columns.every((column) => isThere(column) && isMade(column))
     ? columns
-    : columns.map((column) =>
-      isThere(column) ? column : { ...column, variant: null, device: null }
-    );
+    : columns.map((column) => ({
+      ...column,
+      ...(isThere(column) ? {} : { variant: null, device: null }),
+      ...(isMade(column) ? {} : { language: last }),
+    }));
 }
 
 /** What was marked in the offers and the code of another variant is not of the one that is shown.

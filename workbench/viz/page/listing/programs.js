@@ -59,10 +59,16 @@ const isElsewhere = (app, language, device) =>
 const isOfOneDevice = (row) => Boolean(row?.role && row.role !== "program");
 
 /** The languages of the record's device, with those that all kernels have: the others are asked for.
- * @param {PageRecord} record */
-export function ownLanguages({ languages, devices, device }) {
+ * Machine code is that of a device, where it has any (nothing: the record's).
+ * @param {PageRecord} record
+ * @param {string | null} [compiler] */
+export function ownLanguages({ languages, devices, device }, compiler) {
   const own = devices.find(({ name }) => name === device)?.languages ?? [];
-  return languages.filter((row, i) => !i || isOfOneDevice(row) || own.includes(row.name));
+  const by = devices.find(({ name }) => name === (compiler || device));
+  return languages.filter((row, i) =>
+    !i || own.includes(row.name) ||
+    (row.role === "machine" ? by?.machine_code : isOfOneDevice(row))
+  );
 }
 
 /** What another device makes of a variant.

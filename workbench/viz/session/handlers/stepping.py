@@ -10,7 +10,12 @@ from contextlib import suppress
 from msgspec.structs import replace
 
 from workbench.base.errors import WorkbenchError
-from workbench.emulator.emulate import emulate_for_steps, emulate_if_small
+from workbench.emulator.emulate import (
+    MOST_PAGE_S,
+    emulate_for_steps,
+    emulate_if_small,
+    seconds_for_steps,
+)
 from workbench.emulator.trace import Trace
 from workbench.viz.schema.replies import NoResult
 from workbench.viz.schema.variant import OfferRow
@@ -20,15 +25,22 @@ from workbench.worker.client import TaskStopped
 
 COUNT_S = 4.0
 """Seconds for counting what the offers of a variant do."""
-MOST_WORK = 1 << 24
-"""Most nodes that the work-items of an offered kernel may execute."""
+OFFER_S = 0.4
+"""Most seconds of an offered kernel."""
+UNASKED_S = 2.0
+"""Most seconds of a run that nobody asked for."""
 
 
 def emulate(
-    session: LiveRecord, variant: int, group: list[int] | None, without: int | None
+    session: LiveRecord,
+    variant: int,
+    group: list[int] | None,
+    without: int | None,
+    unasked: bool,
 ) -> NoResult:
     """Add to a variant its run on the emulator, with the steps of a group (None: that of the first
-    finding, else the first one), `without` one of the program's barriers.
+    finding, else the first one), `without` one of the program's barriers. One that is `unasked` is
+    left out where it takes long.
 
     Errors: WorkbenchError where its data are not here, for code edited by hand, and for a group
     that there is not.
@@ -37,9 +49,13 @@ def emulate(
     if session.row(variant).edited:
         what, because = "this cannot be stepped", "its code was edited by hand"
         raise WorkbenchError(what, because, "the variant it is of")
+    if unasked and seconds_for_steps(kernel) > UNASKED_S:
+        return NoResult()
+    most_s = UNASKED_S if unasked else MOST_PAGE_S
     session.status("emulate", 0, 1, "running all work-items")
     try:
-        run = emulate_for_steps(kernel, True if group is None else group, without)
+        first = True if group is None else group
+        run = emulate_for_steps(kernel, first, without, most_s)
     finally:
         session.status(None)
     if session.jobs.is_stopped():
@@ -64,7 +80,7 @@ def _count_offers(session: LiveRecord, variant: int, run: Trace) -> None:
             break
         session.status("emulate", len(words), 0, f"counting {offer.opt}")
         with suppress(WorkbenchError):
-            changed = emulate_if_small(kernel.apply(parse_opt(offer.opt)), MOST_WORK)
+            changed = emulate_if_small(kernel.apply(parse_opt(offer.opt)), OFFER_S)
             if changed is not None:
                 words[offer.opt] = counts_text(run, changed)
     session.status(None)

@@ -46,7 +46,7 @@ export function codeBar(app, variant, code, edit) {
     ),
     otherLanguages(
       app,
-      app.record.languages.filter((row) => !own.includes(row)),
+      app.record.languages.filter((row) => row.role === "program" && !own.includes(row)),
       isThere,
       app.view.language,
       "other languages",

@@ -131,10 +131,12 @@ export class Gpu {
 
   /** Run the variant that is shown on the emulator.
    * @param {number[] | null} group
-   * @param {number | null} without a barrier that is taken away, by its number */
-  run(group, without = null) {
+   * @param {number | null} without a barrier that is taken away, by its number
+   * @param {boolean} unasked nobody asked for it: what takes long is left out */
+  run(group, without = null, unasked = false) {
     const { variant } = this.app.view;
-    if (variant !== null) act(this.app, "gpu", { do: "emulate", variant, group, without });
+    if (variant === null) return;
+    act(this.app, "gpu", { do: "emulate", variant, group, without, unasked });
   }
 
   /** Run a variant that somebody looks at here, and that nobody has run. */
@@ -144,7 +146,7 @@ export class Gpu {
     const isSeen = app.view.mode === "gpu" && app.live === "live";
     if (!isSeen || !variant || variant.gpu || variant.edited || this.#tried.has(variant)) return;
     this.#tried.add(variant);
-    this.run(null);
+    this.run(null, null, true);
   }
 
   /** @returns {Keys} */

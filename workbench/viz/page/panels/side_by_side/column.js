@@ -208,7 +208,7 @@ function deviceChoice(app, at, column) {
  * @param {Shown} shown */
 function languageTabs(app, at, column, { variant }) {
   const { device } = column;
-  const own = ownLanguages(app.record);
+  const own = ownLanguages(app.record, device);
   const isThere = (/** @type {LanguageRow} */ { name }) =>
     codeFor(app, variant, name, device) || mayCome(app, variant, name, device);
   const tabs = own
@@ -240,7 +240,7 @@ function languageTabs(app, at, column, { variant }) {
     ),
     otherLanguages(
       app,
-      app.record.languages.filter((row) => !own.includes(row)),
+      app.record.languages.filter((row) => row.role === "program" && !own.includes(row)),
       isThere,
       column.language,
       `other languages on the ${SIDES[at]}`,
