@@ -29,7 +29,7 @@ def repeats(linear: Sequence[UOp]) -> Iterator[tuple[UOp, int]]:
 
 
 def emulation_s(linear: Sequence[UOp], groups: int | None = None) -> float:
-    """Return about how many seconds the emulator takes for a program, or for so many of its
+    """Return about how many seconds the emulator takes for a program, or for a number of its
     work-groups."""
     launch = launch_shape(linear)
     count = math.prod(launch.grid) if groups is None else groups

@@ -54,7 +54,7 @@ def require_time(
     groups: int | None = None,
 ) -> None:
     """Errors: DeviceError for a program that the emulator would run for more than `most_s`
-    seconds, or so many of its work-groups."""
+    seconds, all of its work-groups or a number of them."""
     seconds = emulation_s(linear, groups)
     if seconds > most_s:
         name = linear[0].arg.name
