@@ -239,23 +239,28 @@ class Recorder:
             self.add_offers(variant)
             yield "offers"
         for variant in plain:
-            auto = None
-            with self._explained(variant):
-                auto = self._add_auto(variant)
-                if auto is not None:
-                    self.add_compiled(auto)
-            self._upcoming = auto  # a reader goes there next
-            yield "auto"
-            if auto is not None and variant in self._stepped():
-                self._add_steps(variant)
-                yield "steps"
-            if Device[self.kernels[variant].device].runs_in_page:
-                self.add_data(self.record.variants[variant].kernel)
-                yield "data"
+            yield from self._default_opts(variant)
         self.code.add_texts(range(len(ex.passes)), ex.passes)
         yield "texts"
         for _ in self.runs.predict(self.speeds):
             yield "prediction"
+
+    def _default_opts(self, variant: int) -> Iterator[str]:
+        """Add the default opts of a kernel without opts; and what a pane, or a page that runs it,
+        has of it."""
+        auto = None
+        with self._explained(variant):
+            auto = self._add_auto(variant)
+            if auto is not None:
+                self.add_compiled(auto)
+        self._upcoming = auto  # a reader goes there next
+        yield "auto"
+        if auto is not None and variant in self._stepped():
+            self._add_steps(variant)
+            yield "steps"
+        if Device[self.kernels[variant].device].runs_in_page:
+            self.add_data(self.record.variants[variant].kernel)
+            yield "data"
 
     def complete(self, variant: int) -> None:
         """Add what a variant lacks on its device, of all that needs no request."""
