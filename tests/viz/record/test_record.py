@@ -27,8 +27,8 @@ from workbench.ir.opt.opt import Opt, OptOps
 from workbench.tensor.tensor import Tensor
 from workbench.viz import Exploration, explore
 from workbench.viz.model.words import LABEL, named_count
+from workbench.viz.record import offers as offers_module
 from workbench.viz.record import passes
-from workbench.viz.record import record as record_module
 from workbench.viz.record.about import expression_key
 from workbench.viz.record.nodes import TEXT
 from workbench.viz.record.offers import in_turns, why
@@ -135,9 +135,9 @@ def test_equal_kernels_are_judged_once(monkeypatch: pytest.MonkeyPatch) -> None:
     for _ in range(8):
         x = (x @ w).relu().contiguous()
     judged = []
-    real = record_module.next_rows
+    real = offers_module.next_rows
     monkeypatch.setattr(
-        record_module,
+        offers_module,
         "next_rows",
         lambda k, speeds: judged.append(k.ast) or real(k, speeds),
     )
