@@ -43,9 +43,9 @@ def recompute_rows(kernel: UOp, target: Target) -> UOp:
     """
     result = kernel
     while (over := excess(result, target)) is not None:
-        rows = [
-            n for n in result.toposort() if n.op is Ops.STAGE and _is_row(n, result)
-        ]
+        nodes = result.toposort()
+        places = [n for n in nodes if n.op is Ops.INDEX and n.src[0].op is Ops.STAGE]
+        rows = [n for n in nodes if n.op is Ops.STAGE and _is_row(n, places)]
         if not rows:
             return kernel
         longest = max(rows, key=lambda n: (n.name == over.name, _row_bytes(n)))
@@ -53,17 +53,17 @@ def recompute_rows(kernel: UOp, target: Target) -> UOp:
     return result
 
 
-def _is_row(stage: UOp, kernel: UOp) -> bool:
+def _is_row(stage: UOp, places: Sequence[UOp]) -> bool:
     """Whether a STAGE is the row of a value: no copy of an input, and no part of what a work-group
-    reduces; and whether the value can be computed at any place of it."""
+    reduces; and whether the value can be computed at each of the `places` that read it."""
     value, axes = stage.src[0], closed(stage)
     is_copy = value.op is Ops.LOAD and value.place.memory.op is Ops.PARAM
     if is_copy or any(axis.axis_kind in _REDUCES for axis in axes):
         return False
     if any(n.op in _OF_A_WARP and n.ranges & {*axes} for n in value.toposort()):
         return False
-    places = [n for n in kernel.toposort() if n.op is Ops.INDEX and n.src[0] is stage]
-    if any(split_gate(i)[1] is not None for place in places for i in place.src[1:]):
+    indexes = [i for place in places if place.src[0] is stage for i in place.src[1:]]
+    if any(split_gate(index)[1] is not None for index in indexes):
         return False
     return all(_digits(index) is not None for index in stage.src[1:])
 

@@ -16,6 +16,7 @@ from workbench.ir.nest.loops import statements
 from workbench.ir.nest.recompute import item_kernel
 from workbench.ir.nest.storage import excess
 from workbench.ir.node.ops import Ops
+from workbench.ir.node.ranges import closed
 from workbench.ir.node.uop import UOp
 from workbench.ir.opt.opt import Opt, Refusal, ranges
 
@@ -40,11 +41,18 @@ def refuse_bytes(
     before = refusal and _refusal(opt, lane_kernel(kernel, target), target)
     if before is None:
         return refusal
-    fit = item_kernel(kernel, target)
-    if opt.axis in ranges(kernel) and opt.axis not in ranges(fit):
+    if _fills_a_row(opt, kernel) and opt.axis not in ranges(
+        item_kernel(kernel, target)
+    ):
         because = f"{opt.axis} fills a row that is computed where it is read: {before.because}"
         return Refusal(because, "opts before it that share the row, or another axis")
     return _refusal(opt, item_kernel(next_kernel, target), target)
+
+
+def _fills_a_row(opt: Opt, kernel: UOp) -> bool:
+    axis = ranges(kernel).get(str(opt.axis))
+    stages = (n for n in statements(kernel) if n.op is Ops.STAGE)
+    return any(axis in closed(stage) for stage in stages)
 
 
 def _refusal(opt: Opt, kernel: UOp, target: Target) -> Refusal | None:
