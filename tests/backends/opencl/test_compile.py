@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -15,9 +16,8 @@ import pytest
 from tests.backends.opencl.support import need_driver
 from workbench import Tensor, explore
 from workbench.backends.opencl import compile as compiling
-from workbench.backends.opencl import runtime
+from workbench.backends.opencl import pocl, runtime
 from workbench.backends.opencl.driver import OpenCLDriver
-from workbench.backends.opencl.pocl import is_pocl
 from workbench.base.errors import CompileError
 from workbench.pipeline import stages
 
@@ -39,7 +39,7 @@ def no_cache(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def need_pocl() -> None:
-    if not is_pocl(OpenCLDriver.here().device):
+    if not pocl.is_pocl(OpenCLDriver.here().device):
         pytest.skip("the driver is another one than PoCL")
 
 
@@ -129,6 +129,21 @@ def test_a_binary_is_compiled_once(
 
     monkeypatch.setattr(compiling._process, "call", refuse)
     np.testing.assert_array_equal(plus(4.5), VALUES + 4.5)
+
+
+def test_a_pocl_that_is_not_as_expected_compiles_the_rest_here(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its cache is not where it should be: the binary lacks the code of the launch."""
+    need_pocl()
+    monkeypatch.setattr(pocl, "own_cache", lambda: SimpleNamespace(name=str(tmp_path)))
+
+    def binary_of(kernel: compiling.KernelText) -> compiling.KernelBinary:
+        data = pocl.binary(OpenCLDriver.here().context, *kernel)
+        return compiling.KernelBinary(data, pocl.KERNEL)
+
+    monkeypatch.setattr(runtime, "binary_of", binary_of)
+    np.testing.assert_array_equal(plus(6.5), VALUES + 6.5)
 
 
 @pytest.mark.parametrize("binary", [b"", b"of another driver"])

@@ -51,21 +51,31 @@ def binary(
 ) -> bytes:
     """Return the binary of a text whose kernel `name` is launched with that many work-items in all
     and in a group. Its name in the binary is KERNEL. Errors: CompileError."""
-    renamed, variant = f"-D{name}={KERNEL}", _variant(items, group)
-    _empty(context)
+    renamed = f"-D{name}={KERNEL}"
     try:
-        # what it has loaded before, PoCL does not write again: each program is another one
-        program = build(context, text, f"{renamed} -DWORKBENCH_{next(_numbers)}")
-        (folder,) = _programs()
-        _code(folder, _ANY_SIZE).parent.mkdir(parents=True)
-        _code(folder, _ANY_SIZE).write_bytes(_empty(context))
-        _specialize(variant)
-        data = binary_in(program)
-        if not _code(folder, variant).exists():  # somebody has switched it off
-            data = binary_in(build(context, text, renamed))
-        return data
+        data = _specialized(context, text, renamed, _variant(items, group))
+    except (OSError, ValueError, AttributeError):  # another version of PoCL
+        data = None
     finally:
         _clear()
+    return binary_in(build(context, text, renamed)) if data is None else data
+
+
+def _specialized(context: Any, text: str, options: str, variant: str) -> bytes | None:
+    """Return a binary with the code of a launch, None where PoCL does not add it.
+
+    Errors: CompileError; OSError, ValueError or AttributeError where PoCL is not as this one knows
+    it.
+    """
+    empty = _empty(context)
+    # what it has loaded before, PoCL does not write again: each program is another one
+    program = build(context, text, f"{options} -DWORKBENCH_{next(_numbers)}")
+    (folder,) = _programs()
+    _code(folder, _ANY_SIZE).parent.mkdir(parents=True)
+    _code(folder, _ANY_SIZE).write_bytes(empty)
+    _specialize(variant)
+    data = binary_in(program)
+    return data if _code(folder, variant).exists() else None
 
 
 @lru_cache(maxsize=1)
@@ -102,10 +112,12 @@ def _variant(items: tuple[int, ...], group: tuple[int, ...]) -> str:
 
 def _specialize(variant: str) -> None:
     """Have binaries include the code of a launch. PoCL copies the variable once, so it is the copy
-    that changes."""
+    that changes. Errors: ValueError where it has no such copy; as `_specialized`."""
     option = _library().pocl_get_string_option
     option.restype = ctypes.c_void_p
     address = option(_VARIABLE.encode(), None)
+    if not address or len(ctypes.string_at(address)) != _LIST_BYTES:
+        raise ValueError(f"PoCL was loaded before {_VARIABLE} was set")
     ctypes.memmove(address, variant.ljust(_LIST_BYTES, ",").encode(), _LIST_BYTES)
 
 

@@ -56,7 +56,7 @@ class Wgsl(Dialect):
         " import in inline interface is module mod move mut new nil null of out package pass pub"
         " ref self set shared static std super sync this type typedef typeof union unless use using"
         " varying virtual void where with yield infinity_bits nan_bits"
-        " exp2_float32 log2_float32 fmod_float32 turn_float32 sin_float32 cos_float32".split()
+        " exp2_float32 log2_float32 fmod_float32 sine_float32 sin_float32 cos_float32".split()
     )
     types = {
         "bool": "bool", "int8": "i32", "int16": "i32", "int32": "i32", "uint8": "u32",

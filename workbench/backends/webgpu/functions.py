@@ -30,11 +30,11 @@ fn log2_float32(x: f32) -> f32 {
   let value: f32 = select(log2(x), -bitcast<f32>(infinity_bits), x == 0.0f);
   return select(value, bitcast<f32>(nan_bits), !(x >= 0.0f));
 }"""
-_TURN = """\
-fn turn_float32(x: f32, quarters: i32) -> f32 {
+_SINE = """\
+fn sine_float32(x: f32, quadrant: i32) -> f32 {
   let n: f32 = round(x * 0.63661975f);
   let r: f32 = fma(-n, 7.54979e-8f, fma(-n, 0.0004837513f, fma(-n, 1.5703125f, x)));
-  let q: i32 = i32(n) + quarters;
+  let q: i32 = i32(n) + quadrant;
   let s: f32 = r * r;
   let sine: f32 = ((-0.00019518292f * s + 0.008332189f) * s - 0.16666655f) * s * r + r;
   let c: f32 = ((2.4432327e-5f * s - 0.001388731f) * s + 0.041666646f) * s - 0.5f;
@@ -42,13 +42,13 @@ fn turn_float32(x: f32, quarters: i32) -> f32 {
   let value: f32 = select(sine, cosine, (q & 1) != 0);
   return select(value, -value, (q & 2) != 0);
 }"""
-_WAVE = """\
+_PERIODIC = """\
 fn {name}_float32(x: f32) -> f32 {{
-  let value: f32 = select({name}(x), turn_float32(x, {quarters}), abs(x) <= 65536.0f);
+  let value: f32 = select({name}(x), sine_float32(x, {quadrant}), abs(x) <= 65536.0f);
   return select(bitcast<f32>(nan_bits), value, abs(x) <= 3.4028234e38f);
 }}"""
-_SIN = _WAVE.format(name="sin", quarters=0)
-_COS = _WAVE.format(name="cos", quarters=1)
+_SIN = _PERIODIC.format(name="sin", quadrant=0)
+_COS = _PERIODIC.format(name="cos", quadrant=1)
 _FMOD = """\
 fn fmod_float32(x: f32, y: f32) -> f32 {
   let sign: u32 = bitcast<u32>(x) & 0x80000000u;
@@ -74,8 +74,8 @@ fn fmod_float32(x: f32, y: f32) -> f32 {
 FUNCTIONS: Mapping[Ops, tuple[str, tuple[str, ...]]] = {
     Ops.EXP2: ("exp2_float32", (_EXP2,)),
     Ops.LOG2: ("log2_float32", (INFINITY, NAN, _LOG2)),
-    Ops.SIN: ("sin_float32", (NAN, _TURN, _SIN)),
+    Ops.SIN: ("sin_float32", (NAN, _SINE, _SIN)),
     Ops.FMOD: ("fmod_float32", (NAN, _FMOD)),
-    Ops.COS: ("cos_float32", (NAN, _TURN, _COS)),
+    Ops.COS: ("cos_float32", (NAN, _SINE, _COS)),
 }
 """The name of the function for an op, and the declarations that it needs, in their order."""
