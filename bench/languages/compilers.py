@@ -141,7 +141,7 @@ def zig() -> Path | None:
 
 def by_opencl(device: str, kernel: Kernel) -> None:
     program: Any = stages(kernel.ast, device).program
-    assert program.program is not None
+    assert program.kernel() is not None
 
 
 def by_wasm(device: str, kernel: Kernel) -> None:
