@@ -14,10 +14,13 @@ from typing import Any
 
 from bench.languages import preludes
 from workbench.backends.compilers.child import in_child
+from workbench.backends.compilers.clang import clang_for
 from workbench.backends.cuda import nvrtc
 from workbench.backends.device import Device
+from workbench.backends.hip import compile as hip
 from workbench.backends.llvm_ir.gpu.code import gpu_machine_code
 from workbench.backends.llvm_ir.gpu.targets import AMDGCN, PTX, SPIRV
+from workbench.backends.opencl import spirv
 from workbench.base.errors import CompileError
 from workbench.base.libraries import library
 from workbench.ir.opt.opt import OptOps
@@ -139,6 +142,21 @@ def zig() -> Path | None:
     return Path(package.origin).with_name("zig")
 
 
+def hip_by_clang(arch: str) -> Callable[[str, Kernel], None]:
+    def compile_kernel(device: str, kernel: Kernel) -> None:
+        clang = clang_for("amdgcn")
+        assert clang is not None
+        assert hip.compile_text(clang, text_of(device, kernel), arch).lines
+
+    return compile_kernel
+
+
+def opencl_by_clang(device: str, kernel: Kernel) -> None:
+    clang = clang_for("spirv64")
+    assert clang is not None
+    assert spirv.compile_text(clang, text_of(device, kernel)).lines
+
+
 def by_opencl(device: str, kernel: Kernel) -> None:
     program: Any = stages(kernel.ast, device).program
     assert program.kernel() is not None
@@ -158,26 +176,26 @@ def is_clang_here() -> bool:
     return zig() is not None
 
 
+def is_hip_here() -> bool:
+    return clang_for("amdgcn") is not None
+
+
+def is_opencl_here() -> bool:
+    return clang_for("spirv64") is not None
+
+
 def always() -> bool:
     return True
 
 
-HIP_WORDS = (
-    "-x", "hip", "--cuda-device-only", "-nogpulib", "-nogpuinc",
-    "-O3", "-S", "-w", "-std=c++17",
-)  # fmt: skip
 METAL_WORDS = ("-x", "c++", "-std=c++17", "-fsyntax-only", "-w")
 CHECKS = (
     Check("CUDA C++", "NVRTC sm_80", "CUDA", "A100", is_nvrtc_here, by_nvrtc("sm_80")),
     Check("CUDA C++", "NVRTC sm_90", "CUDA", "H100", is_nvrtc_here, by_nvrtc("sm_90")),
     Check("PTX", "nvJitLink sm_90", "CUDA", "H100", lambda: bool(nvjitlink()), by_nvjitlink),
+    Check("HIP", "clang gfx942", "HIP", "MI300X", is_hip_here, hip_by_clang("gfx942")),
     Check(
-        "HIP", "clang gfx942", "HIP", "MI300X", is_clang_here,
-        by_clang(preludes.HIP, *HIP_WORDS, "--offload-arch=gfx942"),
-    ),
-    Check(
-        "HIP", "clang gfx1100", "HIP", "MI300X", is_clang_here,
-        by_clang(preludes.HIP, *HIP_WORDS, "--offload-arch=gfx1100"), True,
+        "HIP", "clang gfx1100", "HIP", "MI300X", is_hip_here, hip_by_clang("gfx1100"), True
     ),
     Check(
         "Metal", "clang, C++ grammar", "METAL", "M3", is_clang_here,
@@ -186,6 +204,7 @@ CHECKS = (
     Check("AMDGCN", "LLVM gfx1100", "HIP", "MI300X", always, by_llvm(AMDGCN, "gfx1100"), True),
     Check("AMDGCN", "LLVM gfx942", "HIP", "MI300X", always, by_its_machine),
     Check("SPIR-V", "LLVM", "OPENCL", "Iris Xe", always, by_llvm(SPIRV, "")),
+    Check("OpenCL C", "clang, SPIR-V", "OPENCL", "Iris Xe", is_opencl_here, opencl_by_clang),
     Check("aarch64", "LLVM neoverse-v2", "LLVM", "Graviton4", always, by_its_machine),
     Check("x86-64", "LLVM AVX-512", "LLVM", "Xeon 8480+", always, by_its_machine),
     Check("riscv64", "LLVM, V", "LLVM", "Banana Pi F3", always, by_its_machine),

@@ -15,7 +15,7 @@ from tests.support import count
 from workbench import Kernel, Opt, OptOps, Tensor, emulate, explore
 from workbench.backends.device import Device
 from workbench.backends.gpu.target import common_gpu
-from workbench.base.dtypes import dtypes
+from workbench.base.dtypes import DType, dtypes
 from workbench.base.errors import DeviceError
 from workbench.emulator.emulate import emulated
 from workbench.emulator.trace import Trace
@@ -216,3 +216,14 @@ def item(linear: Program, dimension: int) -> UOp:
     return next(
         n.axis for n in linear if n.op is Ops.SPECIAL and n.arg == ("item", dimension)
     )
+
+
+@pytest.mark.parametrize("device", ["WEBGPU:BROWSER", "OPENCL:Iris Xe", "CUDA:H100"])
+@pytest.mark.parametrize("dtype", [dtypes.float16, dtypes.bfloat16], ids=str)
+def test_outputs_have_the_dtype_of_the_tensor(device: str, dtype: DType) -> None:
+    """Also where a kernel has halves as bits."""
+    x = np.arange(8).astype(dtype.numpy)
+    kernel = explore(Tensor(x, device=device) * 3).kernels[-1]
+    (output,) = emulate(kernel).outputs.values()
+    np.testing.assert_array_equal(output, x * 3)
+    assert output.dtype == dtype.numpy

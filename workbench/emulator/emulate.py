@@ -159,7 +159,7 @@ def emulate_for_steps(
     steps = history_of(
         linear, before, gpu.warp_lanes, number, MOST_PAGE_BYTES, _dtypes_of(arrays)
     )
-    return _trace(machine, memory, gpu, steps, is_whole)
+    return _trace(machine, arrays, gpu, steps, is_whole)
 
 
 def seconds_for_steps(kernel: RunnableKernel) -> float:
@@ -226,7 +226,7 @@ def emulated(
             number,
             arguments=_dtypes_of(arrays),
         )
-    return _trace(machine, memory, target, steps)
+    return _trace(machine, arrays, target, steps)
 
 
 def _memory(
@@ -244,11 +244,12 @@ def _dtypes_of(arrays: Sequence[Array]) -> dict[int, DType]:
 
 def _trace(
     machine: Machine,
-    memory: Sequence[Array],
+    arrays: Sequence[Array],
     target: Target,
     steps: GroupHistory | None,
     is_whole: bool = True,
 ) -> Trace:
+    """Return the Trace of a run over `arrays`, which the machine may have had as bits."""
     totals = machine.totals
     return Trace(
         machine.linear,
@@ -260,7 +261,7 @@ def _trace(
         totals.shuffles,
         tuple(machine.findings.all),
         inefficiencies(machine),
-        {slot: memory[slot] for slot in sorted(written_slots(machine.linear))},
+        {slot: arrays[slot] for slot in sorted(written_slots(machine.linear))},
         steps,
         is_whole,
         target,

@@ -14,6 +14,7 @@ from tests.backends.gpu.checks import (
     check_a_fault_takes_the_gpu,
     check_absence,
     check_an_error_names_the_line_and_the_operation,
+    check_captured_function,
     check_memory,
     check_memory_that_runs_out,
     check_product_of_halves,
@@ -23,7 +24,7 @@ from tests.backends.gpu.checks import (
     check_time,
 )
 from tests.backends.gpu.fake_gpu import WRONG_WORD, FakeGpu, device_with, mend
-from workbench import Opt, OptOps, Tensor, TinyJit, explore
+from workbench import Opt, OptOps, Tensor, explore
 from workbench.backends.cuda import nvrtc, runtime
 from workbench.backends.cuda.driver import CudaDriver
 from workbench.backends.device import Device
@@ -122,16 +123,7 @@ def test_an_error_names_the_line_and_the_operation(gpu: FakeGpu) -> None:
 
 
 def test_a_captured_function(gpu: FakeGpu) -> None:
-    @TinyJit
-    def step(x: Tensor) -> Tensor:
-        return ((x * 2).contiguous().sum(axis=0, keepdim=True) + x).realize()
-
-    before = gpu.built
-    for seed in range(6):
-        values = np.random.default_rng(seed).standard_normal((4, 8)).astype(np.float32)
-        actual = step(Tensor(values, device=NAME).realize()).numpy()
-        np.testing.assert_allclose(actual, (values * 2).sum(0) + values, rtol=1e-5)
-    assert 1 <= gpu.built - before <= 4, "a graph is built for new addresses alone"
+    check_captured_function(NAME, gpu)
 
 
 def test_memory_that_runs_out_is_said(gpu: FakeGpu) -> None:

@@ -13,7 +13,7 @@ import pytest
 from tests.agreement.hunt import attempts, report
 from tests.backends.gpu.fake_gpu import FakeGpu
 from tests.support import count
-from workbench import Kernel, Opt, OptOps, Tensor, explore
+from workbench import Kernel, Opt, OptOps, Tensor, TinyJit, explore
 from workbench.backends.device import Device
 from workbench.base.errors import CompileError, DeviceError
 from workbench.ir.opt.heuristic.default_opts import heuristic
@@ -34,6 +34,21 @@ def check_random_programs(device: str, first_seed: int, refused: str = "") -> No
         assert not words, report(attempt)
         right += 1
     assert right >= len(seeds) // 3
+
+
+def check_captured_function(device: str, gpu: FakeGpu) -> None:
+    """Its launches are a graph, which is built for new addresses alone."""
+
+    @TinyJit
+    def step(x: Tensor) -> Tensor:
+        return ((x * 2).contiguous().sum(axis=0, keepdim=True) + x).realize()
+
+    before = gpu.built
+    for seed in range(6):
+        values = np.random.default_rng(seed).standard_normal((4, 8)).astype(np.float32)
+        actual = step(Tensor(values, device=device).realize()).numpy()
+        np.testing.assert_allclose(actual, (values * 2).sum(0) + values, rtol=1e-5)
+    assert 1 <= gpu.built - before <= 4
 
 
 def tiled_product(device: str, size: int = 32) -> tuple[Kernel, Array]:

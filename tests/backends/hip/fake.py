@@ -64,6 +64,8 @@ class FakeHip:
 
     def __init__(self, gpu: FakeGpu, properties: SimpleNamespace):
         self.gpu, self.properties = gpu, properties
+        self.captured: list[Callable[[], None]] | None = None
+        self.executables: list[object] = []
 
     def GetDeviceCount(self) -> Any:
         return 0, 1
@@ -71,6 +73,10 @@ class FakeHip:
     def GetDeviceProperties(self, prop: Any, deviceId: int) -> Any:
         vars(prop).update(vars(self.properties))
         return (0,)
+
+    def later_properties(self, deviceId: int) -> Any:
+        """As hip-python has it since some release."""
+        return 0, self.properties
 
     def StreamCreate(self) -> Any:
         return 0, "stream"
@@ -121,10 +127,43 @@ class FakeHip:
     ) -> Any:  # fmt: skip
         assert sharedMemBytes == 0 and kernelParams is None and stream == "stream"
         grid, group = (gridDimX, gridDimY, gridDimZ), (blockDimX, blockDimY, blockDimZ)
+        places = [place.value or 0 for place in extra]
+        if self.captured is not None:
+            self.captured.append(lambda: f.run(grid, group, places))
+            return (0,)
         try:
-            f.run(grid, group, [place.value or 0 for place in extra])
+            f.run(grid, group, places)
         except IllegalAddress:
             return (HipStatus.hipErrorIllegalAddress,)
+        return (0,)
+
+    def StreamBeginCapture(self, stream: Any, mode: Any) -> Any:
+        assert stream == "stream" and mode == "relaxed" and self.captured is None
+        self.captured = []
+        return (0,)
+
+    def StreamEndCapture(self, stream: Any) -> Any:
+        graph, self.captured = self.captured, None
+        return 0, graph
+
+    def GraphInstantiateWithFlags(self, graph: Any, flags: int) -> Any:
+        self.gpu.built += 1
+        executable = SimpleNamespace(runs=tuple(graph))
+        self.executables.append(executable)
+        return 0, executable
+
+    def GraphDestroy(self, graph: Any) -> Any:
+        graph.clear()
+        return (0,)
+
+    def GraphLaunch(self, graphExec: Any, stream: Any) -> Any:
+        assert stream == "stream"
+        for run in graphExec.runs:
+            run()
+        return (0,)
+
+    def GraphExecDestroy(self, graphExec: Any) -> Any:
+        self.executables.remove(graphExec)
         return (0,)
 
     def EventCreate(self) -> Any:
@@ -193,6 +232,8 @@ def fakes(gpu: FakeGpu, properties: SimpleNamespace = MI300X) -> dict[str, Modul
         real = None
     hip = _functions("hip", FakeHip(gpu, properties), real)
     hip["hipDeviceProp_t"] = SimpleNamespace
+    relaxed = SimpleNamespace(hipStreamCaptureModeRelaxed="relaxed")
+    hip["hipStreamCaptureMode"] = relaxed
     rtc = _functions("hiprtc", FakeRtc(gpu), real)
     parts = {
         name: module_of(f"hip.{name}", **functions)
@@ -206,8 +247,14 @@ def _functions(prefix: str, fake: Any, real: Any) -> dict[str, Callable[..., Any
     functions = {prefix + name: getattr(fake, name) for name in names}
     if real is not None:
         module = __import__("hip", fromlist=[prefix])
+        later = getattr(fake, "later_properties", None)
+        if later and len(_parameters(module.hip.hipGetDeviceProperties)) == 1:
+            functions["hipGetDeviceProperties"] = later
         for name, function in functions.items():
-            theirs = inspect.signature(getattr(getattr(module, prefix), name))
-            ours = inspect.signature(function)
-            assert list(ours.parameters) == list(theirs.parameters), name
+            theirs = _parameters(getattr(getattr(module, prefix), name))
+            assert _parameters(function) == theirs, name
     return functions
+
+
+def _parameters(function: Callable[..., Any]) -> list[str]:
+    return list(inspect.signature(function).parameters)

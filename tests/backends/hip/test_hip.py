@@ -3,14 +3,18 @@ and what it says when something is wrong."""
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Iterator
+from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
 from tests.backends.gpu.checks import (
     check_a_fault_takes_the_gpu,
     check_absence,
     check_an_error_names_the_line_and_the_operation,
+    check_captured_function,
     check_memory,
     check_memory_that_runs_out,
     check_product_of_halves,
@@ -21,10 +25,15 @@ from tests.backends.gpu.checks import (
 )
 from tests.backends.gpu.fake_gpu import FakeGpu, device_with, mend
 from tests.backends.hip.fake import MI300X, fakes
+from workbench import Tensor, explore
+from workbench.backends.buffer import Buffer
 from workbench.backends.device import Device
+from workbench.backends.gpu.addresses import KEPT_GRAPHS
 from workbench.backends.hip import runtime
-from workbench.backends.hip.driver import HipDriver
+from workbench.backends.hip.driver import HipDriver, part
 from workbench.backends.hip.machines import machine_of
+from workbench.base.dtypes import dtypes
+from workbench.base.errors import DeviceError
 
 NAME = "HIP"
 
@@ -90,6 +99,72 @@ def test_a_time_is_the_gpus(gpu: FakeGpu) -> None:
 
 def test_an_error_names_the_line_and_the_operation(gpu: FakeGpu) -> None:
     check_an_error_names_the_line_and_the_operation(NAME)
+
+
+def test_a_captured_function(gpu: FakeGpu) -> None:
+    check_captured_function(NAME, gpu)
+
+
+def test_graphs_that_nobody_has_are_given_back(gpu: FakeGpu) -> None:
+    """Those for old addresses, and all with the last launch."""
+    driver = part("hip").hipGraphLaunch.__self__
+    before = len(driver.executables)
+    x = Tensor(np.arange(8, dtype=np.float32), device=NAME).realize()
+    launch = explore(x * 3).kernels[-1].launch()
+    graph = Device[NAME].graph([launch])
+    assert graph is not None
+    outs = [
+        Buffer.of(NAME, dtypes.float32, np.zeros(8, np.float32))
+        for _ in range(KEPT_GRAPHS + 3)
+    ]
+    for out in outs:
+        launch.move(0, out)
+        graph()
+        np.testing.assert_array_equal(out.to_numpy(), np.arange(8) * 3)
+    assert len(driver.executables) - before == KEPT_GRAPHS
+    del graph
+    gc.collect()
+    assert len(driver.executables) == before
+
+
+def test_a_launch_that_fails_in_a_graph_ends_its_capture(
+    gpu: FakeGpu, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    driver = part("hip").hipGraphLaunch.__self__
+    x = Tensor(np.arange(8, dtype=np.float32), device=NAME).realize()
+    launch = explore(x * 5).kernels[-1].launch()
+    graph = Device[NAME].graph([launch])
+    assert graph is not None
+
+    def fail() -> None:
+        raise RuntimeError("hipErrorInvalidValue")
+
+    monkeypatch.setattr(launch, "enqueue", fail)
+    with pytest.raises(DeviceError, match="HIP cannot build a graph"):
+        graph()
+    assert driver.captured is None
+    monkeypatch.undo()
+    graph()
+
+
+def test_properties_as_each_release_of_the_package_has_them(
+    gpu: FakeGpu, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fake = part("hip").hipGraphLaunch.__self__
+    for function in (fake.GetDeviceProperties, fake.later_properties):
+        monkeypatch.setattr(part("hip"), "hipGetDeviceProperties", function)
+        found = HipDriver.find()
+        assert found is not None and found.name == MI300X.name
+    texts = replace_words(MI300X)
+    monkeypatch.setattr(HipDriver.here(), "properties", texts)
+    assert HipDriver.here().arch == "gfx942"
+    assert HipDriver.here().target().hardware == Device[NAME].target.hardware
+
+
+def replace_words(properties: SimpleNamespace) -> SimpleNamespace:
+    """Return properties with texts, as later releases have them."""
+    words = {n: v.decode() for n, v in vars(properties).items() if isinstance(v, bytes)}
+    return SimpleNamespace(**vars(properties) | words)
 
 
 def test_memory_that_runs_out_is_said(gpu: FakeGpu) -> None:

@@ -77,6 +77,27 @@ def test_random_programs_with_random_opts(threads: str) -> None:
         assert not attempt.verdict and not attempt.refusal, report(attempt)
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.int16, bool])
+def test_lanes_one_by_one_where_there_are_no_masks(dtype: type) -> None:
+    """Vectors at an edge, read and written in branches."""
+    device = register(ThreadsDevice(has_masks=False))
+    try:
+        a = np.random.default_rng(0).integers(0, 2, (6, 10)).astype(dtype)
+        x = Tensor(a, device=device.name)
+        kernel = explore((x != 0).where(x, 1).T.contiguous()).kernels[-1]
+        kernel = kernel.apply(
+            Opt(OptOps.PADTO, "g1", 4), Opt(OptOps.UPCAST, "g1", 4),
+        )  # fmt: skip
+        text = stages(kernel.ast, device.name, "source").source.text
+        assert "masked" not in text and "after_lane" in text
+        (actual,) = kernel.run()
+        np.testing.assert_array_equal(actual, np.where(a != 0, a, 1).T)
+        for attempt in attempts(range(912_000, 912_040), device.name, "mixed"):
+            assert not attempt.verdict and not attempt.refusal, report(attempt)
+    finally:
+        unregister(device.name)
+
+
 @pytest.mark.parametrize(
     "dtype", [np.float32, np.float64, np.int64, np.uint8, np.int16, bool]
 )
@@ -122,14 +143,18 @@ def test_a_barrier_is_the_machines(target: str) -> None:
         assert any("ds_" in line.text for line in code.lines)
 
 
-@pytest.mark.parametrize("target", ["PTX", "AMDGCN"])
+@pytest.mark.parametrize("target", ["PTX", "AMDGCN", "SPIR-V"])
 def test_lines_are_those_of_the_source(target: str) -> None:
     a, b = Tensor.empty(64, 48), Tensor.empty(48, 80)
     kernel = explore((a @ b).relu()).kernels[0]
     built = stages(kernel.ast, MACHINE, "source")
     lines = built.source.text.split("\n")
     code = compiled(kernel, target)
-    words = {"PTX": r"fma\.rn\.f32", "AMDGCN": r"v_(dual_)?fmac?_?"}[target]
+    words = {
+        "PTX": r"fma\.rn\.f32",
+        "AMDGCN": r"v_(dual_)?fmac?_?",
+        "SPIR-V": ".* fma ",
+    }[target]
     multiply = [x for x in code.lines if re.match(rf"\s+{words}", x.text)]
     assert multiply and all(
         "acc0 +=" in lines[(x.source_line or 0) - 1] for x in multiply

@@ -41,6 +41,9 @@ class HostThreads(GpuTarget):
     spaces: Mapping[str, int] = {"global": 1, "shared": 3, "private": 0}
     doubles = frozenset(GpuTarget.functions)
 
+    def __init__(self, has_masks: bool):
+        self.has_masks = has_masks
+
     def number(self, role: LoopRole, dimension: int) -> str:
         place = dimension + (0 if role == "grid" else _DIMENSIONS)
         return f"load i32, ptr getelementptr (i32, ptr %numbers, i64 {place})"
@@ -58,12 +61,15 @@ class HostThreads(GpuTarget):
 class ThreadsDevice(DeviceInfo):
     """A device whose kernels are LLVM IR of work-items, which threads of this processor run."""
 
-    name = "THREADS"
     about = "work-items as threads"
     how_to_get = "it is always there"
     memory = host_memory
     language = HostThreads.language
     can_abort = False
+
+    def __init__(self, has_masks: bool = True):
+        self.gpu = HostThreads(has_masks)
+        self.name = "THREADS" if has_masks else "LANES"
 
     @property
     def is_available(self) -> bool:
@@ -76,7 +82,7 @@ class ThreadsDevice(DeviceInfo):
     def render(
         self, block: UOp, linear: tuple[UOp, ...], tree: UOp | None = None
     ) -> Source:
-        return render_gpu(HostThreads(), linear, self.target)
+        return render_gpu(self.gpu, linear, self.target)
 
     def load(self, source: Source) -> ThreadsProgram:
         return ThreadsProgram(source)

@@ -10,15 +10,13 @@ import platform
 import shlex
 import shutil
 import subprocess
-import sys
 import tempfile
 from dataclasses import dataclass
 from functools import lru_cache
-from importlib.util import find_spec
 from pathlib import Path
 
+from workbench.backends.compilers.zig import zig_command, zig_environment
 from workbench.backends.native.assembly import error_line
-from workbench.base.cache.folder import cache_folder
 from workbench.base.errors import CompileError, DeviceError
 
 # What the renderer relies on: signed integers wrap, a*b + c is fused, float operations are never
@@ -99,16 +97,7 @@ class Compiler:
         return process.stdout
 
     def _environment(self) -> dict[str, str] | None:
-        """Return the environment of a call. Zig's default cache folders may be missing or
-        read-only."""
-        if not self.is_zig:
-            return None
-        folder = str(cache_folder() / "zig")
-        return {
-            "ZIG_GLOBAL_CACHE_DIR": folder,
-            "ZIG_LOCAL_CACHE_DIR": folder,
-            **os.environ,
-        }
+        return zig_environment() if self.is_zig else None
 
 
 def compiler() -> Compiler:
@@ -140,12 +129,8 @@ def _find(named: str, path: str) -> Compiler | None:
         place = shutil.which(command[0], path=path) if command else None
         if place is not None and "tcc" not in Path(os.path.realpath(place)).name:
             return Compiler((place, *command[1:]), is_zig="zig" in Path(place).name)
-    package = find_spec("ziglang")
-    if package is None or package.origin is None:
-        return None
-    zig = Path(package.origin).with_name("zig")  # saves the start of another Python
-    start = (str(zig),) if zig.exists() else (sys.executable, "-m", "ziglang")
-    return Compiler((*start, "cc"), is_zig=True)
+    zig = zig_command()
+    return Compiler((*zig, "cc"), is_zig=True) if zig else None
 
 
 def _words(named: str) -> list[str]:

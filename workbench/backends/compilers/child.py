@@ -198,3 +198,8 @@ def in_child(function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
     """Return what a function of a module returns in the process of compilers; errors as
     `CompilerProcess.call`."""
     return _process.call(LIMIT_S, function, *args, **kwargs)
+
+
+def end_child() -> None:
+    """End the process of compilers; the next call starts another."""
+    _process.end()

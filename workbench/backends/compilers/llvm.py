@@ -68,7 +68,7 @@ def _module(text: str, isa: Isa) -> tuple[Any, Any]:
     llvm = _llvm()
     try:
         machine = _machine(isa)
-        module = llvm.parse_assembly(text)
+        module = llvm.parse_assembly(text, llvm.create_context())
         module.triple = isa.triple
         module.data_layout = str(machine.target_data)
         module.verify()
@@ -79,7 +79,8 @@ def _module(text: str, isa: Isa) -> tuple[Any, Any]:
 
 
 def _machine(isa: Isa) -> Any:
-    """Return LLVM's machine, a new one each time: that of SPIR-V keeps what it has met."""
+    """Return LLVM's machine, a new one each time: that of SPIR-V keeps what it has met, as does a
+    context."""
     target = _llvm().Target.from_triple(isa.triple)
     return target.create_target_machine(
         cpu=isa.cpu, features=isa.features, opt=3, reloc="pic", codemodel="default"

@@ -1,16 +1,21 @@
-"""GPUs whose kernels take the addresses of their buffers: memory, and a kernel with its memory."""
+"""GPUs whose kernels take the addresses of their buffers: memory, a kernel with its memory, and
+several of them as a graph."""
 
 from __future__ import annotations
 
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 from workbench.backends.buffer import Buffer
 from workbench.backends.gpu.dialect import grid_size, group_size
 from workbench.backends.gpu.driver import GpuDriver
 from workbench.backends.memory import Bytes, Memory
 from workbench.backends.program.source import Source
+
+KEPT_GRAPHS = 8
+"""Graphs of the same launches, for other buffers each."""
+L = TypeVar("L", bound="AddressLaunch")
 
 
 class AddressMemory(Memory):
@@ -89,6 +94,34 @@ class AddressLaunch:
         self.buffers[slot] = buffer
         if slot in self.places:
             self.places[slot] = _address(buffer)
+
+
+class LaunchGraph(ABC, Generic[L]):
+    """Launches in their order, which a GPU runs together: call it to run them, on the memory that
+    they have then. A graph has the addresses of its buffers: for other ones it is built anew, and
+    the last few are kept."""
+
+    def __init__(self, launches: Sequence[L]):
+        self.launches = tuple(launches)
+        self._graphs: dict[tuple[int, ...], Any] = {}
+
+    def __call__(self) -> None:
+        places = tuple(p for each in self.launches for p in each.places.values())
+        graph = self._graphs.pop(places, None)
+        if graph is None:
+            graph = self.build()
+        self._graphs[places] = graph  # the newest again
+        while len(self._graphs) > KEPT_GRAPHS:
+            del self._graphs[next(iter(self._graphs))]
+        self.launch(graph)
+
+    @abstractmethod
+    def build(self) -> Any:
+        """Return the graph of the launches with the memory that they have."""
+
+    @abstractmethod
+    def launch(self, graph: Any) -> None:
+        """Run a graph in the stream of all launches."""
 
 
 def _address(buffer: Buffer) -> int:

@@ -1,34 +1,52 @@
-"""HIP -> the code of a GPU, by hipRTC; in the process of compilers."""
+"""The machine code of a kernel for an AMD GPU that need not be here."""
 
 from __future__ import annotations
 
-from workbench.backends.compilers.refusal import refusal
-from workbench.backends.hip.driver import call, part
+from dataclasses import replace
+
+from workbench.backends.compilers.clang import Clang, clang_for
+from workbench.backends.compilers.code_cache import code_of
+from workbench.backends.compilers.machine_code import MachineCode
+from workbench.backends.hip.header import HEADER, NAME
+from workbench.backends.llvm_ir.gpu.code import gpu_machine_code, read_gpu
+from workbench.backends.llvm_ir.gpu.targets import AMDGCN
+from workbench.backends.program.source import Source
+from workbench.base.errors import CompileError, DeviceError
+from workbench.base.target import Target
+
+HOW = "pip install 'workbench[hip]', which brings zig's clang"
+# Wherever clang is from, the header is ours, so that lines are those of the text.
+_FLAGS = (
+    "-x", "hip", "--cuda-device-only", "-nogpulib", "-nogpuinc", "-std=c++17",
+    "-O3", "-gline-tables-only", "-include", NAME,
+)  # fmt: skip
 
 
-def compile_text(text: str, arch: str) -> bytes:
-    """Return the code of a text for an architecture such as "gfx942".
+def compile_source(source: Source, target: Target) -> MachineCode:
+    """Return the machine code of a kernel's text by clang; where that is not here, that of its
+    program by LLVM.
 
-    Errors: CompileError with the line that hipRTC refuses.
+    Errors: CompileError with the line of the source; DeviceError without clang, for a text that
+    somebody wrote.
     """
-    rtc = part("hiprtc")
-    program = call(
-        "CreateProgram", text.encode(), b"kernel.hip", 0, None, None, module="hiprtc"
-    )
-    options = [f"--offload-arch={arch}".encode(), b"-O3"]
-    try:
-        (status,) = rtc.hiprtcCompileProgram(program, len(options), options)
-        if int(status):
-            raise refusal("hiprtc", _log(program), text)
-        code = bytearray(call("GetCodeSize", program, module="hiprtc"))
-        call("GetCode", program, code, module="hiprtc")
-        return bytes(code)
-    finally:
-        call("DestroyProgram", program.createRef(), module="hiprtc")
+    arch, clang = AMDGCN.processor(target), clang_for("amdgcn")
+    if clang is not None:
+        text, parts = source.text, (HEADER, *_FLAGS, clang.stamp)
+        return code_of(lambda: compile_text(clang, text, arch), text, arch, *parts)
+    if not source.linear:
+        what = f"there is no compiler of HIP for {arch} here"
+        raise DeviceError(what, "it is a clang that knows AMD's GPUs", HOW)
+    code = gpu_machine_code(AMDGCN, arch, source, target)
+    return replace(code, compiler=f"{code.compiler} (of the text itself: {HOW})")
 
 
-def _log(program: object) -> str:
-    log = bytearray(call("GetProgramLogSize", program, module="hiprtc"))
-    if log:
-        call("GetProgramLog", program, log, module="hiprtc")
-    return log.rstrip(b"\0").decode(errors="replace")
+def compile_text(clang: Clang, text: str, arch: str) -> MachineCode:
+    """Return what clang makes of a text for an architecture such as "gfx942".
+
+    Errors: CompileError with the line that clang refuses, and for a text without a kernel.
+    """
+    written = clang.compile(text, {NAME: HEADER}, *_FLAGS, f"--offload-arch={arch}")
+    if ".amdhsa_kernel " not in written:
+        hint = 'a function with extern "C" __global__'
+        raise CompileError("clang", "the text has no kernel", text, hint)
+    return replace(read_gpu(AMDGCN, arch, written), compiler=clang.name)

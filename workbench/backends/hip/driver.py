@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from dataclasses import replace
 from typing import Any
 
@@ -37,22 +38,19 @@ class HipDriver(GpuDriver):
         try:  # without the driver the first call of a function fails
             if not call("GetDeviceCount"):
                 return None
-            properties = part("hip").hipDeviceProp_t()
-            call("GetDeviceProperties", properties, 0)
+            return _properties()
         except (RuntimeError, OSError, WorkbenchError):
             return None
-        return properties
 
     @property
     def arch(self) -> str:
         """What compilers call it: "gfx942"."""
-        words: str = self.properties.gcnArchName.decode()
-        return words.partition(":")[0]
+        return _words(self.properties.gcnArchName).partition(":")[0]
 
     def target(self) -> Target:
         limits = self.properties
         machine = machine_of(
-            limits.name.decode(),
+            _words(limits.name),
             self.arch,
             units=limits.multiProcessorCount,
             clock_hz=limits.clockRate * KILO,
@@ -74,6 +72,22 @@ class HipDriver(GpuDriver):
 
     def wait(self) -> None:
         self.explain("the GPU stopped", lambda: call("StreamSynchronize", self.stream))
+
+
+def _properties() -> Any:
+    """Return the properties of the first GPU: hip-python fills a record that it is handed, or as
+    later releases do returns one."""
+    function = part("hip").hipGetDeviceProperties
+    if len(inspect.signature(function).parameters) == 1:
+        return call("GetDeviceProperties", 0)
+    properties = part("hip").hipDeviceProp_t()
+    call("GetDeviceProperties", properties, 0)
+    return properties
+
+
+def _words(text: bytes | str) -> str:
+    """Return a text of the driver, which is bytes or, in later releases of hip-python, a str."""
+    return text.decode() if isinstance(text, bytes) else text
 
 
 def part(name: str) -> Any:

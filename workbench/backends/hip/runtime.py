@@ -10,8 +10,8 @@ from workbench.backends.buffer import Buffer
 from workbench.backends.compilers.child import in_child
 from workbench.backends.elsewhere import about_line
 from workbench.backends.gpu.addresses import AddressLaunch
-from workbench.backends.hip.compile import compile_text
 from workbench.backends.hip.driver import HipDriver, call
+from workbench.backends.hip.hiprtc import compile_text
 from workbench.backends.program.source import Source
 from workbench.base.errors import CompileError
 from workbench.base.forking import once
@@ -60,7 +60,7 @@ class HipLaunch(AddressLaunch):
 
     def __call__(self, wait: bool = True) -> None:
         here = HipDriver.here()
-        here.explain(f"HIP cannot launch {self.name}", self._enqueue)
+        here.explain(f"HIP cannot launch {self.name}", self.enqueue)
         if wait:
             here.explain(
                 f"the GPU stopped in {self.name}",
@@ -76,7 +76,7 @@ class HipLaunch(AddressLaunch):
         begin, end = call("EventCreate"), call("EventCreate")
         try:
             call("EventRecord", begin, stream)
-            self._enqueue()
+            self.enqueue()
             call("EventRecord", end, stream)
             call("EventSynchronize", end)
             return float(call("EventElapsedTime", begin, end)) * MILLI
@@ -84,7 +84,8 @@ class HipLaunch(AddressLaunch):
             call("EventDestroy", begin)
             call("EventDestroy", end)
 
-    def _enqueue(self) -> None:
+    def enqueue(self) -> None:
+        """Launch in the stream, which may be captured."""
         arguments = tuple(ctypes.c_void_p(place) for place in self.places.values())
         sizes = *self.grid, *self.group
         stream = HipDriver.here().stream

@@ -7,9 +7,14 @@ lines, which map machine code to the lines of the text.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 _NUMBERED = re.compile(r"^!(\d+) =", re.MULTILINE)
+_LOCATION = re.compile(
+    r"^!(\d+) = (?:distinct )?!DILocation\(line: (\d+)", re.MULTILINE
+)
+_PLACE = re.compile(r",? !dbg !(\d+)")
 
 
 def with_locations(text: str) -> str:
@@ -33,6 +38,25 @@ def with_locations(text: str) -> str:
         place = f"!DILocation(line: {number}, column: 1, scope: {function})"
         lines.append(f"!{free + 6 + number} = {place}")
     return "\n".join([*lines, ""])
+
+
+class LocatedIr(NamedTuple):
+    """LLVM IR without debug locations, and for each of its lines the number of the line of the
+    source that it is for, from 1; 0 where there is none."""
+
+    text: str
+    numbers: Sequence[int]
+
+
+def without_locations(text: str) -> LocatedIr:
+    """Return LLVM IR without its debug locations, and what they say."""
+    numbers = {m[1]: int(m[2]) for m in _LOCATION.finditer(text)}
+    lines = [x for x in text.split("\n") if not x.startswith("!llvm.dbg.")]
+    places = [_PLACE.search(line) for line in lines]
+    return LocatedIr(
+        "\n".join([_PLACE.sub("", line) for line in lines]),
+        [numbers.get(place[1], 0) if place else 0 for place in places],
+    )
 
 
 def _located(text: str, function: str, first: int) -> Iterator[str]:

@@ -95,12 +95,17 @@ class LLVMMemory:
         test = self.operands.operand(condition[0])
         if condition[0].dtype.count == 1:
             return self.conditional_load(node, test, kind)
-        mask = f"{type_of(condition[0].dtype)} {test}"
+        return self.masked_load(node, test, f"{where} align {align} {pointer}")
+
+    def masked_load(self, load: UOp, test: str, place: str) -> str:
+        """Return the instruction that reads the lanes of a LOAD where the lanes of a test hold, and
+        zeros elsewhere."""
+        address, condition = load.src
+        dtype, kind = load.dtype, memory_type(load.dtype)
         over = suffix(dtypes.uint8.vec(dtype.count) if dtype.is_bool else dtype)
-        return (
-            f"call {kind} @llvm.masked.load.{over}.{_space(where)}"
-            f"({where} align {align} {pointer}, {mask}, {kind} zeroinitializer)"
-        )
+        name = f"@llvm.masked.load.{over}.{_space(self.pointer(address.param))}"
+        mask = f"{type_of(condition.dtype)} {test}"
+        return f"call {kind} {name}({place}, {mask}, {kind} zeroinitializer)"
 
     def conditional_load(self, node: UOp, test: str, kind: str) -> str:
         """Return the instruction that reads the bytes of a LOAD, or zeros where the test fails."""
@@ -165,21 +170,34 @@ class LLVMMemory:
         if dtype.count == 1:
             self.text.put(f"br i1 {test}, label %{whole}, label %{after}")
         else:
-            edge = self.text.unique("edge")
-            mask = type_of(condition.dtype)
-            every = f"call i1 @llvm.vector.reduce.and.v{dtype.count}i1({mask} {test})"
-            full = self.text.step(every)
+            edge, full = self.text.unique("edge"), self.every_lane(condition, test)
             self.text.put(f"br i1 {full}, label %{whole}, label %{edge}")
             self.text.begin(edge)
-            over = f"v{dtype.count}{suffix(dtypes.uint8 if dtype.is_bool else dtype.scalar)}"
             at = f"{where} align {self.alignment(address)} {pointer}"
-            name = f"@llvm.masked.store.{over}.{_space(where)}"
-            self.text.put(f"call void {name}({kind} {text}, {at}, {mask} {test})")
+            self.masked_store(store, text, test, at)
             self.text.put(f"br label %{after}")
         self.text.begin(whole)
         self.text.put(f"store {kind} {text}, {place}")
         self.text.put(f"br label %{after}")
         self.text.begin(after)
+
+    def every_lane(self, condition: UOp, test: str) -> str:
+        """Return whether all lanes of a test hold."""
+        count, mask = condition.dtype.count, type_of(condition.dtype)
+        return self.text.step(
+            f"call i1 @llvm.vector.reduce.and.v{count}i1({mask} {test})"
+        )
+
+    def masked_store(self, store: UOp, text: str, test: str, place: str) -> None:
+        """Write the lanes of a STORE where the lanes of a test hold."""
+        address, value, condition = store.src
+        dtype, where = value.dtype, self.pointer(address.param)
+        over = (
+            f"v{dtype.count}{suffix(dtypes.uint8 if dtype.is_bool else dtype.scalar)}"
+        )
+        name = f"@llvm.masked.store.{over}.{_space(where)}"
+        values = f"{memory_type(dtype)} {text}, {place}, {type_of(condition.dtype)}"
+        self.text.put(f"call void {name}({values} {test})")
 
 
 def _space(pointer: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from workbench.backends.compilers.machine_code import MachineCode
 from workbench.backends.gpu.opencl_c import OPENCL_C, OpenCLC
 from workbench.backends.gpu.work_group_device import WorkGroupDevice
 from workbench.backends.llvm_ir.gpu.targets import SPIRV
@@ -12,6 +13,8 @@ from workbench.backends.opencl.driver import OpenCLDriver
 from workbench.backends.opencl.machines import MACHINES
 from workbench.backends.opencl.memory import OpenCLMemory
 from workbench.backends.opencl.runtime import OpenCLProgram
+from workbench.backends.program.source import Source
+from workbench.base.forking import no_fork
 from workbench.base.target import Target
 
 
@@ -33,10 +36,16 @@ class OpenCLDevice(WorkGroupDevice):
     memory: Memory = OpenCLMemory()
     driver = OpenCLDriver
     program = OpenCLProgram
+    compiles_text = True
 
     @property
     def machines(self) -> Mapping[str, Target]:
         return MACHINES
+
+    def compile_for(self, target: Target, source: Source) -> MachineCode | None:
+        with no_fork:
+            from workbench.backends.opencl.spirv import compile_source
+        return compile_source(source, target)
 
     def dialect(self) -> OpenCLC:
         return OpenCLC()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from importlib import import_module
 from typing import Any
 
 import pytest
@@ -10,8 +11,12 @@ import pytest
 from tests.viz.record.support import broken, plain
 from tests.viz.session.support import Page, ask, done, session_of
 from tests.viz.support import array, matmul
+from workbench.backends.compilers.clang import clang_for
 from workbench.backends.cuda import nvrtc
 from workbench.backends.device import Device
+from workbench.backends.elsewhere import Elsewhere
+from workbench.base.errors import DeviceError
+from workbench.pipeline import stages
 from workbench.viz import explore
 from workbench.viz.session.handlers.saved_variants import restored
 from workbench.viz.session.session import Session
@@ -20,6 +25,10 @@ PROCESSOR, GPU = "LLVM:Graviton4", "CUDA:H100"
 HAS_NVRTC = nvrtc.toolkit() is not None
 NEEDS_NVRTC = pytest.mark.skipif(
     not HAS_NVRTC, reason="NVRTC is not here: pip install 'workbench[cuda]'"
+)
+NEEDS_CLANG = pytest.mark.skipif(
+    not (clang_for("amdgcn") and clang_for("spirv64")),
+    reason="a clang for GPUs is not here: pip install 'workbench[hip]'",
 )
 
 
@@ -132,24 +141,73 @@ def test_a_language_of_a_device_that_is_not_here(nothing_saved: None) -> None:
             assert {row["device"] for row in rows} == {f"CUDA:{first}"}
         else:
             assert reply["error"]["try"] == nvrtc.HOW
-        text = text_in(session, "HIP")
-        refusal = ask(session, "compile", variant=0, language="HIP", text=text)
+        text = text_in(session, "Metal")
+        refusal = ask(session, "compile", variant=0, language="Metal", text=text)
         assert "compiles a text" in refusal["error"]["what"]
 
 
-@NEEDS_NVRTC
-def test_cuda_becomes_sass(nothing_saved: None) -> None:
-    with session_of(exploration(GPU)) as session:
-        text = text_in(session, "CUDA")
+@pytest.mark.parametrize(
+    ("device", "language", "note"),
+    [
+        pytest.param(GPU, "CUDA", "SASS for sm_90 by NVRTC", marks=NEEDS_NVRTC),
+        pytest.param(
+            "HIP:MI300X", "HIP", "AMDGCN for gfx942 by clang", marks=NEEDS_CLANG
+        ),
+        pytest.param(
+            "OPENCL:Iris Xe", "OpenCL C", "SPIR-V by clang", marks=NEEDS_CLANG
+        ),
+    ],
+)
+def test_text_for_a_gpu_becomes_its_machine_code(
+    device: str, language: str, note: str, nothing_saved: None
+) -> None:
+    with session_of(exploration(device)) as session:
+        text = text_in(session, language)
+        done(session, "code", variant=0, language="asm")
         head = next(line for line in text.split("\n") if "acc0 +=" in line)
-        edit = {"variant": 0, "language": "CUDA"}
+        edit = {"variant": 0, "language": language}
         child = done(session, "edit", **edit, text=f"// by hand\n{text}")["variant"]
         own, other = code_in(session, "asm"), code_in(session, "asm", child)
-        assert other["note"] == own["note"] and "registers" in other["note"]
-        assert other["lines"] == own["lines"] and other["live"] == own["live"]
+        assert other["note"] == own["note"] and other["note"].startswith(note)
+        assert other["lines"] == own["lines"] and other.get("live") == own.get("live")
         sources, moved = lines_of(own), lines_of(other)
         assert sources and {n + 1 for n in sources} <= moved
         wrong = text.replace(head, head.replace("=", "= nothing +", 1))
         refusal = done(session, "compile", **edit, text=wrong)["error"]
         assert refusal["line"] == 1 + text.split("\n").index(head)
         assert "nothing" in refusal["because"] and "the code of" in refusal["because"]
+
+
+@pytest.mark.parametrize(
+    ("device", "language", "module", "hint"),
+    [
+        ("HIP:MI300X", "HIP", "hip.compile", "pip install 'workbench[hip]'"),
+        ("OPENCL:Iris Xe", "OpenCL C", "opencl.spirv", "pip install 'workbench[c]'"),
+        ("METAL:M3", "Metal", "", "pip install 'workbench[metal]', on a Mac"),
+    ],
+)
+def test_where_nothing_compiles_a_text_it_says_what_would(
+    device: str,
+    language: str,
+    module: str,
+    hint: str,
+    nothing_saved: None,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The sessions' worker is another process: it is asked what it would call."""
+    if module:
+        there = import_module(f"workbench.backends.{module}")
+        monkeypatch.setattr(there, "clang_for", lambda machine: None)
+        info = Device[device]
+        assert isinstance(info, Elsewhere)
+        kernel = exploration(device).kernels[0]
+        source = stages(kernel.ast, device, "source").source
+        with pytest.raises(DeviceError) as missing:
+            info.load_edited(source, source.text).assembly_lines  # type: ignore[attr-defined]  # noqa: B018
+        assert missing.value.hint.startswith(hint)
+        return
+    with session_of(exploration(device)) as session:
+        text = text_in(session, language)
+        reply = ask(session, "edit", variant=0, language=language, text=text)
+        assert "compiles a text" in reply["error"]["what"]
+        assert len(session.record.variants) == 1

@@ -8,10 +8,17 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from workbench.backends.compilers import llvm
-from workbench.backends.compilers.child import in_child
+from workbench.backends.compilers.child import end_child, in_child
 from workbench.backends.compilers.code_cache import code_of
 from workbench.backends.compilers.machine_code import MachineCode, ResourceUse
 from workbench.backends.llvm_ir.gpu.render import render_gpu
+from workbench.backends.llvm_ir.gpu.spirv_lines import (
+    MarkedIr,
+    lines_of,
+    repeats_ids,
+    with_marks,
+    without_marks,
+)
 from workbench.backends.llvm_ir.gpu.targets import AMDGCN, PTX, SPIRV, GpuTarget
 from workbench.backends.llvm_ir.locations import with_locations
 from workbench.backends.native.assembly import AsmLine, readable
@@ -39,7 +46,7 @@ def gpu_source(
     Errors: CompileError for an operation that LLVM lacks there.
     """
     ir = render_gpu(gpu, linear, target)
-    code = _compiled(gpu, arch, ir)
+    code = compile_ir(gpu, arch, ir)
     positions = [
         ir.lines[x.source_line - 1] if x.source_line else () for x in code.lines
     ]
@@ -61,7 +68,7 @@ def gpu_machine_code(
         because = "the text was edited, and only a program is compiled by LLVM"
         raise CompileError("llvm", because)
     ir = render_gpu(gpu, source.linear, target)
-    return _compiled(gpu, arch, ir).from_lines(_same_lines(ir, source))
+    return compile_ir(gpu, arch, ir).from_lines(_same_lines(ir, source))
 
 
 def _same_lines(ir: Source, source: Source) -> dict[int, int]:
@@ -78,42 +85,52 @@ def _same_lines(ir: Source, source: Source) -> dict[int, int]:
     return numbers
 
 
-def _compiled(gpu: GpuTarget, arch: str, ir: Source) -> MachineCode:
+def compile_ir(gpu: GpuTarget, arch: str, ir: Source) -> MachineCode:
+    """Return what LLVM makes of LLVM IR for a GPU; its lines are those of the LLVM IR.
+
+    Errors: CompileError.
+    """
     isa = llvm.Isa(gpu.triple, arch if gpu.has_processors else "", gpu.features)
 
-    def compile_ir() -> MachineCode:
-        text = _with_lines(gpu, ir.text)
+    marked = with_marks(ir.text) if gpu is SPIRV else None
+    text = marked.text if marked else _with_lines(gpu, ir.text)
+
+    def compile_text() -> MachineCode:
         try:
             written = in_child(llvm.assembly_of, text, isa, optimise=gpu is not SPIRV)
+            if gpu is SPIRV and repeats_ids(written):
+                # LLVM 22 has ids of blocks from what this process compiled before
+                end_child()
+                written = in_child(llvm.assembly_of, text, isa)
         except CompileError as error:
             error.last_good = ir.text
             raise
-        return read_gpu(gpu, arch, written)
+        return read_spirv(written, marked) if marked else read_gpu(gpu, arch, written)
 
-    return code_of(compile_ir, ir.text, *isa, llvm.package_version())
+    return code_of(compile_text, text, *isa, llvm.package_version())
 
 
 def _with_lines(gpu: GpuTarget, text: str) -> str:
     """Return LLVM IR with the lines of its instructions: in PTX only as directives, which change no
-    more; in SPIR-V they would be in no instruction, and LLVM 22 crashes on some."""
-    if gpu is SPIRV:
-        return text
+    more."""
     kind = "DebugDirectivesOnly" if gpu is PTX else "LineTablesOnly"
     return with_locations(text).replace("LineTablesOnly", kind)
 
 
 def read_gpu(gpu: GpuTarget, arch: str, text: str) -> MachineCode:
     """Return what LLVM wrote for a GPU: instructions, with what the kernel takes."""
-    if gpu is SPIRV:
-        lines = [
-            AsmLine(x.replace("\t", "  "), None) for x in text.splitlines() if x.strip()
-        ]
-    else:
-        lines = list(_instructions(readable(_without_ends(text))))
+    lines = tuple(_instructions(readable(_without_ends(text))))
     use = amd_resources(text) if gpu is AMDGCN else ResourceUse()
-    name = f"{gpu.name} for {arch}" if gpu.has_processors else gpu.name
+    name, compiler = f"{gpu.name} for {arch}", f"LLVM {llvm.package_version()}"
+    return MachineCode(gpu.family, name, compiler, text, lines, use)
+
+
+def read_spirv(text: str, marked: MarkedIr) -> MachineCode:
+    """Return the SPIR-V that LLVM wrote of LLVM IR with marks."""
+    lines = tuple(lines_of(text, marked.statements))
     compiler = f"LLVM {llvm.package_version()}"
-    return MachineCode(gpu.family, name, compiler, text, tuple(lines), use)
+    plain = without_marks(text)
+    return MachineCode(SPIRV.family, SPIRV.name, compiler, plain, lines)
 
 
 def _without_ends(text: str) -> str:

@@ -9,6 +9,7 @@ under a condition is in a branch. Functions such as exp2 are the machine's own a
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import reduce
 
 from workbench.backends.gpu.wide_index import needs_wide
 from workbench.backends.llvm_ir.gpu.shuffles import shuffled
@@ -16,6 +17,7 @@ from workbench.backends.llvm_ir.gpu.targets import GpuTarget
 from workbench.backends.llvm_ir.instructions import (
     INDEX_BITS,
     call,
+    constant,
     memory_type,
     type_of,
 )
@@ -29,6 +31,7 @@ from workbench.backends.program.analysis import (
     about,
     alignment,
     analyse,
+    element_type,
     finished,
 )
 from workbench.backends.program.source import Source
@@ -146,6 +149,71 @@ class _WorkItemMemory(LLVMMemory):
 
     def conditional_load(self, node: UOp, test: str, kind: str) -> str:
         return self.load_in_branch(node, test, kind)
+
+    # without masks the lanes are read and written one by one, in branches
+
+    def masked_load(self, load: UOp, test: str, place: str) -> str:
+        if self.gpu.has_masks:
+            return super().masked_load(load, test, place)
+        count, kind = load.dtype.count, memory_type(load.dtype)
+        element = memory_type(load.dtype.scalar)
+        whole, step = "zeroinitializer", ""
+        for lane in range(count):
+            before = self.text.block
+            inside, after = self._begin_lane(load.src[1], test, lane)
+            pointer = self._lane(load.src[0], lane)
+            value = self.text.step(f"load {element}, {pointer}")
+            self.text.put(f"br label %{after}")
+            self.text.begin(after)
+            zero = constant(
+                0, dtypes.uint8 if load.dtype.is_bool else load.dtype.scalar
+            )
+            value = self.text.step(
+                f"phi {element} [ {value}, %{inside} ], [ {zero}, %{before} ]"
+            )
+            step = f"insertelement {kind} {whole}, {element} {value}, i64 {lane}"
+            whole = self.text.step(step) if lane < count - 1 else ""
+        return step
+
+    def every_lane(self, condition: UOp, test: str) -> str:
+        if self.gpu.has_masks:
+            return super().every_lane(condition, test)
+        lanes = [self._test(condition, test, i) for i in range(condition.dtype.count)]
+        return reduce(lambda a, b: self.text.step(f"and i1 {a}, {b}"), lanes)
+
+    def masked_store(self, store: UOp, text: str, test: str, place: str) -> None:
+        if self.gpu.has_masks:
+            super().masked_store(store, text, test, place)
+            return
+        address, value, condition = store.src
+        kind, element = memory_type(value.dtype), memory_type(value.dtype.scalar)
+        for lane in range(value.dtype.count):
+            _, after = self._begin_lane(condition, test, lane)
+            each = self.text.step(f"extractelement {kind} {text}, i64 {lane}")
+            self.text.put(f"store {element} {each}, {self._lane(address, lane)}")
+            self.text.put(f"br label %{after}")
+            self.text.begin(after)
+
+    def _begin_lane(self, condition: UOp, test: str, lane: int) -> tuple[str, str]:
+        """Begin a block for where a lane of a test holds; return its name, and that of the block
+        after it."""
+        inside, after = self.text.unique("lane"), self.text.unique("after_lane")
+        holds = self._test(condition, test, lane)
+        self.text.put(f"br i1 {holds}, label %{inside}, label %{after}")
+        self.text.begin(inside)
+        return inside, after
+
+    def _test(self, condition: UOp, test: str, lane: int) -> str:
+        mask = type_of(condition.dtype)
+        return self.text.step(f"extractelement {mask} {test}, i64 {lane}")
+
+    def _lane(self, address: UOp, lane: int) -> str:
+        """Return the place of a lane in memory, with its alignment."""
+        where, pointer = self.pointer(address.param), self.operands.operand(address)
+        element = element_type(address)
+        kind = memory_type(element)
+        at = self.text.step(f"getelementptr {kind}, {where} {pointer}, i32 {lane}")
+        return f"{where} {at}, align {element.itemsize}"
 
 
 class _WorkItemWalker(LLVMWalker):

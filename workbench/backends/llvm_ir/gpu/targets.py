@@ -51,6 +51,8 @@ class GpuTarget(ABC):
     features = ""
     common = ""
     """A processor of its kind that many have."""
+    has_masks = True
+    """Whether LLVM writes loads and stores of some lanes of a vector."""
     has_processors = True
     """Whether code is for a processor, such as "sm_90"."""
     products: ClassVar[Sequence[tuple[str, Product]]] = ()
@@ -183,6 +185,7 @@ class SpirV(GpuTarget):
         "SPIR-V", "SPIR-V, which drivers compile, by LLVM", ";.*$", r"\bOp[A-Z]\w+"
     )
     has_processors = False
+    has_masks = False
     family = "spirv"
     triple = "spirv64-unknown-unknown"
     convention = "spir_kernel"

@@ -1,28 +1,35 @@
 // Code that is being edited: what is written, and what the compiler says of it. It is compiled when
-// nothing was typed for a moment, one text at a time, so that typing waits for nobody.
+// nothing was typed for a moment, one text at a time, so that typing waits for nobody. What a page can
+// run itself is compiled and run by the browser, and stays a draft; all else goes to Python.
 
 import { act } from "../app/actions.js";
 import { debounced } from "../base/elements.js";
+import { refusalOf, runCode, runHere, runOf } from "../browser/run.js";
+import { runsInPage } from "./programs.js";
 
-/** @import { CodeRow, ErrorWords } from "../record.d.ts" */
+/** @import { CodeRow, ErrorWords, PageLaunch } from "../record.d.ts" */
 /** @import { App } from "../app/store.js" */
 
 const COMPILE_AFTER_MS = 300;
 
-/** What is being written. `code` is what the last text that compiled became, `error` what is wrong
+/** What is being written of the program `of`. `launch` says how the page itself runs it; null: it goes
+ * to Python. `code` is what the last text that compiled became, `error` what is wrong
  * with the present one; `compiled` is the text that the compiler has seen.
  * @typedef {{
- *   variant: number, language: string, text: string, code: CodeRow[], error: ErrorWords | null,
- *   compiled: string | null, isCompiling: boolean, isRunning: boolean
+ *   variant: number, language: string, text: string, of: CodeRow, launch: PageLaunch | null,
+ *   code: CodeRow[], error: ErrorWords | null, compiled: string | null, isCompiling: boolean,
+ *   isRunning: boolean
  * }} CodeDraft */
 
 /** Begin to edit a program of a variant.
  * @param {App} app
  * @param {number} variant
  * @param {CodeRow} code */
-export function beginEdit(app, variant, { language, lines }) {
+export function beginEdit(app, variant, code) {
+  const { language, lines } = code;
+  const launch = runsInPage(app, code) ? code.launch ?? null : null;
   const state = { code: [], error: null, compiled: null, isCompiling: false, isRunning: false };
-  app.editing = { variant, language, text: lines.join("\n"), ...state };
+  app.editing = { variant, language, text: lines.join("\n"), of: code, launch, ...state };
   app.changed("editing");
   compile(app, app.editing);
 }
@@ -49,26 +56,51 @@ const compileSoon = debounced(compile, COMPILE_AFTER_MS);
  * @param {App} app
  * @param {CodeDraft} draft */
 export async function compile(app, draft) {
-  const { variant, language, text } = draft;
+  const { text, launch } = draft;
   if (app.editing !== draft || draft.isCompiling || draft.compiled === text) return;
   draft.isCompiling = true;
   app.changed("draft");
-  try {
-    const { result } = await app.ask({ do: "compile", variant, language, text });
-    if (result && !result.error) draft.code = result.code;
-    draft.error = result?.error ?? null;
-  } catch (error) {
-    draft.error = /** @type {ErrorWords} */ (error);
-  }
+  draft.error = launch ? await refusalOf(text, launch) : await refusalThere(app, draft);
   Object.assign(draft, { isCompiling: false, compiled: text });
   app.changed("draft");
   compile(app, draft);
+}
+
+/** What Python's compiler says against a draft; else the draft has what it became.
+ * @param {App} app
+ * @param {CodeDraft} draft
+ * @returns {Promise<ErrorWords | null>} */
+async function refusalThere(app, draft) {
+  const { variant, language, text } = draft;
+  try {
+    const { result } = await app.ask({ do: "compile", variant, language, text });
+    if (result && !result.error) draft.code = result.code;
+    return result?.error ?? null;
+  } catch (error) {
+    return /** @type {ErrorWords} */ (error);
+  }
+}
+
+/** Run a draft in this page, and after it the kernel that it was edited from, for its time.
+ * @param {App} app
+ * @param {CodeDraft} draft */
+export async function runDraft(app, draft) {
+  const { variant, text, launch, of } = draft;
+  if (!launch || draft.isRunning) return;
+  const { kernel } = app.record.variants[variant];
+  draft.isRunning = true;
+  app.changed("draft");
+  await runHere(app, draft, kernel, { text, launch, isEdited: true });
+  if (runOf(draft)?.timing && !runOf(of)) await runCode(app, kernel, of);
+  draft.isRunning = false;
+  app.changed("draft");
 }
 
 /** Run what is written as a variant, and go there; what the compiler refuses stays to be edited.
  * @param {App} app
  * @param {CodeDraft} draft */
 export async function run(app, draft) {
+  if (draft.launch) return await runDraft(app, draft);
   const { variant, language, text } = draft;
   if (draft.isRunning) return;
   draft.isRunning = true;

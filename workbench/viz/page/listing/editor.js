@@ -15,6 +15,9 @@ import { coloured } from "./tokens.js";
 
 const RUN = "Run the edited code";
 const COMPILE = "Compile it as a variant";
+const HERE = "on the GPU of this browser; the answer is compared with the kernel's";
+const NOWHERE = "for a machine that is not here: nothing runs it";
+const APART = "in a process of its own: a crash does not end the notebook";
 
 /** The editor of a pane: `show` puts that of a draft into an element, and the caret into it where the
  * draft has just begun; `update` shows what changed of it.
@@ -48,14 +51,12 @@ function editorPane(app, draft, isTinted) {
   });
   const page = h("div", { class: "wb-editor-page" }, lines, area);
   const status = h("div", { class: "wb-editor-status", role: "status" });
-  const isCompiled = isOnlyCompiled(app.record, draft.language);
+  const isCompiled = !draft.launch && isOnlyCompiled(app.record, draft.language);
   const label = isCompiled ? COMPILE : RUN;
   const runButton = button(app, label, () => run(app, draft), {
-    python: true,
+    python: !draft.launch,
     name: "run-edit",
-    title: isCompiled
-      ? "for a machine that is not here: nothing runs it · key Ctrl+Enter"
-      : "in a process of its own: a crash does not end the notebook · key Ctrl+Enter",
+    title: `${draft.launch ? HERE : isCompiled ? NOWHERE : APART} · key Ctrl+Enter`,
   });
   const buttons = h(
     "div",

@@ -4,7 +4,7 @@ import { canAsk, failAt } from "../app/actions.js";
 import { OFFLINE } from "../app/channel.js";
 import { rowAt } from "../app/store.js";
 
-/** @import { ErrorWords, LanguageRow, PageRecord, VariantRow } from "../record.d.ts" */
+/** @import { CodeRow, ErrorWords, LanguageRow, PageRecord, VariantRow } from "../record.d.ts" */
 /** @import { App } from "../app/store.js" */
 
 /** What the record says of a language.
@@ -38,6 +38,12 @@ export function isOnlyCompiled({ languages, devices, device }, language) {
   const taker = own?.languages?.[0] === language ? own : devices.find(({ name }) => name === other);
   return Boolean(taker && (taker.elsewhere || !taker.available));
 }
+
+/** Whether what is edited of a program runs in this page: nothing else takes it, or nothing is asked.
+ * @param {App} app
+ * @param {CodeRow} code */
+export const runsInPage = (app, { language, launch }) =>
+  Boolean(launch) && (!canAsk(app) || isOnlyCompiled(app.record, language));
 
 /** The machine that edited code was compiled for where that is not here, so that it did not run.
  * @param {PageRecord} record

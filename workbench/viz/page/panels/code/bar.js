@@ -11,6 +11,7 @@ import {
   languageOf,
   mayCome,
   ownLanguages,
+  runsInPage,
 } from "../../listing/programs.js";
 
 /** @import { CodeRow, LanguageRow, VariantRow } from "../../record.d.ts" */
@@ -85,8 +86,11 @@ function diffButton(app, variant) {
  * @param {CodeRow} code
  * @param {() => void} edit */
 function editButton(app, code, edit) {
-  const title = isOnlyCompiled(app.record, code.language)
+  const isHere = runsInPage(app, code);
+  const title = isHere
+    ? "what you write runs in this browser, checked and timed"
+    : isOnlyCompiled(app.record, code.language)
     ? "what you write becomes a variant, compiled for a machine that is not here"
     : "what you write becomes a variant, checked and timed";
-  return button(app, "edit", edit, { python: true, title });
+  return button(app, "edit", edit, { python: !isHere, title });
 }

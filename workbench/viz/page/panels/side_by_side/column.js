@@ -19,6 +19,7 @@ import {
   mayCome,
   missing,
   ownLanguages,
+  runsInPage,
 } from "../../listing/programs.js";
 
 /** @import { CodeRow, LanguageRow, VariantRow } from "../../record.d.ts" */
@@ -146,7 +147,7 @@ function columnBar(app, at, column, shown, isEdited) {
     code && isStale(app, shown) &&
     h("span", { class: "wb-bad", title: "what is written now does not compile" }, "as it was"),
     mayEdit && button(app, "edit", () => beginEdit(app, place, code), {
-      python: true,
+      python: !runsInPage(app, code),
       name: `${SIDES[at]}-edit`,
       title: "the machine code beside it follows what you write",
     }),

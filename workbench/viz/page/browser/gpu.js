@@ -1,6 +1,6 @@
 // A program on the GPU of the browser that shows the page, through WebGPU: compiled, run, timed.
 
-/** @import { PageLaunch } from "../../record.d.ts" */
+/** @import { PageLaunch } from "../record.d.ts" */
 /** @import { Gpu, Trouble } from "./browser.d.ts" */
 
 const LIMITS = [
@@ -18,6 +18,8 @@ const SAMPLES = 5; // timings, of which the median is shown
 const SAMPLE_S = 0.02; // of a timing, at least, as far as a clock of a browser is that coarse
 const MOST_S = 1.5; // of all timings together
 const MOST_RUNS = 2000; // of one timing
+
+const BINDING = /@group\(([01])\)\s*@binding\((\d+)\)\s*var<storage(?:,\s*(\w+))?>/g;
 
 /** @type {Promise<Gpu> | null} */
 let opened = null;
@@ -40,6 +42,12 @@ export function openGpu() {
     throw error;
   });
   return opened;
+}
+
+/** Give the GPU back, with all that still runs on it; the next program opens it anew. */
+export function closeGpu() {
+  opened?.then(({ device }) => device.destroy()).catch(() => {});
+  opened = null;
 }
 
 /** @returns {Promise<Gpu>} */
@@ -78,30 +86,36 @@ async function open() {
   return { device, name: name || "a GPU without a name", hasClock, lost };
 }
 
-/** Run a program once on buffers, which are given by the slots of the launch; return those that it
- * may have written, and what runs it again.
+/** Run a program once on groups of buffers, of which the first is by the slots of the launch; return
+ * what is in all of them then, and what runs it again.
  * @param {Gpu} gpu
  * @param {string} text
  * @param {PageLaunch} launch
- * @param {Uint8Array[]} contents */
-export async function runOnce(gpu, text, launch, contents) {
+ * @param {Uint8Array[][]} groups */
+export async function runOnce(gpu, text, launch, groups) {
   const { device } = gpu;
   const most = device.limits.maxStorageBuffersPerShaderStage;
-  if (contents.length > most) {
-    const because = `it has ${contents.length} buffers, and this GPU gives a kernel ${most}`;
+  const count = groups.flat().length;
+  if (count > most) {
+    const because = `it has ${count} buffers, and this GPU gives a kernel ${most}`;
     throw trouble("this browser cannot run the kernel", because, "a kernel with fewer inputs");
   }
   const pipeline = await compiled(device, text, launch.entry);
   device.pushErrorScope("out-of-memory");
   device.pushErrorScope("validation");
-  const buffers = contents.map((bytes) => filled(device, bytes));
-  const entries = buffers.map((buffer, binding) => ({ binding, resource: { buffer } }));
-  const group = device.createBindGroup({ layout: pipeline.getBindGroupLayout(0), entries });
+  const filledGroups = groups.map((contents) => contents.map((bytes) => filled(device, bytes)));
+  const buffers = filledGroups.flat();
+  const bindGroups = filledGroups.map((group, place) =>
+    device.createBindGroup({
+      layout: pipeline.getBindGroupLayout(place),
+      entries: group.map((buffer, binding) => ({ binding, resource: { buffer } })),
+    })
+  );
   const dispatch = (/** @type {GPUComputePassEncoder} */ pass) => {
     const [x, y, z] = launch.grid;
     pass.dispatchWorkgroups(x, y, z);
   };
-  const timer = { device, pipeline, group, dispatch };
+  const timer = { device, pipeline, bindGroups, dispatch };
   const answers = await read(timer, buffers);
   const error = (await device.popErrorScope()) ?? (await device.popErrorScope());
   if (error) throw trouble("this browser cannot run the kernel", error.message, "");
@@ -113,7 +127,7 @@ export async function runOnce(gpu, text, launch, contents) {
 }
 
 /** @typedef {{
- *   device: GPUDevice, pipeline: GPUComputePipeline, group: GPUBindGroup,
+ *   device: GPUDevice, pipeline: GPUComputePipeline, bindGroups: GPUBindGroup[],
  *   dispatch: (pass: GPUComputePassEncoder) => void
  * }} Bound */
 
@@ -121,7 +135,7 @@ export async function runOnce(gpu, text, launch, contents) {
  * @param {GPUDevice} device
  * @param {string} text
  * @param {string} entry */
-async function compiled(device, text, entry) {
+export async function compiled(device, text, entry) {
   device.pushErrorScope("validation");
   const module = device.createShaderModule({ code: text });
   const { messages } = await module.getCompilationInfo();
@@ -132,12 +146,30 @@ async function compiled(device, text, entry) {
   if (refusal) throw trouble(what, refusal.message, "");
   try {
     return await device.createComputePipelineAsync({
-      layout: "auto",
+      layout: layoutOf(device, text),
       compute: { module, entryPoint: entry },
     });
   } catch (error) {
     throw trouble(what, error instanceof Error ? error.message : String(error), "");
   }
+}
+
+/** The buffers of a program, as its text declares them: one that it does not use is bound all the
+ * same.
+ * @param {GPUDevice} device
+ * @param {string} text */
+function layoutOf(device, text) {
+  /** @type {GPUBindGroupLayoutEntry[][]} */
+  const groups = [[], []];
+  for (const [, group, binding, access] of text.matchAll(BINDING)) {
+    groups[Number(group)].push({
+      binding: Number(binding),
+      visibility: GPUShaderStage.COMPUTE,
+      buffer: { type: access === "read_write" ? "storage" : "read-only-storage" },
+    });
+  }
+  const bindGroupLayouts = groups.map((entries) => device.createBindGroupLayout({ entries }));
+  return device.createPipelineLayout({ bindGroupLayouts });
 }
 
 /**
@@ -182,10 +214,10 @@ async function bytesOf(buffer) {
  * @param {Bound} bound
  * @param {number} runs
  * @param {GPUComputePassTimestampWrites} [timestampWrites] */
-function encode(encoder, { pipeline, group, dispatch }, runs, timestampWrites) {
+function encode(encoder, { pipeline, bindGroups, dispatch }, runs, timestampWrites) {
   const pass = encoder.beginComputePass(timestampWrites ? { timestampWrites } : {});
   pass.setPipeline(pipeline);
-  pass.setBindGroup(0, group);
+  bindGroups.forEach((group, place) => pass.setBindGroup(place, group));
   for (let i = 0; i < runs; i++) dispatch(pass);
   pass.end();
 }

@@ -1,6 +1,6 @@
 // What a kernel wrote, beside the right answer.
 
-/** @import { PageBuffer } from "../../record.d.ts" */
+/** @import { PageBuffer } from "../record.d.ts" */
 
 /** @type {Record<string, (bytes: Uint8Array) => ArrayLike<number>>} */
 const VIEWS = {

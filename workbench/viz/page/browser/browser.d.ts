@@ -1,6 +1,6 @@
 // The types of what runs in this browser.
 
-import type { ErrorWords } from "../../record.d.ts";
+import type { ErrorWords, PageLaunch } from "../record.d.ts";
 
 declare global {
   /** Flags of the standard that the checker's types lack. */
@@ -9,6 +9,7 @@ declare global {
     number
   >;
   const GPUMapMode: { READ: number };
+  const GPUShaderStage: { COMPUTE: number };
 }
 
 /** An error in words; `line` is that of the program. */
@@ -22,9 +23,17 @@ export interface Gpu {
   lost: Promise<never>;
 }
 
-/** What came of a run of a program. Units: seconds of one run. */
+/** A text, and how it is launched; one that somebody edited may not end. */
+export interface Runnable {
+  text: string;
+  isEdited?: boolean;
+  launch: PageLaunch;
+}
+
+/** What came of a run of a program, which is that of `text`. Units: seconds of one run. */
 export interface Run {
   isBusy: boolean;
+  text?: string;
   error?: Partial<Trouble>;
   gpu?: string;
   check?: { ok: boolean; wrong: number; total: number; worst: number; tolerance: number };
