@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import signal
+import subprocess
 import sys
 import time
 import warnings
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -43,6 +46,10 @@ def fail() -> None:
 
 def hang() -> None:
     time.sleep(60)
+
+
+def say_at_the_end(path: str) -> None:
+    atexit.register(Path(path).write_text, "the end")
 
 
 @pytest.fixture
@@ -131,3 +138,21 @@ def test_errors_come_back_as_they_are(process: CompilerProcess) -> None:
     assert missing.value.hint == "pip install it"
     with pytest.raises(WorkbenchError, match="ZeroDivisionError: by nothing"):
         process.call(30, fail)
+
+
+_SCRIPT = """
+import sys
+from tests.backends.compilers.test_child import say_at_the_end
+from workbench.backends.compilers import child
+child.ENDS_WITHIN_S = 100.0
+child.in_child(say_at_the_end, sys.argv[1])
+"""
+
+
+def test_it_ends_by_itself_with_the_one_that_started_it(tmp_path: Path) -> None:
+    """So that it deletes its files."""
+    words = tmp_path / "words"
+    script = [sys.executable, "-W", "error", "-c", _SCRIPT, str(words)]
+    run = subprocess.run(script, capture_output=True, text=True)
+    assert not run.returncode and not run.stderr, run.stderr
+    assert words.read_text() == "the end"

@@ -25,6 +25,8 @@ from workbench.base.forking import free_lock
 
 LIMIT_S = 60.0
 """Seconds that a compiler may take."""
+ENDS_WITHIN_S = 1.0
+"""Seconds that it may take to end by itself."""
 _HINT = "other opts: this text is too much for the compiler"
 _LAST_WORDS_BYTES = 2000
 _LENGTH_BYTES = 8
@@ -43,7 +45,7 @@ class CompilerProcess:
         self._replies: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
         self._stderr: IO[bytes] | None = None
         self._lock = free_lock()
-        atexit.register(self.end)
+        atexit.register(self._at_exit)
 
     def call(
         self,
@@ -78,6 +80,19 @@ class CompilerProcess:
         """End the process; the next request starts another."""
         with self._lock:
             self._ended()
+
+    def _at_exit(self) -> None:
+        """Let the process end by itself, as it does at the end of its input: it has files to
+        delete. One that is at work, or takes long, is killed."""
+        process = self._process
+        if process is None or self._parent != os.getpid():
+            return
+        if self._lock.acquire(blocking=False):
+            with contextlib.suppress(OSError, subprocess.TimeoutExpired):
+                assert process.stdin is not None
+                process.stdin.close()
+                process.wait(ENDS_WITHIN_S)
+        self._ended()
 
     def _hand_in(self, request: bytes, limit_s: float) -> str:
         """Send a request. Returns "" where the process has taken it, else how it had ended."""
