@@ -101,8 +101,14 @@ class DeviceInfo(ABC):
     """Whether it runs no kernel on any machine."""
     has_machine_code: bool = True
     """Whether its programs may have machine code that can be read."""
+    page_stack_bytes: int = 0
+    """The stack of what `page_module` returns."""
     runs_in_page: bool = False
     """Whether a page can run its sources in the browser that shows it."""
+
+    def page_module(self, source: Source) -> bytes:
+        """Return the WebAssembly module that a page runs; b"" where it compiles the text."""
+        return b""
 
     @property
     def is_lost(self) -> bool:

@@ -47,14 +47,14 @@ def stored_floats(
 
 
 def numbers(bits: Array, dtype: DType | None) -> Array:
-    """Return the numbers, as float32, that are `bits` of a dtype, or have it; what they are, for
+    """Return the numbers of a dtype whose `bits` they are, or that have it; what they are, for
     None."""
     if dtype is None:
         return bits
     whole = np.ascontiguousarray(bits)
     if whole.dtype != dtype.numpy:
         whole = whole.astype(f"u{dtype.itemsize}").view(dtype.numpy)
-    return whole.astype(np.float32).reshape(np.shape(bits))
+    return whole.reshape(np.shape(bits))
 
 
 def _of_arguments(

@@ -8,6 +8,7 @@ from workbench.backends.contract import DeviceInfo, Program
 from workbench.backends.program.language import Language
 from workbench.backends.program.source import Source
 from workbench.backends.wasm.memory import WasmMemory
+from workbench.backends.wasm.module import STACK_BYTES
 from workbench.base.forking import no_fork
 from workbench.base.target import Target
 from workbench.ir.node.uop import UOp
@@ -20,6 +21,8 @@ class WasmDevice(DeviceInfo):
     about = "WebAssembly, as browsers run it, through wasmtime"
     how_to_get = "pip install 'workbench[wasm]'"
     rank = 94
+    runs_in_page = True
+    page_stack_bytes = STACK_BYTES
     language = Language(
         "WASM",
         "LLVM IR of a function for WebAssembly",
@@ -45,6 +48,11 @@ class WasmDevice(DeviceInfo):
         with no_fork:
             from workbench.backends.wasm.render import render
         return render(linear, self.target)
+
+    def page_module(self, source: Source) -> bytes:
+        with no_fork:
+            from workbench.backends.wasm.module import module_of
+        return module_of(source)
 
     def load(self, source: Source) -> Program:
         if not self.is_available:

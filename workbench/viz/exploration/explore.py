@@ -33,10 +33,10 @@ def explore(
     """Return the Exploration of `tensors`: the kernels that would compute them, and why.
 
     It computes nothing. As the last line of a notebook cell it is the workbench; `show` names one
-    pane of it: "loops", "plan", "rewrites", "code", "results" or "rules". `without` names rules
-    that are switched off, from scheduling to code. `ask` asks for a guess first: "kernels" (how
-    many will it be?), "opts" (which does auto apply?), "bound" (what does it wait for?) or "time",
-    of the first kernel, or of another ("bound 2");
+    pane of it: "loops", "plan", "rewrites", "code", "results", "rules", "memory" or "gpu".
+    `without` names rules that are switched off, from scheduling to code. `ask` asks for a guess
+    first: "kernels" (how many will it be?), "opts" (which does auto apply?), "bound" (what does it
+    wait for?) or "time", of the first kernel, or of another ("bound 2");
     the answer and its hints are hidden until the page, or `ex.guess(..)`, has one.
 
     `device` has the kernels for another device than the tensors' ("" for theirs), and `target` for

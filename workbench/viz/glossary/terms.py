@@ -55,8 +55,9 @@ TERMS: Mapping[str, Mapping[str, str]] = {
         "baseline": "A function of your own that computes the same, timed for comparison.",
         "tried": "What the search tried, each list of opts below the one that it went on from.",
         "on a device": "The time of the same kernel on another device.",
-        "in this browser": "The kernel runs on the GPU of the browser that shows the page, through"
-            " WebGPU, and its answer is compared with the reference's. It needs no Python.",
+        "in this browser": "The kernel runs in the browser that shows the page, on its GPU through"
+            " WebGPU or as WebAssembly, and its answer is compared with the reference's. It needs"
+            " no Python.",
         "no kernel": "No kernel computes this value.",
         "note": "What you write about a variant; it is saved with it.",
         "EMULATOR": "This device runs kernels step by step in numpy, with checks: its times say"

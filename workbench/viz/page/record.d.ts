@@ -292,12 +292,17 @@ export interface CompilerPasses {
 
 /**
  * How a page launches a program: its entry point, the work-groups along x, y and z, and the
- * slots of its bindings in their order.
+ * slots of its bindings in their order. Of one in WebAssembly `module` are its bytes in
+ * base64, which it has beside its memory's `stack_bytes` and the kernel's `scratch_bytes`;
+ * "" where the page compiles the text.
  */
 export interface PageLaunch {
   entry: string;
   grid: Array<number>;
   slots: Array<number>;
+  module: string;
+  stack_bytes: number;
+  scratch_bytes: number;
 }
 
 /**

@@ -252,7 +252,7 @@ def program_row(
     it."""
     row = code_row(device, compiled.source.split("\n"), links, language)
     if device.runs_in_page:
-        row.launch = page_launch(compiled.built.source)
+        row.launch = page_launch(compiled.built.source, device)
     return row
 
 

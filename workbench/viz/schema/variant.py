@@ -139,11 +139,16 @@ class CompilerPasses(Struct, forbid_unknown_fields=True):
 
 class PageLaunch(Struct, forbid_unknown_fields=True):
     """How a page launches a program: its entry point, the work-groups along x, y and z, and the
-    slots of its bindings in their order."""
+    slots of its bindings in their order. Of one in WebAssembly `module` are its bytes in base64,
+    which it has beside its memory's `stack_bytes` and the kernel's `scratch_bytes`; "" where the
+    page compiles the text."""
 
     entry: str
     grid: list[int]
     slots: list[int]
+    module: str
+    stack_bytes: int
+    scratch_bytes: int
 
 
 class CodeRow(Struct, forbid_unknown_fields=True, omit_defaults=True):

@@ -4,7 +4,10 @@
 
 /** @type {Record<string, (bytes: Uint8Array) => ArrayLike<number>>} */
 const VIEWS = {
+  float64: ({ buffer }) => new Float64Array(buffer),
   float32: ({ buffer }) => new Float32Array(buffer),
+  int64: ({ buffer }) => Array.from(new BigInt64Array(buffer), Number),
+  uint64: ({ buffer }) => Array.from(new BigUint64Array(buffer), Number),
   int32: ({ buffer }) => new Int32Array(buffer),
   uint32: ({ buffer }) => new Uint32Array(buffer),
   bool: (bytes) => bytes,

@@ -8,6 +8,7 @@ import { countText } from "../base/text.js";
 import { bytesOf, compared } from "./answer.js";
 import { closeGpu, compiled, openGpu, runOnce } from "./gpu.js";
 import { bounded, mostSteps } from "./loops.js";
+import { runModule } from "./wasm.js";
 
 /** @import { CodeRow, ErrorWords, PageBuffer, PageLaunch } from "../record.d.ts" */
 /** @import { App } from "../app/store.js" */
@@ -86,6 +87,7 @@ export async function refusalOf(text, { entry }) {
 async function outcomeOf(app, kernel, program) {
   try {
     const buffers = await buffersOf(app, kernel);
+    if (program.launch.module) return await ranModule(program.launch, buffers);
     const gpu = await openGpu();
     return await inTime(Promise.race([gpu.lost, ran(gpu, program, buffers)]));
   } catch (error) {
@@ -132,16 +134,36 @@ async function buffersOf(app, kernel) {
  * @param {PageBuffer[]} buffers
  * @returns {Promise<Run>} */
 async function ran(gpu, { text, launch, isEdited }, buffers) {
-  const bound = launch.slots.map((slot) => buffers[slot]);
-  const contents = bound.map(({ written, data, size }) =>
-    written ? new Uint8Array(4 * size) : bytesOf(data)
-  );
+  const { bound, contents } = bindings(launch, buffers);
   if (isEdited) await requireEnd(gpu, { text, launch }, contents);
   const { answers, time, free } = await runOnce(gpu, text, launch, [contents]);
   const check = compared(bound, answers);
   const timing = check.ok ? await time() : null;
   free();
   return { isBusy: false, gpu: gpu.name, check, timing };
+}
+
+/**
+ * @param {PageLaunch} launch
+ * @param {PageBuffer[]} buffers
+ * @returns {Promise<Run>} */
+async function ranModule(launch, buffers) {
+  const { bound, contents } = bindings(launch, buffers);
+  const { answers, time } = await runModule(launch, contents);
+  const check = compared(bound, answers);
+  return { isBusy: false, gpu: "WebAssembly", check, timing: check.ok ? time() : null };
+}
+
+/** The buffers that a program gets, and what is in them before it runs.
+ * @param {PageLaunch} launch
+ * @param {PageBuffer[]} buffers */
+function bindings({ slots }, buffers) {
+  const bound = slots.map((slot) => buffers[slot]);
+  const contents = bound.map(({ written, data, size }) => {
+    const bytes = bytesOf(data);
+    return written ? new Uint8Array(Math.max(4 * size, bytes.length)) : bytes;
+  });
+  return { bound, contents };
 }
 
 /** Fails where a loop of a text goes around so often that the text is not run as it is.

@@ -43,7 +43,7 @@ export function isOnlyCompiled({ languages, devices, device }, language) {
  * @param {App} app
  * @param {CodeRow} code */
 export const runsInPage = (app, { language, launch }) =>
-  Boolean(launch) && (!canAsk(app) || isOnlyCompiled(app.record, language));
+  Boolean(launch && !launch.module) && (!canAsk(app) || isOnlyCompiled(app.record, language));
 
 /** The machine that edited code was compiled for where that is not here, so that it did not run.
  * @param {PageRecord} record

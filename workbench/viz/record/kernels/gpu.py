@@ -263,6 +263,8 @@ def _numbers(array: Array) -> NumberArray:
     """Return an array as numbers of one of the kinds: integers that do not fit as the nearest
     floats."""
     kind: Kind = "i4"
+    if array.dtype.kind == "V":  # a float that numpy alone does not know
+        array = array.astype(np.float32)
     if array.dtype.kind == "f":
         kind = "f8" if array.dtype.itemsize > 4 else "f4"
     elif array.size and (array.max() > 2**31 - 1 or array.min() < -(2**31)):

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from workbench.backends.device import Device
+from workbench.backends.device import Device, DeviceInfo
 from workbench.backends.gpu.dialect import grid_size
 from workbench.backends.program.source import Source, signature
 from workbench.base.dtypes import DType
@@ -32,9 +32,12 @@ MOST_BYTES = 256 << 10
 """Bytes of all buffers of a kernel that a page carries at most."""
 
 
-def page_launch(source: Source) -> PageLaunch:
+def page_launch(source: Source, device: DeviceInfo) -> PageLaunch:
     """Return how a page launches a program of a device that `runs_in_page`."""
-    return PageLaunch(source.name, list(grid_size(source.launch)), source.slots)
+    module = base64.b64encode(device.page_module(source)).decode()
+    memory = device.page_stack_bytes, source.scratch_bytes
+    grid = list(grid_size(source.launch))
+    return PageLaunch(source.name, grid, source.slots, module, *memory)
 
 
 def page_data(kernel: Kernel) -> PageData:

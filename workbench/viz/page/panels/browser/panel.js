@@ -32,7 +32,8 @@ function browserPane(app) {
     const run = runOf(edited ?? code);
     const start = () => edited ? runDraft(app, edited) : runCode(app, variant.kernel, code);
     const label = run?.isBusy ? "Running…" : edited ? "Run the edited code" : "Run";
-    const title = "on the GPU of this browser; the answer is compared with Python's";
+    const where = code.launch?.module ? "as WebAssembly" : "on the GPU of this browser";
+    const title = `${where}; the answer is compared with Python's`;
     refill(
       el,
       head(button(app, label, start, { name: "run-here", title })),
