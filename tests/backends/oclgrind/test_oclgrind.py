@@ -14,7 +14,7 @@ from tests.backends.gpu.checks import (
     tiled_product,
 )
 from tests.backends.oclgrind.support import need_simulator
-from workbench import Kernel
+from workbench import Kernel, Opt, OptOps, Tensor, dtypes, explore
 from workbench.backends.device import Device
 from workbench.backends.oclgrind import runtime
 from workbench.base.errors import CompileError, DefectError, DeviceError
@@ -37,6 +37,15 @@ def test_random_programs_are_clean() -> None:
 
 def test_a_tiled_product() -> None:
     check_tiled_product(NAME)
+
+
+def test_the_end_of_a_padded_row_is_no_defect() -> None:
+    """Rounded to an integer, what is read there decides a branch; nothing uses the result."""
+    values = np.arange(240, dtype=np.float32).reshape(6, 8, 5)
+    x = Tensor(values, device="OCLGRIND").cast(dtypes.float16).cast(dtypes.int8) > 3
+    kernel = explore(x.cast(dtypes.int32).sum(1)).kernels[-1]
+    opts = Opt(OptOps.STAGE, "g1", 1), Opt(OptOps.PADTO, "r0", 16)
+    assert kernel.apply(*opts).check()
 
 
 def test_a_barrier_that_somebody_took_away() -> None:

@@ -60,7 +60,8 @@ class CMemory:
                 self.text.put(f"{kind} *{name} = ({kind} *)(scratch + {offset});")
             else:
                 aligned = f"__attribute__((aligned({self.plan.alignment_bytes})))"
-                self.text.put(f"{kind} {name}[{size_of(define)}] {aligned};")
+                value = " = {0}" if define in self.plan.padded else ""
+                self.text.put(f"{kind} {name}[{size_of(define)}] {aligned}{value};")
 
     def _place(self, address: UOp) -> tuple[str, str]:
         """Return (name of the memory, index) of an address."""

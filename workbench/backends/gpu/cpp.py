@@ -108,8 +108,9 @@ class GpuCpp(Dialect):
     def shared_array(self, dtype: DType, name: str, size: int) -> str:
         return f"__shared__ __align__(16) {self.in_memory(dtype)} {name}[{size}];"
 
-    def array(self, dtype: DType, name: str, size: int) -> str:
-        return f"__align__(16) {self.in_memory(dtype)} {name}[{size}];"
+    def array(self, dtype: DType, name: str, size: int, zeros: bool) -> str:
+        value = " = {}" if zeros else ""
+        return f"__align__(16) {self.in_memory(dtype)} {name}[{size}]{value};"
 
     def number(self, role: LoopRole, dimension: int) -> str:
         return f"{'block' if role == 'grid' else 'thread'}Idx.{COMPONENTS[dimension]}"

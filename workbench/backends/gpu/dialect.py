@@ -348,9 +348,10 @@ class Dialect(ABC):
         """Return the declaration of a register that is set later."""
         return f"{kind} {name};"
 
-    def array(self, dtype: DType, name: str, size: int) -> str:
-        """Return the declaration of an array that a work-item has for itself."""
-        return f"{self.in_memory(dtype)} {name}[{size}];"
+    @abstractmethod
+    def array(self, dtype: DType, name: str, size: int, zeros: bool) -> str:
+        """Return the declaration of an array that a work-item has for itself, of zeros or of what
+        happens to be there."""
 
     @abstractmethod
     def shared_array(self, dtype: DType, name: str, size: int) -> str:

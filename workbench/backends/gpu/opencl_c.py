@@ -45,6 +45,7 @@ static inline float half_of_bits(ushort a) {
 }""",
 }
 """float16 in registers, where it is a float: rounded to it, its bits, and one of bits."""
+_ALIGNED = "__attribute__((aligned(16)))"
 _SPACES = {"global": "__global ", "shared": "__local ", "private": ""}
 
 
@@ -200,17 +201,17 @@ class OpenCLC(Dialect):
         return f"*({_SPACES[space]}{self.vector(dtype)} *)&{name}[{index}] = {value};"
 
     def shared_array(self, dtype: DType, name: str, size: int) -> str:
-        return self._array("__local ", dtype, name, size)
+        return self._array("__local ", dtype, name, size, "")
 
-    def array(self, dtype: DType, name: str, size: int) -> str:
-        return self._array("", dtype, name, size)
+    def array(self, dtype: DType, name: str, size: int, zeros: bool) -> str:
+        return self._array("", dtype, name, size, " = {0}" if zeros else "")
 
-    def _array(self, space: str, dtype: DType, name: str, size: int) -> str:
+    def _array(self, space: str, dtype: DType, name: str, size: int, value: str) -> str:
         """Return an array: without cl_khr_fp16 there is a pointer to halves, but no array."""
         if dtype.scalar is not dtypes.float16:
             kind = self.in_memory(dtype)
-            return f"{space}{kind} {name}[{size}] __attribute__((aligned(16)));"
-        bits = f"{space}ushort {name}_bits[{size}] __attribute__((aligned(16)));"
+            return f"{space}{kind} {name}[{size}] {_ALIGNED}{value};"
+        bits = f"{space}ushort {name}_bits[{size}] {_ALIGNED}{value};"
         return f"{bits} {space}half *const {name} = ({space}half *){name}_bits;"
 
     def number(self, role: LoopRole, dimension: int) -> str:

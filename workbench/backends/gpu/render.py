@@ -145,7 +145,8 @@ class _Writer(StatementWriter):
                 kind = self.dialect.in_memory(dtype)
                 arrays.append(SharedArray(kind, name, size, self.offsets[define]))
             elif define.space != "shared":
-                self.text.put(self.dialect.array(dtype, name, size))
+                zeros = define in self.plan.padded
+                self.text.put(self.dialect.array(dtype, name, size, zeros))
             elif self.dialect.shares_outside:
                 self.outside.append(self.dialect.shared_array(dtype, name, size))
             else:

@@ -37,6 +37,7 @@ class ArgumentMemory(LLVMMemory):
             kind = f"[{size_of(define)} x {memory_type(define.dtype.scalar)}]"
             place = f"getelementptr i8, ptr {base}, i64 {offset}"
             on_stack = f"alloca {kind}, align {self.plan.alignment_bytes}"
-            self.operands.values[define] = self.text.emit(
-                place if base else on_stack, name
-            )
+            address = self.text.emit(place if base else on_stack, name)
+            self.operands.values[define] = address
+            if define in self.plan.padded and not base:
+                self.text.put(f"store {kind} zeroinitializer, ptr {address}")

@@ -86,8 +86,9 @@ class Metal(Dialect):
     def shared_array(self, dtype: DType, name: str, size: int) -> str:
         return f"threadgroup alignas(16) {self.in_memory(dtype)} {name}[{size}];"
 
-    def array(self, dtype: DType, name: str, size: int) -> str:
-        return f"alignas(16) {self.in_memory(dtype)} {name}[{size}];"
+    def array(self, dtype: DType, name: str, size: int, zeros: bool) -> str:
+        value = " = {}" if zeros else ""
+        return f"alignas(16) {self.in_memory(dtype)} {name}[{size}]{value};"
 
     def number(self, role: LoopRole, dimension: int) -> str:
         return f"{'group' if role == 'grid' else 'item'}.{COMPONENTS[dimension]}"

@@ -17,8 +17,9 @@ from workbench.base.dtypes import DType
 from workbench.base.target import Target
 from workbench.ir.nest.accesses import size_of
 from workbench.ir.node.affine import divisor
+from workbench.ir.node.exact_range import exact_range
 from workbench.ir.node.ops import Ops
-from workbench.ir.node.uop import UOp
+from workbench.ir.node.uop import UOp, split_gate
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +28,10 @@ class ProgramAnalysis:
 
     `params` are in order of their slots, `scratch` (arrays, with their offset in scratch memory) in
     order of appearance; `on_stack` says that the kernel's scratch memory is on its stack; `launch`
-    has the loops of which a launch runs a part.
+    has the loops of which a launch runs a part. `padded` are arrays of `scratch` that a work-item has
+    for itself, whose end no step writes: PADTO made them longer than what fills them. Their end is
+    read, and nothing uses what is read, but a compiler may do as it likes with a branch on a value
+    that nobody wrote: languages set it to 0.
 
     Units: scratch_bytes; arrays in scratch memory begin at a multiple of alignment_bytes.
     """
@@ -38,6 +42,7 @@ class ProgramAnalysis:
     on_stack: bool
     alignment_bytes: int
     launch: LaunchShape
+    padded: frozenset[UOp]
 
     @property
     def slots(self) -> int:
@@ -55,6 +60,7 @@ def analyse(linear: tuple[UOp, ...], target: Target) -> ProgramAnalysis:
         on_stack=scratch_bytes <= target.stack_bytes,
         alignment_bytes=target.alignment_bytes,
         launch=launch_shape(linear),
+        padded=_padded(linear),
     )
 
 
@@ -75,6 +81,16 @@ def _scratch(
             nbytes = size_of(node) * node.dtype.itemsize
             total += -(-nbytes // alignment_bytes) * alignment_bytes
     return offsets, total
+
+
+def _padded(linear: tuple[UOp, ...]) -> frozenset[UOp]:
+    arrays = {n for n in linear if n.op is Ops.DEFINE and n.space != "shared"}
+    for node in linear:
+        if node.op is Ops.STORE and node.place.param in arrays:
+            index, lanes = split_gate(node.place.src[1])[0], node.src[1].dtype.count
+            if exact_range(index)[1] + lanes >= size_of(node.place.param):
+                arrays.discard(node.place.param)
+    return frozenset(arrays)
 
 
 def element_type(node: UOp) -> DType:

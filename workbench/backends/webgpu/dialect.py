@@ -205,7 +205,8 @@ class Wgsl(Dialect):
     def declare(self, kind: str, name: str) -> str:
         return f"var {name}: {kind};"
 
-    def array(self, dtype: DType, name: str, size: int) -> str:
+    def array(self, dtype: DType, name: str, size: int, zeros: bool) -> str:
+        """A variable without a value is 0 (section 7, variable and value declarations)."""
         self._private.add(name)
         kind = self.in_memory(dtype) if dtype.is_bool else self.scalar(dtype)
         return f"var {name}: array<{kind}, {size}>;"

@@ -141,8 +141,11 @@ class _WorkItemMemory(LLVMMemory):
                 self.operands.values[define] = f"@{name}"
             else:
                 space = f", addrspace({number})" if number else ""
-                step = f"alloca {kind}, {align}{space}"
-                self.operands.values[define] = self.text.emit(step, name)
+                address = self.text.emit(f"alloca {kind}, {align}{space}", name)
+                self.operands.values[define] = address
+                if define in self.plan.padded:
+                    pointer = f"ptr addrspace({number})" if number else "ptr"
+                    self.text.put(f"store {kind} zeroinitializer, {pointer} {address}")
 
     def alignment(self, address: UOp) -> int:
         return alignment(address, _VECTOR_BYTES)
