@@ -28,10 +28,10 @@ class ProgramAnalysis:
 
     `params` are in order of their slots, `scratch` (arrays, with their offset in scratch memory) in
     order of appearance; `on_stack` says that the kernel's scratch memory is on its stack; `launch`
-    has the loops of which a launch runs a part. `padded` are arrays of `scratch` that a work-item has
-    for itself, whose end no step writes: PADTO made them longer than what fills them. Their end is
-    read, and nothing uses what is read, but a compiler may do as it likes with a branch on a value
-    that nobody wrote: languages set it to 0.
+    has the loops of which a launch runs a part. `padded` are arrays of `scratch` that a work-item
+    has for itself, whose end no step writes: PADTO made them longer than what fills them. Their end
+    is read, and nothing uses what is read, but a compiler may do as it likes with a branch on a
+    value that nobody wrote: languages set it to 0.
 
     Units: scratch_bytes; arrays in scratch memory begin at a multiple of alignment_bytes.
     """
