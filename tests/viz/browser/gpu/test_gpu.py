@@ -292,7 +292,7 @@ def test_a_file_says_how_it_would_have_a_run(browser: Any, tmp_path: Path) -> No
     page.focus(".wb")
     keys(page, "6")
     words = page.inner_text(".wb-gpu")
-    assert 'show="gpu"' in words and "run on the emulator" not in words
+    assert "one of this pane alone" in words and "run on the emulator" not in words
     leave(browser, page)
 
 
