@@ -81,13 +81,13 @@ def test_the_tile_of_a_tensor_core_that_a_machine_lacks_is_refused() -> None:
             kernel.code_for(machine)
         replay = kernel.on(machine)
         ((opt, _),) = replay.refused
-        assert opt.op is OptOps.TC and f'kernel.on("{machine}")' in _told(
+        assert opt.op is OptOps.TC and f'kernel.on("{machine}")' in _error_of(
             kernel, machine
         )
         assert replay.kernel.code_for(machine) == plain.code_for(machine)
 
 
-def _told(kernel: Kernel, machine: str) -> str:
+def _error_of(kernel: Kernel, machine: str) -> str:
     with pytest.raises(CompileError) as caught:
         kernel.code_for(machine)
     return str(caught.value)

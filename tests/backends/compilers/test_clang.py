@@ -87,3 +87,14 @@ def test_versions_are_told_apart(tmp_path: Path) -> None:
     assert compiler.name == "clang 22.1.8"
     path.write_text(path.read_text() + "# newer\n")
     assert compiler.stamp != before
+
+
+def test_one_that_takes_long_is_given_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(clang_module, "LIMIT_S", 0.1)
+    path = script(tmp_path / "clang")
+    path.write_text("#!/bin/sh\nexec sleep 60\n")
+    with pytest.raises(CompileError, match="took more than 0.1 s") as error:
+        Clang((str(path),), False).compile("text", {})
+    assert error.value.last_good == "text" and "other opts" in error.value.hint

@@ -44,6 +44,24 @@ def softmax_of_sums(rows: int, columns: int, depth: int) -> Example:
     return Example("softmax_of_sums", graph, oracle)
 
 
+def sums_of_sums(rows: int, columns: int, depth: int) -> Example:
+    """The staged row is a sum of sums, which do not differ along the row themselves."""
+    g0, f0, r0, i0 = axis("g0", rows), *(axis(n, columns) for n in ("f0", "r0", "i0"))
+    r1, r2 = axis("r1", depth), axis("r2", 2)
+    inner = reduced(Ops.ADD, load(param(2, depth * 2), r1 * 2 + r2), r2)
+    x = load(param(1, rows * columns * depth), (g0 * columns + f0) * depth + r1)
+    e = stage("e", (columns,), reduced(Ops.ADD, x * inner, r1), f0)
+    value = load(e, i0) * reduced(Ops.ADD, load(e, r0), r0)
+    target = at(param(0, rows * columns), g0 * columns + i0)
+    graph = kernel("g0 f0 r1 r2 r0 i0", (target, value, "g0 i0"))
+
+    def oracle(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+        e = x.reshape(rows, columns, depth) @ y.reshape(depth, 2).sum(1)
+        return e * e.sum(1, keepdims=True)
+
+    return Example("sums_of_sums", graph, oracle)
+
+
 EXAMPLES = {e.name: e for e in (softmax(4, 8), softmax_of_sums(3, 8, 4))}
 
 
@@ -101,6 +119,16 @@ def test_sums_that_differ_along_a_row_are_new_ones() -> None:
     assert stages(other) == []
     deep = [n for n in other.toposort() if n.op is Ops.RANGE and n.extent == 4]
     assert len({n.axis_name for n in deep}) == len(deep) > 2
+    same(example, example.graph, other)
+
+
+def test_a_sum_inside_of_a_sum_along_a_row_is_a_new_one() -> None:
+    """Its loop stands inside of another loop at each read."""
+    example = sums_of_sums(3, 8, 4)
+    other = recompute_rows(example.graph, NO_ROOM)
+    assert stages(other) == [] and excess(other, NO_ROOM) is None
+    deep = [n for n in other.toposort() if n.op is Ops.RANGE and n.extent == 2]
+    assert len({n.axis_name for n in deep}) == len(deep) == 2
     same(example, example.graph, other)
 
 

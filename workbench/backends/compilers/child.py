@@ -20,6 +20,7 @@ from collections.abc import Callable
 from threading import Thread
 from typing import IO, Any, ParamSpec, TypeVar
 
+from workbench.backends.compilers.refusal import TOO_MUCH
 from workbench.base.errors import CompileError, DeviceError, WorkbenchError
 from workbench.base.forking import free_lock
 
@@ -27,7 +28,6 @@ LIMIT_S = 60.0
 """Seconds that a compiler may take."""
 ENDS_WITHIN_S = 1.0
 """Seconds that it may take to end by itself."""
-_HINT = "other opts: this text is too much for the compiler"
 _LAST_WORDS_BYTES = 2000
 _LENGTH_BYTES = 8
 RECEIPT = b""
@@ -69,10 +69,10 @@ class CompilerProcess:
             except queue.Empty:
                 self._ended()
                 because = f"it took more than {limit_s:g} s"
-                raise CompileError(_stage(function), because, hint=_HINT) from None
+                raise CompileError(_stage(function), because, hint=TOO_MUCH) from None
             if reply is None:
                 because = f"it ended its process: {end or self._ended()}"
-                raise CompileError(_stage(function), because, hint=_HINT)
+                raise CompileError(_stage(function), because, hint=TOO_MUCH)
         value: R = _result(pickle.loads(reply))
         return value
 
@@ -131,10 +131,9 @@ class CompilerProcess:
             return ""
         process.kill()
         process.wait()
-        for pipe in (process.stdin, process.stdout):
+        if process.stdin is not None:  # who listens to the other pipe closes that
             with contextlib.suppress(OSError):
-                if pipe is not None and pipe is not process.stdout:
-                    pipe.close()
+                process.stdin.close()
         words = ""
         if self._stderr is not None:
             self._stderr.seek(0, 2)

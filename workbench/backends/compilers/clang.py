@@ -16,11 +16,13 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
+from workbench.backends.compilers.refusal import TOO_MUCH
 from workbench.backends.compilers.zig import zig_command, zig_environment
 from workbench.backends.native.assembly import error_line
 from workbench.base.errors import CompileError
 
 LIMIT_S = 60.0
+"""Seconds that a call may take."""
 _ERROR = re.compile(r"^(?:\S.*?: )?(?:fatal )?error: (.*)$", re.MULTILINE)
 _QUIET = ("-w", "-Qunused-arguments")
 _VERSION = re.compile(r"clang version (\S+)")
@@ -72,8 +74,11 @@ class Clang:
                 env=zig_environment() if self.is_zig else None,
                 timeout=LIMIT_S,
             )
-        except (OSError, subprocess.TimeoutExpired) as error:
-            raise CompileError("clang", str(error), last_good=text or None) from None
+        except OSError as error:
+            raise CompileError("clang", str(error), text or None) from None
+        except subprocess.TimeoutExpired:
+            because = f"it took more than {LIMIT_S:g} s"
+            raise CompileError("clang", because, text or None, TOO_MUCH) from None
         if process.returncode:
             raise _refusal(process.stderr, text)
         return process.stdout

@@ -8,6 +8,8 @@ from workbench.base.errors import CompileError
 
 CLANG = re.compile(r":(?P<line>\d+):\d+: (?:fatal )?error: (?P<what>.*)")
 """How compilers on Clang say where an error is."""
+TOO_MUCH = "other opts: this text is too much for the compiler"
+"""What to try where a compiler ends without an answer."""
 _LAST_WORDS = 400
 
 

@@ -14,7 +14,7 @@ Also known as: inlining (Halide, TVM); rematerialization.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from itertools import count
 
 from workbench.base.target import Target
@@ -105,7 +105,7 @@ def _value_at(
     changes: dict[UOp, UOp] = {}
     for own, index in zip(stage.src[1:], indexes, strict=True):
         changes |= _axes_at(own, index)
-    inner = [n for n in value.toposort() if n.op in _CLOSES and n.ranges & axes]
+    inner = _inside(value, axes)
     loops = {r: None for n in inner for r in closed(n)}
     for axis in sorted(loops, key=lambda r: _position(r, order)):
         kind = axis.axis_kind
@@ -123,6 +123,16 @@ def _value_at(
             else:
                 changes[node] = node.rebuild(src)
     return changes[value]
+
+
+def _inside(value: UOp, axes: Set[UOp]) -> list[UOp]:
+    """Return the reductions and stages that differ along axes, or along the loops of such a one."""
+    inner, differs = list[UOp](), {*axes}
+    for node in reversed(value.toposort()):
+        if node.op in _CLOSES and node.ranges & differs:
+            inner.append(node)
+            differs |= {*closed(node)}
+    return inner
 
 
 _CLOSES = (Ops.REDUCE, Ops.STAGE)
@@ -164,7 +174,9 @@ def _axes_at(own: UOp, index: UOp) -> dict[UOp, UOp]:
 
 def _unused_names(kernel: UOp) -> Iterator[int]:
     """Yield numbers that no axis and no stage of a kernel has in its name."""
-    names = [n.axis_name for n in kernel.toposort() if n.op is Ops.RANGE]
+    nodes = kernel.toposort()
+    names = [n.axis_name for n in nodes if n.op is Ops.RANGE]
+    names += [n.name for n in nodes if n.op is Ops.STAGE]
     return count(1 + max([_number(name) for name in names], default=0))
 
 

@@ -197,9 +197,8 @@ class Recorder:
             if room >= 0:
                 self.add_loops(variant)
                 self.add_c(variant)
-        for (
-            variant
-        ) in self._stepped():  # a kernel without opts has groups of one work-item
+        # a kernel without opts has groups of one work-item
+        for variant in self._stepped():
             with self._explained(variant):
                 self.record.kernels[variant].opens = self._add_auto(variant)
         self.patch()

@@ -1,5 +1,7 @@
 // A program on the GPU of the browser that shows the page, through WebGPU: compiled, run, timed.
 
+import { timings } from "./timing.js";
+
 /** @import { PageLaunch } from "../record.d.ts" */
 /** @import { Gpu, Trouble } from "./browser.d.ts" */
 
@@ -14,10 +16,6 @@ const LIMITS = [
   "maxComputeWorkgroupSizeZ",
 ];
 const CLOCK = "timestamp-query";
-const SAMPLES = 5; // timings, of which the median is shown
-const SAMPLE_S = 0.02; // of a timing, at least, as far as a clock of a browser is that coarse
-const MOST_S = 1.5; // of all timings together
-const MOST_RUNS = 2000; // of one timing
 
 const BINDING = /@group\(([01])\)\s*@binding\((\d+)\)\s*var<storage(?:,\s*(\w+))?>/g;
 
@@ -228,21 +226,7 @@ function encode(encoder, { pipeline, bindGroups, dispatch }, runs, timestampWrit
  * @param {Bound} bound */
 async function timed(gpu, bound) {
   const clock = gpu.hasClock && (await byGpu(bound, 1)) > 0 ? byGpu : byPage;
-  let runs = 1;
-  let s = await clock(bound, runs);
-  while (s < SAMPLE_S && runs < MOST_RUNS) {
-    runs = Math.min(
-      MOST_RUNS,
-      Math.ceil(runs * Math.min(10, (1.2 * SAMPLE_S) / Math.max(s, 1e-6))),
-    );
-    s = await clock(bound, runs);
-  }
-  const samples = [s / runs];
-  for (let all = s; samples.length < SAMPLES && all < MOST_S; all += s) {
-    s = await clock(bound, runs);
-    samples.push(s / runs);
-  }
-  return { samples, runs, isGpuClock: clock === byGpu };
+  return { ...await timings((runs) => clock(bound, runs)), isGpuClock: clock === byGpu };
 }
 
 /** The seconds of some runs by the page's clock, with what it takes to ask for them.

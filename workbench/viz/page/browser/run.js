@@ -151,7 +151,7 @@ async function ranModule(launch, buffers) {
   const { bound, contents } = bindings(launch, buffers);
   const { answers, time } = await runModule(launch, contents);
   const check = compared(bound, answers);
-  return { isBusy: false, gpu: "WebAssembly", check, timing: check.ok ? time() : null };
+  return { isBusy: false, gpu: "WebAssembly", check, timing: check.ok ? await time() : null };
 }
 
 /** The buffers that a program gets, and what is in them before it runs.

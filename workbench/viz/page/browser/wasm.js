@@ -1,14 +1,12 @@
 // A program in WebAssembly, which every browser runs: its module, its memory, its time.
 
 import { bytesOf } from "./answer.js";
+import { timings } from "./timing.js";
 
 /** @import { PageLaunch } from "../record.d.ts" */
 
 const PAGE_BYTES = 1 << 16; // the unit of its memory
 const ALIGNMENT_BYTES = 64;
-const SAMPLES = 5; // timings, of which the median is shown
-const SAMPLE_S = 0.02; // of a timing, at least
-const MOST_RUNS = 2000; // of one timing
 
 /** Run a module once on buffers, which are given by the slots of the launch; return what is in them
  * then, and what times it.
@@ -39,21 +37,13 @@ export async function runModule({ module, stack_bytes: stack, scratch_bytes: scr
   return { answers, time: () => timed(run) };
 }
 
-/** Time a kernel by the clock of the page: the seconds of a run, of each timing.
+/** Time a kernel by the clock of the page.
  * @param {() => void} run */
-function timed(run) {
+async function timed(run) {
   const clock = (/** @type {number} */ runs) => {
     const begin = performance.now();
     for (let i = 0; i < runs; i++) run();
     return (performance.now() - begin) / 1e3;
   };
-  let runs = 1;
-  for (let s = clock(1); s < SAMPLE_S && runs < MOST_RUNS; s = clock(runs)) {
-    runs = Math.min(
-      MOST_RUNS,
-      Math.ceil(runs * Math.min(10, (1.2 * SAMPLE_S) / Math.max(s, 1e-6))),
-    );
-  }
-  const samples = Array.from({ length: SAMPLES }, () => clock(runs) / runs);
-  return { samples, runs, isGpuClock: false };
+  return { ...await timings(clock), isGpuClock: false };
 }

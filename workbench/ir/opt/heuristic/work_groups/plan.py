@@ -20,9 +20,9 @@ from workbench.ir.opt.opt import Opt, OptKind, OptOps, ranges
 UNIT_REGISTERS = 1 << 16
 """Registers of a unit, where its maker does not say."""
 WORD_BYTES = 4
-"""What is copied to shared memory without a work-item that waits for it, at least."""
+"""The least that is copied to shared memory at a time where no work-item waits for the copy."""
 VECTOR_BYTES = 16
-"""What a work-item loads before it stores it, where it waits for its loads."""
+"""What a work-item loads, where it waits for its loads, before it stores any of it."""
 EQUAL = 0.02
 """Shares of work-items without work that differ by less are as good as equal."""
 

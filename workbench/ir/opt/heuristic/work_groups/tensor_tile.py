@@ -1,10 +1,10 @@
 """A product by tensor cores: tiles for each warp, and warps for each work-group.
 
-Where the target multiplies the operands' dtypes exactly, the first tile that fits takes the axes. A
-warp then has a few tiles beside each other, in registers, so that a fragment serves several; a
-work-group has a few warps, and copies what they read to shared memory together. All of a few sizes
-are compared by the elements that come from memory for a multiply-add, the outputs beyond the ends
-of the axes, and the compute units that get no work-group.
+Where the target multiplies the operands' dtypes exactly, each choice of axes takes the first tile
+that fits. A warp then has a few tiles beside each other, in registers, so that a fragment serves
+several; a work-group has a few warps, and copies what they read to shared memory together. All of a
+few sizes are compared by the elements that come from memory for a multiply-add, the outputs beyond
+the ends of the axes, and the compute units that get no work-group.
 """
 
 from __future__ import annotations
@@ -242,9 +242,8 @@ def _stage(plan: OptPlan, axes: TensorAxes, deep: int) -> tuple[int, int]:
     staged = sum(
         stage_input(plan, slot, outside[-1], together=True) for slot in sorted(slots)
     )
-    if (
-        len(outside) > 1
-    ):  # copies ahead would be made again in each step of the other loops
+    # copies ahead would be made again in each step of the other loops
+    if len(outside) > 1:
         return staged, 1
     return staged, pipelined(plan, steps, BUFFERS)
 
