@@ -41,7 +41,8 @@ class Elsewhere(DeviceInfo):
         self.has_groups = device.machines[machine].has_groups
         self.runs_in_page = device.runs_in_page
         self.compiles_text = device.compiles_text
-        self.has_machine_code = device.has_machine_code
+        # a driver's own code may not be readable where what is compiled for others is
+        self.has_machine_code = device.has_machine_code or device.compiles_text
 
     @property
     def notice(self) -> str:  # type: ignore[override]  # the machines of a device may change
