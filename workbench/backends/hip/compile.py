@@ -35,7 +35,7 @@ def compile_source(source: Source, target: Target) -> MachineCode:
         return code_of(lambda: compile_text(clang, text, arch), text, arch, *parts)
     if not source.linear:
         what = f"there is no compiler of HIP for {arch} here"
-        raise DeviceError(what, "it is a clang that knows AMD's GPUs", HOW)
+        raise DeviceError(what, "no clang here knows AMD's GPUs", HOW)
     code = gpu_machine_code(AMDGCN, arch, source, target)
     return replace(code, compiler=f"{code.compiler} (of the text itself: {HOW})")
 

@@ -51,7 +51,7 @@ def compile_source(source: Source, target: Target) -> MachineCode:
         return code_of(lambda: compile_text(clang, text), text, *parts)
     if not source.linear:
         what = "there is no compiler of OpenCL C for other machines here"
-        raise DeviceError(what, "it is a clang that writes SPIR-V", HOW)
+        raise DeviceError(what, "no clang here writes SPIR-V", HOW)
     code = gpu_machine_code(SPIRV, "", source, target)
     return replace(code, compiler=f"{code.compiler} (of the text itself: {HOW})")
 
