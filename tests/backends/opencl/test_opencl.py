@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 from types import SimpleNamespace
 from typing import Any
 
@@ -22,7 +24,7 @@ from workbench import Opt, OptOps, Tensor, explore
 from workbench.backends.device import Device
 from workbench.backends.opencl import driver as drivers
 from workbench.backends.program.source import Source
-from workbench.base.errors import CompileError
+from workbench.base.errors import CompileError, DeviceError
 from workbench.base.libraries import library
 from workbench.pipeline import stages
 
@@ -98,3 +100,23 @@ def test_a_simulator_is_not_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_an_error_in_a_line_of_a_kernel_names_its_operation() -> None:
     check_an_error_names_the_line_and_the_operation(NAME)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
+@pytest.mark.filterwarnings("ignore:.*multi-threaded.*:DeprecationWarning")
+def test_a_forked_process_is_refused_instead_of_waiting_for_ever() -> None:
+    """The threads of a driver, which end what it launches, are not in a forked process."""
+    x = Tensor(np.arange(24, dtype=np.float32), device=NAME)
+    assert (x + 1).sum().item() == 300
+    child = os.fork()
+    if not child:
+        signal.alarm(60)
+        status = 1
+        try:
+            (x + 1).sum().item()
+        except DeviceError as error:
+            status = 0 if "get_context('spawn')" in str(error) else 2
+        finally:
+            os._exit(status)
+    assert os.waitpid(child, 0)[1] == 0
+    assert (x + 2).sum().item() == 324

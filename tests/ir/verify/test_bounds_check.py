@@ -7,7 +7,7 @@ import pytest
 
 from tests.support import count
 from tests.tools.kernels import EXAMPLES, random_form
-from workbench import Kernel
+from workbench import Kernel, Opt, OptOps, Tensor, explore
 from workbench.base.errors import ParseError, VerifyError
 from workbench.ir.text.parser import parse
 from workbench.ir.text.printer import to_text
@@ -151,3 +151,17 @@ def test_a_large_stage_is_not_believed() -> None:
     gaps = gaps.replace("v2 =", "c = MUL.index a_f0, 2:index\nv2 =")
     with pytest.raises(VerifyError, match="As may be read and never written"):
         Kernel.from_text(gaps.replace("v3, a_f0", "v3, c"))
+
+
+def test_the_end_of_a_row_does_not_count_as_steps_of_its_sums() -> None:
+    """Of a padded row divided by a sum of a group, each step of the row reads all of the sum: the
+    two together are too many steps, and the sum does not depend on where the row ends."""
+    (kernel,) = explore(Tensor.empty(2, 3001).softmax(), device="METAL:M3").kernels
+    for axis, op in (("r0", "GROUP"), ("r1", "GROUP"), ("i0", "LOCAL")):
+        kernel = kernel.apply(Opt(OptOps.PADTO, axis, 432), Opt(OptOps[op], axis, 432))
+    text = kernel.to_text()
+    assert Kernel.from_text(text).to_text() == text
+    short = text.replace('x1 = RANGE.index 432 {"x1"', 'x1 = RANGE.index 431 {"x1"')
+    assert short != text
+    with pytest.raises(VerifyError, match="group1 is read and never written"):
+        Kernel.from_text(short)

@@ -8,6 +8,7 @@ A new device is a dialect, a driver, and the Program that its sources become:
 
 from __future__ import annotations
 
+import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from functools import cache
@@ -20,6 +21,8 @@ from workbench.base.target import Target
 T = TypeVar("T")
 _lost: set[type[GpuDriver]] = set()
 """Drivers whose GPU a fault took from this process."""
+_processes: dict[type[GpuDriver], int] = {}
+"""The process in which each driver was looked for: its threads are there."""
 
 
 class GpuDriver(ABC):
@@ -65,9 +68,15 @@ class GpuDriver(ABC):
     def here(cls) -> Self:
         """Return the driver with its GPU, the same one each time.
 
-        Errors: DeviceError where there is none.
+        Errors: DeviceError where there is none, and in a process forked from the one that has it.
         """
         driver = open_once(cls)
+        if _processes[cls] != os.getpid():
+            raise DeviceError(
+                f"{cls.name} does not run in a process that was forked",
+                "a fork copies no thread of its driver, and what it launches would never end",
+                "a process that begins anew: multiprocessing.get_context('spawn')",
+            )
         assert isinstance(driver, cls)
         return driver
 
@@ -98,6 +107,7 @@ class GpuDriver(ABC):
 @cache
 def find_once(kind: type[GpuDriver]) -> Any | None:
     """Return the GPU of a driver, None without one."""
+    _processes[kind] = os.getpid()
     return kind.find() if not kind.package or _is_installed(kind.package) else None
 
 

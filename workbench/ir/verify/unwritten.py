@@ -196,11 +196,21 @@ def _fill_positions(written: Written, stage: UOp) -> Array | None:
 
 def _positions(read: Read) -> Array | None:
     """Return the flat positions at which a STAGE is written or used."""
-    steps = _steps([read])
+    steps = _steps([read]) or _steps([_without_others(read)])
     if steps is None:
         return None
     at, is_open = np.broadcast_arrays(*steps[0])
     return np.unique(at[is_open])
+
+
+def _without_others(read: Read) -> Read:
+    """Return a read without the conditions that are decided by ranges of which its position does
+    not depend: the end of a padded row says nothing of the sum that the row is divided by."""
+    conditions, axes = frozenset[UOp](), _axes([read._replace(conditions=frozenset())])
+    while more := {c for c in read.conditions - conditions if c.ranges & axes}:
+        conditions |= more
+        axes |= UOp.sink(*more).ranges
+    return read._replace(conditions=conditions)
 
 
 def _axes(reads: list[Read]) -> frozenset[UOp]:
