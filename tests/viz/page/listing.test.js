@@ -215,7 +215,10 @@ Deno.test("a pass of the compiler is told by the lines that it changed", () => {
 Deno.test("the languages of the record's device are tabs, the others are asked for", () => {
   const record = {
     device: "GPU:X",
-    devices: [{ name: "C", languages: ["C"] }, { name: "GPU:X", languages: ["CUDA", "PTX"] }],
+    devices: [
+      { name: "C", languages: ["C"] },
+      { name: "GPU:X", languages: ["CUDA", "PTX"], machine_code: true },
+    ],
     languages: [
       { name: "C", device: "C" },
       { name: "LLVM", device: "LLVM" },
@@ -228,6 +231,8 @@ Deno.test("the languages of the record's device are tabs, the others are asked f
   const names = ownLanguages(record).map(({ name }) => name);
   assert.deepEqual(names, ["C", "CUDA", "PTX", "asm", "IR"]);
   assert.equal(machineCode(record), "asm");
+  record.devices[1].machine_code = false;
+  assert.ok(!ownLanguages(record).some(({ name }) => name === "asm"));
 });
 
 Deno.test("what is edited for a machine that is not here is compiled alone", () => {

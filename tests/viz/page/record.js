@@ -10,7 +10,7 @@ export function recordOf() {
     ],
     pinned: null,
     device: "C",
-    devices: [{ name: "C", available: true, languages: ["C"] }],
+    devices: [{ name: "C", available: true, languages: ["C"], machine_code: true }],
     elsewhere: "",
     languages: [{ name: "C" }, { name: "LLVM" }],
     nodes: { op: ["PARAM", "ADD"], lines: [[], [[0]]], causes: [[], []] },
