@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 
+import numpy as np
 import pytest
 
 from tests.tools.tensor_cores import ARCHES, BY_ARCH, core_named, gpu_with
-from workbench import Opt, OptOps, Tensor, explore
+from workbench import Opt, OptOps, Tensor, emulate, explore
 from workbench.backends.cuda import tensor_cores as cuda
 from workbench.backends.cuda.dialect import CudaCpp
 from workbench.backends.gpu.dialect import Dialect
@@ -120,3 +121,17 @@ def test_what_a_language_lacks_is_refused() -> None:
             text_of(single, dialect)
     with pytest.raises(LanguageError, match="has no instruction"):
         text_of(core_named("apple7", "8x8x8 float32 -> float32"), HipCpp)
+
+
+@pytest.mark.parametrize("machine", ["CUDA:H100", "HIP:MI300X", "METAL:M3"])
+def test_a_tile_beyond_the_end_of_a_padded_sum_is_zeros(machine: str) -> None:
+    """Where the steps of the sum are written one by one, the last tiles are constant."""
+    rows, columns = (np.arange(2304).reshape(48, 48) % n - 3 for n in (7, 5))
+    a, b = (Tensor(n.astype(np.float16)) for n in (rows, columns))
+    (kernel,) = explore(a.float() @ b.float(), device=machine).kernels
+    tile = next(o for o in kernel.legal_opts() if o.op is OptOps.TC)
+    kernel = kernel.apply(tile)
+    padded = kernel.apply(Opt(OptOps.PADTO, "r0", 4), Opt(OptOps.UNROLL, "r0", 0))
+    outputs = emulate(padded).outputs
+    assert np.array_equal(outputs[0].reshape(48, 48), rows @ columns)
+    padded.compile()

@@ -135,12 +135,15 @@ class Expander:
             return UOp(Ops.EXTRACT, node.dtype, (whole,), lanes[elements])
         a, b, _, *closes = node.src
         operands = []
-        for source in (a, b):
+        for source, fragment in ((a, node.arg.a), (b, node.arg.b)):
             if source.op is Ops.BITCAST:  # the instruction knows the format of the bits
                 source = source.src[0]
             own = next((r for r in closes if r in source.ranges), None)
             here = lanes if own is None else {**lanes, own: 0}
-            operands.append(self.value(source, own, here))
+            part, count = self.value(source, own, here), fragment.per_lane
+            if part.dtype.count < count:  # a tile beyond the end of a padded sum is 0
+                part = UOp(Ops.BROADCAST, part.dtype.vec(count), (part,))
+            operands.append(part)
         dtype = node.dtype.vec(elements.extent)
         zero = UOp(Ops.BROADCAST, dtype, (node.like(0),))
         return UOp(Ops.WMMA, dtype, (*operands, zero), node.arg)
