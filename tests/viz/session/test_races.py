@@ -24,7 +24,7 @@ from workbench.viz.schema.replies import NoResult
 from workbench.viz.session import prefetch
 from workbench.viz.session.handlers import baselines, measurement
 from workbench.viz.session.handlers import variants as tuning
-from workbench.viz.session.jobs import PREFETCH, REQUESTED, Jobs
+from workbench.viz.session.jobs import CHOSEN, PREFETCH, REQUESTED, Jobs
 from workbench.viz.session.lru_cache import SESSIONS
 from workbench.viz.session.opt_text import parse_opt
 from workbench.viz.session.session import QUICK
@@ -87,6 +87,23 @@ def test_a_stop_reaches_no_task_of_another_owner() -> None:
     assert queue.stop(busy) == 1
     all_done(queue)
     assert reached == [busy]
+
+
+def test_what_a_reader_turns_to_comes_before_what_nobody_asked_for() -> None:
+    """Also what began earlier, of which steps are left."""
+    queue, order = Jobs(), list[str]()
+
+    def steps(name: str) -> Iterator[None]:
+        for _ in range(3):
+            order.append(name)
+            yield
+
+    busy = Busy(queue)
+    first = queue.submit(queue, steps("prefetch"), PREFETCH)
+    last = queue.submit(queue, steps("device"), CHOSEN)
+    busy.let_go()
+    assert first.wait(60) and last.wait(60)
+    assert order == ["device"] * 3 + ["prefetch"] * 3
 
 
 def test_what_waits_is_answered_at_once_when_it_is_stopped() -> None:

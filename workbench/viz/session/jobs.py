@@ -23,7 +23,9 @@ from workbench.worker.local import worker_for
 
 # the order of jobs
 REQUESTED = 0
-PREFETCH = 1
+CHOSEN = 1
+"""What a reader has turned to, such as another device; like what is prefetched it gives way."""
+PREFETCH = 2
 IDLE_S = 300.0
 """Seconds after which a worker process without work is ended."""
 _LOG = logging.getLogger("workbench")
