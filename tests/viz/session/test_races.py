@@ -24,7 +24,7 @@ from workbench.viz.schema.replies import NoResult
 from workbench.viz.session import prefetch
 from workbench.viz.session.handlers import baselines, measurement
 from workbench.viz.session.handlers import variants as tuning
-from workbench.viz.session.jobs import CHOSEN, PREFETCH, REQUESTED, Jobs
+from workbench.viz.session.jobs import CHOICE, PREFETCH, REQUESTED, Jobs
 from workbench.viz.session.lru_cache import SESSIONS
 from workbench.viz.session.opt_text import parse_opt
 from workbench.viz.session.session import QUICK
@@ -100,7 +100,7 @@ def test_what_a_reader_turns_to_comes_before_what_nobody_asked_for() -> None:
 
     busy = Busy(queue)
     first = queue.submit(queue, steps("prefetch"), PREFETCH)
-    last = queue.submit(queue, steps("device"), CHOSEN)
+    last = queue.submit(queue, steps("device"), CHOICE)
     busy.let_go()
     assert first.wait(60) and last.wait(60)
     assert order == ["device"] * 3 + ["prefetch"] * 3

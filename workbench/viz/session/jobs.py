@@ -23,7 +23,7 @@ from workbench.worker.local import worker_for
 
 # the order of jobs
 REQUESTED = 0
-CHOSEN = 1
+CHOICE = 1
 """What a reader has turned to, such as another device; like what is prefetched it gives way."""
 PREFETCH = 2
 IDLE_S = 300.0

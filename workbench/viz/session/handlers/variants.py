@@ -29,7 +29,7 @@ from workbench.viz.schema.replies import NoResult, VariantReply
 from workbench.viz.schema.variant import TimingRow, VariantRow
 from workbench.viz.session import persistence
 from workbench.viz.session.handlers.variant_names import default_name, free_name
-from workbench.viz.session.jobs import CHOSEN
+from workbench.viz.session.jobs import CHOICE
 from workbench.viz.session.live_record import Edited, LiveRecord
 from workbench.viz.session.opt_text import parse_opt
 
@@ -159,7 +159,7 @@ def device(session: LiveRecord, name: str) -> NoResult:
     session.recorder.machine.show_device()
     session.recorder.runs.show_device()
     steps = session.in_this_plan(_known_there(session, info))
-    session.jobs.submit(session.recorder, steps, CHOSEN)  # a stop does not drop it
+    session.jobs.submit(session.recorder, steps, CHOICE)  # a stop does not drop it
     return NoResult()
 
 
