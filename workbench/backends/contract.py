@@ -39,7 +39,9 @@ class Program(Protocol):
     """A loaded kernel: call it with one Buffer per slot, or bind them first to time it. A launch
     runs all of its `Source.launch`, in parts if the device likes. Where there is machine code to
     read, it has `assembly` and `assembly_lines`; where a device runs no large kernels, it has
-    `require_room()`, which raises a DeviceError and is asked before memory is made for it."""
+    `require_room()`, which raises a DeviceError and is asked before memory is made for it; where
+    the driver compiles it when it is first bound, it has `require_code()`, which does that at once,
+    and raises its CompileError."""
 
     def __call__(self, buffers: Sequence[Buffer]) -> None: ...
 
@@ -52,6 +54,13 @@ def require_room(program: Program) -> None:
     refuse = getattr(program, "require_room", None)
     if refuse is not None:
         refuse()
+
+
+def require_code(program: Program) -> None:
+    """Errors: CompileError where the driver's compiler refuses a program."""
+    compile_now = getattr(program, "require_code", None)
+    if compile_now is not None:
+        compile_now()
 
 
 class DeviceInfo(ABC):

@@ -14,6 +14,7 @@ import numpy as np
 
 from workbench.backends.buffer import Buffer
 from workbench.backends.compilers.machine_code import MachineCode
+from workbench.backends.contract import require_code
 from workbench.backends.device import Device
 from workbench.backends.native.assembly import AsmLine
 from workbench.backends.native.host_memory import HOST
@@ -195,6 +196,7 @@ class WorkerServer:
         machine that is not here, with what it takes of that, else None."""
         self._continue(0, 1, "compiling")
         _, program = compiled(task["kernel"])
+        require_code(program)
         lines: Sequence[AsmLine] = getattr(program, "assembly_lines", ())
         assembly = [[line.text, line.source_line] for line in lines]
         code: MachineCode | None = getattr(program, "machine_code", None)

@@ -11,6 +11,7 @@ import pytest
 
 from tests.backends.opencl.support import need_driver
 from workbench import Kernel, Tensor, explore
+from workbench.base.errors import WorkbenchError
 from workbench.worker.client import Worker, WorkerEnded
 
 NAME = "OPENCL"
@@ -29,6 +30,16 @@ def kernel() -> Kernel:
     return explore(x * 3 + 1).kernels[-1]
 
 
+def with_statement(kernel: Kernel, statement: str) -> dict[str, Any]:
+    """Return a kernel with one more statement at its end, as the worker takes it."""
+    text = kernel.compile(NAME).source
+    end = text.rindex("}")
+    return {
+        "ast": kernel.to_text(), "device": NAME, "rules_off": [],
+        "source": f"{text[:end]}  {statement}\n{text[end:]}",
+    }  # fmt: skip
+
+
 def check(
     worker: Worker, kernel: Kernel, statement: str, limit_s: float | None = None
 ) -> Any:
@@ -36,12 +47,7 @@ def check(
     buffers = kernel.data.buffers(kernel.original, NAME)
     outputs = kernel.original.outputs
     worker.hold("data", lambda: [(b, s in outputs) for s, b in enumerate(buffers)])
-    text = kernel.compile(NAME).source
-    end = text.rindex("}")
-    row = {
-        "ast": kernel.to_text(), "device": NAME, "rules_off": [],
-        "source": f"{text[:end]}  {statement}\n{text[end:]}",
-    }  # fmt: skip
+    row = with_statement(kernel, statement)
     task = {
         "do": "check", "data": "data", "kernel": row, "original": kernel.to_text(),
         "silent_s": limit_s,
@@ -69,3 +75,15 @@ def test_a_crash_and_a_loop_without_end_cost_the_kernel(
     with pytest.raises(WorkerEnded, match="did not end"):
         check(worker, kernel, "for (volatile int i = 0;; i++) {}", limit_s=1.0)
     assert check(worker, kernel, "")["ok"]
+
+
+def test_what_is_typed_is_compiled_and_does_not_run(
+    worker: Worker, kernel: Kernel
+) -> None:
+    task = {"do": "compile", "kernel": with_statement(kernel, "p0[-1 << 28] = 1;")}
+    assert worker.ask(task) == {"assembly": [], "code": None}
+    row = with_statement(kernel, "int x = ;")
+    before = row["source"][: row["source"].index("int x")]
+    says = f"expected expression; line {before.count(chr(10)) + 1} is int x"
+    with pytest.raises(WorkbenchError, match=says):
+        worker.ask({"do": "compile", "kernel": row})

@@ -29,6 +29,10 @@ class HipProgram:
     def __init__(self, source: Source):
         self.source = source
 
+    def require_code(self) -> None:
+        """Errors: CompileError."""
+        _ = self.kernel
+
     @once
     def kernel(self) -> Any:
         """The kernel on the GPU, with the module that it is of."""

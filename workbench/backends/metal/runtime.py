@@ -26,6 +26,10 @@ class MetalProgram:
         self.source = source
         self.slots = source.slots
 
+    def require_code(self) -> None:
+        """Errors: CompileError."""
+        _ = self.pipeline
+
     @once
     def pipeline(self) -> Any:
         """The compiled program."""

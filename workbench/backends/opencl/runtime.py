@@ -29,6 +29,10 @@ class OpenCLProgram:
         self.source = source
         self.items, self.group = item_counts(source.launch), group_size(source.launch)
 
+    def require_code(self) -> None:
+        """Errors: CompileError."""
+        _ = self._program
+
     def kernel(self) -> Any:
         """Return the driver's kernel, a new one each time: it holds its arguments."""
         program, name = self._program

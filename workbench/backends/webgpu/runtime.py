@@ -35,6 +35,10 @@ class WebGpuProgram:
         places = map(int, _WRITTEN.findall(source.text))
         self.written = {self.slots[place] for place in places}
 
+    def require_code(self) -> None:
+        """Errors: CompileError."""
+        _ = self.pipeline
+
     @once
     def pipeline(self) -> Any:
         """The compiled program."""
