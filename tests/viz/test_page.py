@@ -32,7 +32,8 @@ part of the sheet of export, of a rule, of a question and of an error. Three tho
 that leaves no room empty, what stays chosen in another plan, and lists that group what is alike.
 Five thousand tell the phases of training apart, list what is stored for the backward, and keep the
 words of a graph free. Twenty-three thousand are the pane GPU, six run kernels in the browser. Three
-thousand compile and run edited code in the reader's browser, with loops that end."""
+thousand compile and run edited code in the reader's browser, with loops that end, and as many run
+WebAssembly."""
 
 
 @pytest.fixture(scope="module")
