@@ -15,9 +15,10 @@ from tests.backends.gpu.fake_gpu import FakeGpu
 from tests.support import count
 from workbench import Kernel, Opt, OptOps, Tensor, TinyJit, explore
 from workbench.backends.device import Device
+from workbench.backends.program.source import Source
 from workbench.base.errors import CompileError, DeviceError
 from workbench.ir.opt.heuristic.default_opts import heuristic
-from workbench.pipeline import stages
+from workbench.pipeline import stages, tuned
 
 Array = np.ndarray[Any, Any]
 
@@ -180,3 +181,9 @@ def check_a_fault_takes_the_gpu(device: str, gpu: FakeGpu, word: str) -> None:
     """A worker that has had one ends, since its process cannot use the GPU any more."""
     assert "in another process" in error_of_a_fault(device, gpu, word).hint
     assert Device[device].is_lost
+
+
+def default_source(tensor: Tensor, device: str) -> Source:
+    """Return the text of a tensor's last kernel, with the default opts of `device`."""
+    kernel = tuned(explore(tensor, device=device).kernels[-1].ast, device)
+    return stages(kernel, device, "source").source

@@ -7,7 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from workbench import Tensor, dtypes, explore
+from tests.backends.gpu.checks import default_source
+from workbench import Tensor, dtypes
 from workbench.backends.compilers.clang import Clang, clang_for
 from workbench.backends.device import Device
 from workbench.backends.hip import compile as hip_compile
@@ -15,7 +16,6 @@ from workbench.backends.hip.compile import HOW, compile_source, compile_text
 from workbench.backends.program.source import Source
 from workbench.base.dtypes import DType
 from workbench.base.errors import CompileError, DeviceError
-from workbench.pipeline import stages, tuned
 
 NAME = "HIP:MI300X"
 CASES: dict[str, Callable[[Tensor], Tensor]] = {
@@ -28,8 +28,7 @@ CASES: dict[str, Callable[[Tensor], Tensor]] = {
 
 
 def source_of(tensor: Tensor) -> Source:
-    kernel = tuned(explore(tensor, device=NAME).kernels[-1].ast, NAME)
-    return stages(kernel, NAME, "source").source
+    return default_source(tensor, NAME)
 
 
 @pytest.fixture

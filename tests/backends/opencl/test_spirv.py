@@ -6,14 +6,14 @@ from dataclasses import replace
 
 import pytest
 
-from workbench import Tensor, explore
+from tests.backends.gpu.checks import default_source
+from workbench import Tensor
 from workbench.backends.compilers.clang import Clang, clang_for
 from workbench.backends.device import Device
 from workbench.backends.opencl import spirv
 from workbench.backends.opencl.spirv import HOW, compile_source, compile_text
 from workbench.backends.program.source import Source
 from workbench.base.errors import CompileError, DeviceError
-from workbench.pipeline import stages, tuned
 
 NAME = "OPENCL:Iris Xe"
 TEXT = """\
@@ -32,8 +32,7 @@ __kernel void k(__global float *a, __global const float *b, int n) {
 
 
 def source_of(tensor: Tensor) -> Source:
-    kernel = tuned(explore(tensor, device=NAME).kernels[-1].ast, NAME)
-    return stages(kernel, NAME, "source").source
+    return default_source(tensor, NAME)
 
 
 @pytest.fixture
