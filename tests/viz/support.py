@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from difflib import unified_diff
 
 import numpy as np
 
@@ -46,4 +47,7 @@ def check_golden(name: str, text: str) -> None:
     assert text.count("\n") < 80, "a golden longer than this is not read by anybody"
     if os.environ.get("WORKBENCH_UPDATE_GOLDEN"):
         path.write_text(text + "\n", encoding="utf-8")
-    assert text + "\n" == path.read_text(encoding="utf-8")
+    golden = path.read_text(encoding="utf-8")
+    assert text + "\n" == golden, "\n".join(
+        unified_diff(golden.splitlines(), text.splitlines())
+    )

@@ -18,6 +18,9 @@ from workbench.viz.schema.record import PageRecord
 from workbench.viz.session.jobs import Jobs
 from workbench.viz.session.session import Session
 
+LAST = 9
+"""A priority after that of every job."""
+
 
 class Page:
     """Hears messages as a browser does, and applies patches to its own copy."""
@@ -81,3 +84,8 @@ def done(session: Session, do: str, **fields: Any) -> Any:
     reply = ask(session, do, **fields)
     assert reply["ok"], reply["error"]
     return reply["result"]
+
+
+def finish_jobs(queue: Jobs) -> None:
+    """Wait until nothing is left to do: a job behind all others is over."""
+    assert queue.submit(None, iter(()), LAST).wait(60)

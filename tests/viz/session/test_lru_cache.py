@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from tests.viz.record.support import plain
-from tests.viz.session.support import session_of, unpacked
+from tests.viz.session.support import finish_jobs, session_of, unpacked
 from tests.viz.support import array
 from workbench.base.context import Context
 from workbench.tensor.tensor import Tensor
@@ -44,7 +44,7 @@ class Shown:
 
     def ask(self, **request: Any) -> Any:
         self.widget._handle_custom_msg({"id": 3, **request}, [])
-        jobs().submit(self, iter(()), 9).wait(60)
+        finish_jobs(jobs())
         return next(m for m in reversed(self.sent) if m.get("id") == 3)
 
 
@@ -71,7 +71,7 @@ def test_those_used_last_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     widgets = [Shown(array(4 + n) * 2, monkeypatch) for n in range(3)]
     widgets[0].ask(do="ping", have=None)  # used again, so the second is the oldest now
     widgets.append(Shown(array(9) * 2, monkeypatch))
-    jobs().submit(widgets, iter(()), 9).wait(60)
+    finish_jobs(jobs())
     gc.collect()
     assert len(SESSIONS) == 3
     assert [each.session() is None for each in widgets] == [False, True, False, False]
@@ -93,7 +93,7 @@ def test_large_data_are_let_go(monkeypatch: pytest.MonkeyPatch) -> None:
         each = Shown(Tensor(data) * 2, monkeypatch)
         memory.append(weakref.ref(each.session().recorder.exploration))
         del each
-    jobs().submit(shared, iter(()), 9).wait(60)
+    finish_jobs(jobs())
     gc.collect()
     assert len(SESSIONS) == 2
     assert [ref() is None for ref in memory] == [True, True, True, False, False]

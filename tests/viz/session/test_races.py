@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from tests.viz.record.support import broken, plain
-from tests.viz.session.support import Page, done, session_of
+from tests.viz.session.support import Page, done, finish_jobs, session_of
 from tests.viz.support import array, matmul, softmax
 from workbench.base.context import Context
 from workbench.kernel.kernel import Kernel
@@ -62,11 +62,6 @@ class Busy:
         assert self.finished.wait(60)
 
 
-def all_done(queue: Jobs) -> None:
-    """Wait until nothing is left to do."""
-    assert queue.submit(None, iter(()), 9).wait(60)
-
-
 # stops
 
 
@@ -85,7 +80,7 @@ def test_a_stop_reaches_no_task_of_another_owner() -> None:
 
     queue._busy = Lent()  # type: ignore[assignment]
     assert queue.stop(busy) == 1
-    all_done(queue)
+    finish_jobs(queue)
     assert reached == [busy]
 
 
@@ -127,7 +122,7 @@ def test_a_queue_that_is_closed_drops_its_jobs() -> None:
         session.jobs.submit(session, job, REQUESTED)
         session.jobs.close()
         busy.let_go()
-        all_done(session.jobs)
+        finish_jobs(session.jobs)
         assert [m["ok"] for m in page.messages if m.get("id") == 3] == [False]
         assert session.jobs.worker.pid is None, "none is started for what was dropped"
 
@@ -139,7 +134,7 @@ def test_a_stop_leaves_what_pages_lack() -> None:
         session.begin()
         assert done(session, "stop") == {"stopped": 1}
         busy.let_go()
-        all_done(session.jobs)
+        finish_jobs(session.jobs)
         names = [v["name"] for v in page.record["variants"]]
         assert (
             names
@@ -271,7 +266,7 @@ def test_offers_change_while_they_are_measured(monkeypatch: pytest.MonkeyPatch) 
         done(session, "measure", variants=[0], cold=None)
         meanwhile(monkeypatch, measurement, "times", away_and_back)
         done(session, "offers", variant=0)
-        all_done(session.jobs)
+        finish_jobs(session.jobs)
         offers = plain(session.row(0))[
             "offers"
         ]  # of this device, they came back with it
@@ -349,7 +344,7 @@ def test_nothing_ahead_is_done_for_a_plan_that_is_gone() -> None:
         done(session, "replan", node=rows[-1]["node"], store=None)
         assert len(session.kernels) <= number
         busy.let_go()
-        all_done(session.jobs)
+        finish_jobs(session.jobs)
 
 
 def test_what_was_asked_of_a_plan_that_is_gone_is_not_done() -> None:
@@ -365,7 +360,7 @@ def test_what_was_asked_of_a_plan_that_is_gone_is_not_done() -> None:
         rows = plain(session.record)["plan"]["decisions"]
         done(session, "replan", node=rows[-1]["node"], store=None)
         busy.let_go()
-        all_done(session.jobs)
+        finish_jobs(session.jobs)
         errors = {m["id"]: m["error"] for m in page.messages if m.get("id") in (0, 1)}
         assert errors[0]["what"] == "the plan has changed"
         assert errors[1] is None, "that is asked of every plan"
@@ -476,7 +471,7 @@ def test_offers_are_listed_while_others_may_ask(
     monkeypatch.setattr(offers, "next_rows", watched_listing)
     with session_of(ex) as session:
         session.begin()
-        all_done(session.jobs)
+        finish_jobs(session.jobs)
         (plain_row, auto_row) = session.record.variants
         assert plain_row.offers and auto_row.name == "auto" and not auto_row.offers
         assert is_free == [True, True], "of the plain kernel and of the default opts"

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.viz.record.support import plain
-from tests.viz.session.support import ask
+from tests.viz.session.support import ask, finish_jobs
 from tests.viz.support import check_golden
 from workbench.viz.session.requests import KINDS
 from workbench.viz.session.session import LONG, QUICK, Session
@@ -98,6 +98,7 @@ def shown(session: Session, request: Any) -> Iterator[str]:
     label = request
     if isinstance(request, dict):
         label = " ".join(str(v) for v in request.values())
+    finish_jobs(session.jobs)  # else a "stop" counts them
     reply = plain(session.handle(request))
     if reply["ok"]:
         result = dict(reply["result"])

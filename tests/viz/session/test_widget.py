@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from tests.viz.record.support import plain
-from tests.viz.session.support import unpacked
+from tests.viz.session.support import finish_jobs, unpacked
 from tests.viz.support import array, matmul
 from workbench.base.context import Context
 from workbench.base.errors import WorkbenchError
@@ -45,8 +45,7 @@ class Shown:
     def ask(self, **request: Any) -> Any:
         """Send a request as the page does; return the reply, which may come later."""
         self.widget._handle_custom_msg({"id": 3, **request}, [])
-        queue = jobs()
-        queue.submit(self, iter(()), 9).wait(60)  # behind everything else
+        finish_jobs(jobs())
         return next(m for m in reversed(self.sent) if m.get("id") == 3)
 
 
@@ -114,7 +113,7 @@ def test_a_dropped_exploration_frees_its_session(
     ex = matmul()
     view = Shown(ex, monkeypatch)
     session = weakref.ref(ex.display.session)
-    jobs().submit(view, iter(()), 9).wait(60)
+    finish_jobs(jobs())
     SESSIONS.clear()  # as when others are shown
     del ex
     gc.collect()

@@ -8,14 +8,13 @@ from pathlib import Path
 import pytest
 
 from tests.viz.record.support import broken
-from tests.viz.session.support import Page, ask, done, session_of
+from tests.viz.session.support import Page, ask, done, finish_jobs, session_of
 from tests.viz.support import array
 from workbench import OptOps, Tensor
 from workbench.backends.device import Device
 from workbench.viz import explore
 from workbench.viz.files.load import load
 from workbench.viz.record.offers import offer_rows
-from workbench.viz.session.jobs import PREFETCH
 from workbench.viz.session.session import Session
 
 GPU = "CUDA:H100"
@@ -111,7 +110,7 @@ def test_opts_are_tried_there(there: Session) -> None:
 def test_a_page_changes_to_it_and_back(session: Session) -> None:
     done(session, "device", name=GPU)
     assert session.record.elsewhere and session.record.machine.sources
-    assert session.jobs.submit(session, iter(()), PREFETCH).wait(60)
+    finish_jobs(session.jobs)
     own = next(v for v in session.record.variants if v.name == f"auto on {GPU}")
     assert own.steps and own.cost is not None and own.error is None
     language = Device[GPU].language

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.viz.record.support import plain
-from tests.viz.session.support import Page, session_of
+from tests.viz.session.support import Page, finish_jobs, session_of
 from tests.viz.support import array
 from workbench.viz import Exploration, explore
 from workbench.viz.session import prefetch
@@ -73,7 +73,7 @@ def test_another_plan_is_on_the_device_that_was_chosen(session: Session) -> None
     page = Page(session)
     done(session, "device", name="PYTHON")
     fuse(session, "matmul")
-    assert session.jobs.submit(page, iter(()), 9).wait(60)
+    finish_jobs(session.jobs)
     assert page.is_record_of(session) and page.record["device"] == "PYTHON"
     assert {kernel.device for kernel in session.kernels} == {"PYTHON"}
     assert page.record["headline"].endswith("on PYTHON")
@@ -164,5 +164,5 @@ def test_small_plans_are_timed_without_being_asked_for(
     monkeypatch.setattr(prefetch, "MOST_OFFERS", 0)
     with session_of(product(), prefetches=True) as session:
         fuse(session, "mul+add")
-        assert session.jobs.submit(session.recorder, iter(()), 9).wait(60)
+        finish_jobs(session.jobs)
         assert plain(session.record)["plan"]["compared"]["seconds"]
