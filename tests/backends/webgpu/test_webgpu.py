@@ -38,7 +38,7 @@ def driver() -> None:
 
 
 def test_random_programs() -> None:
-    """What the language lacks, such as 64 bits, is refused."""
+    """What the language lacks, such as float64, is refused."""
     right = 0
     for attempt in attempts(range(740_000, 740_000 + count(1000)), NAME, "mixed"):
         if attempt.refusal or SUBNORMAL.search("\n".join(attempt.program.lines)):

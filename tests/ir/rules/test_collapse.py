@@ -11,7 +11,7 @@ import pytest
 from tests.ir.rules.meaning import fired
 from tests.ir.samples import at, kernel, load, param, reduced
 from tests.support import count
-from workbench.base.dtypes import dtypes
+from workbench.base.dtypes import DType, dtypes
 from workbench.ir.meaning.interpret_kernel import interpret_kernel
 from workbench.ir.nest.loops import kinds
 from workbench.ir.node.ops import Ops
@@ -46,8 +46,8 @@ def test_one_rule(name: str) -> None:
 
 STAYS = {
     "not every step is one position": picked(equals(CHOICE, (r0 * 2).cast(I32)), COLUMN),
-    "an index that may wrap": picked(equals(load(param(2, ROWS, dtypes.uint64), g0),
-                                            r0.cast(dtypes.uint64)), COLUMN),
+    "a position that may wrap": picked(equals(load(param(2, ROWS, dtypes.uint64), g0),
+                                              (r0 - 1).cast(dtypes.uint64)), COLUMN),
     "a mask from memory": picked(load(param(2, LENGTH, dtypes.bool), r0), OTHER),
     "a value of each step": picked(r0 < g0, COLUMN),
     "two sums of one range": picked(equals(CHOICE + r0.cast(I32), r0.cast(I32)), COLUMN),
@@ -120,6 +120,32 @@ def test_random_masks_sum_to_the_same() -> None:
         actual = interpret_kernel(after, arrays)[0]
         assert np.array_equal(actual, want), f"seed {seed}: {to_expr(before)}"
     assert collapsed > count(6_000) // 3
+
+
+@pytest.mark.parametrize("op", [Ops.CMPEQ, Ops.CMPLT, Ops.CMPLE])
+@pytest.mark.parametrize("dtype", [dtypes.int64, dtypes.uint64, dtypes.uint32], ids=str)
+def test_a_choice_that_needs_more_bits_than_an_index(dtype: DType, op: Ops) -> None:
+    """It is clamped to just beyond the positions: no index has more than 32 bits."""
+    choice = load(param(2, ROWS, dtype), g0)
+    ends = [int(dtype.min), int(dtype.max), 2**31, 2**32 - 1, *range(LENGTH + 9)]
+    ends += [n for n in (2**32, 2**32 + 2, -1, -(2**32)) if dtype.min <= n <= dtype.max]
+    for step in (0, 3):
+        place = (r0 + step).cast(dtype)
+        for sides in ((choice, place), (place, choice)):
+            each = COLUMN if op is Ops.CMPEQ else OTHER  # an element, or a count
+            value = picked(sides[0].alu(op, sides[1]), each)
+            before = kernel("g0 r0", (at(param(0, ROWS), g0), value, "g0"))
+            after = kinds(rewrite(before, KERNEL_RULES))
+            assert after.arg.order == ("g0",)
+            casts = [n for n in after.toposort() if n.op is Ops.CAST]
+            indexes = [n for n in casts if n.dtype is dtypes.index]
+            assert indexes
+            assert all(-(2**31) <= n.vmin and n.vmax < 2**31 for n in indexes)
+            for first in range(0, len(ends), ROWS):
+                arrays = _inputs(first)
+                arrays[2] = np.resize(np.array(ends[first:], dtype.numpy), ROWS)
+                want, actual = (interpret_kernel(k, arrays)[0] for k in (before, after))
+                np.testing.assert_array_equal(actual, want)
 
 
 def test_an_index_that_is_loaded_at_the_position_has_the_gate_as_well() -> None:

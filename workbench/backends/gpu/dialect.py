@@ -30,6 +30,7 @@ from workbench.base.dtypes import Const, DType, dtypes
 from workbench.base.errors import LanguageError
 from workbench.base.tensor_cores.tensor_core import TensorCore
 from workbench.ir.node.ops import Ops
+from workbench.ir.node.uop import UOp
 from workbench.ir.node.views import LoopRole
 
 COMPONENTS = "xyzw"
@@ -124,11 +125,7 @@ class Dialect(ABC):
     @property
     def index_type(self) -> str:
         """The type of an index."""
-        name = self.types.get("int64" if self.wide else "int32")
-        if name is None:
-            what, hint = "indexes of 64 bits", "a smaller tensor"
-            raise LanguageError(self.language.name, what, hint)
-        return name
+        return self.types["int64" if self.wide else "int32"]
 
     # constants
 
@@ -172,6 +169,17 @@ class Dialect(ABC):
         """Return an infinity or NaN."""
 
     # expressions
+
+    def operation(
+        self, node: UOp, arguments: Sequence[Expression]
+    ) -> Expression | None:
+        """Return an elementwise node, of one lane, on a dtype for which the language has no
+        operators; None where it has."""
+        return None
+
+    def has_operators(self, dtype: DType) -> bool:
+        """Whether `+=` and `*=` are for values of a dtype."""
+        return True
 
     def cast(self, value: Expression, source: DType, dtype: DType) -> Expression:
         """Return a number as another type, as C does it."""

@@ -13,7 +13,8 @@ from workbench.ir.node.uop import UOp
 
 
 class WorkItemRegisters:
-    """Writes declarations and SETs. A vector of bools is as many bools."""
+    """Writes declarations and SETs. A vector that the language has no
+    type for, as of bools, is as many scalars."""
 
     def __init__(
         self, dialect: Dialect, values: Values, text: CodeWriter, linear: Sequence[UOp]
@@ -31,7 +32,7 @@ class WorkItemRegisters:
         name, count = register.name, register.dtype.count
         if len(self._parts.get(name, ())) > 1:
             name = f"{name}_{register.first_lane}"
-        if register.dtype.is_bool and count > 1:
+        if self._is_split(register):
             names = tuple(self.text.unique(f"{name}_{c}") for c in COMPONENTS[:count])
         else:
             names = (self.text.unique(name),)
@@ -44,7 +45,13 @@ class WorkItemRegisters:
 
     def _type(self, register: UOp) -> str:
         dtype = register.dtype
-        return self.values.type(dtype.scalar if dtype.is_bool else dtype)
+        return self.values.type(dtype.scalar if self._is_split(register) else dtype)
+
+    def _is_split(self, register: UOp) -> bool:
+        """Whether each lane is a variable of its own."""
+        dtype = register.dtype
+        has_vector = not dtype.is_bool and self.dialect.has_vector(dtype)
+        return dtype.count > 1 and not has_vector
 
     def set(self, node: UOp) -> None:
         """Write a SET: a declaration, an update such as `+=`, or an assignment."""
@@ -79,6 +86,8 @@ class WorkItemRegisters:
         """Return `+= ...` or `*= ...` where a value is the register combined with another one."""
         whole = self.values.wholes.get(value)
         if whole is None or whole[0].isidentifier() or value.dtype.is_bool:
+            return None
+        if not self.dialect.has_operators(value.dtype):
             return None
         is_vector = register.dtype.count > 1
         if is_vector and not register.dtype.is_float:

@@ -56,6 +56,9 @@ def scalar_operation(
     """
     op, dtype = node.op, node.dtype.scalar
     source = node.src[0].dtype.scalar
+    own = dialect.operation(node, arguments)
+    if own is not None:
+        return own
     if op in (Ops.CAST, Ops.BITCAST):
         return _converted(dialect, helpers, op, source, dtype, arguments[0])
     if op is Ops.WARP_SHUFFLE:

@@ -1,4 +1,5 @@
-"""WGSL (W3C, WebGPU Shading Language): no pointers, no implicit conversions, 32 bits at most."""
+"""WGSL (W3C, WebGPU Shading Language): no pointers, no implicit conversions, 32 bits at most (of
+floats; integers of 64 bits are two words, `words.py`)."""
 
 from __future__ import annotations
 
@@ -19,6 +20,7 @@ from workbench.backends.program.expression import (
 )
 from workbench.backends.program.language import Language
 from workbench.backends.program.launch import LaunchShape
+from workbench.backends.webgpu import words
 from workbench.backends.webgpu.functions import FUNCTIONS, INFINITY, NAN
 from workbench.backends.webgpu.packed import (
     PackedMemory,
@@ -26,8 +28,10 @@ from workbench.backends.webgpu.packed import (
     is_packed,
     word_count,
 )
-from workbench.base.dtypes import DType, dtypes
+from workbench.base.dtypes import Const, DType, dtypes
+from workbench.base.errors import LanguageError
 from workbench.ir.node.ops import Ops
+from workbench.ir.node.uop import UOp
 from workbench.ir.node.views import LoopRole
 
 WGSL = Language(
@@ -38,6 +42,17 @@ WGSL = Language(
     r"|read_write|read|workgroupBarrier)\b",
     head="^fn ",
 )
+_RESERVED = frozenset(
+    "alias break case const const_assert continue continuing default diagnostic discard else"
+    " enable false fn for if let loop override requires return struct switch true var while array"
+    " atomic bool f16 f32 i32 mat2x2 ptr sampler u32 vec2 vec3 vec4 group item select bitcast"
+    " storage private workgroup function uniform read write read_write main target auto char class"
+    " common compile do enum export extern filter final from get goto impl import in inline"
+    " interface is module mod move mut new nil null of out package pass pub ref self set shared"
+    " static std super sync this type typedef typeof union unless use using varying virtual void"
+    " where with yield infinity_bits nan_bits exp2_float32 log2_float32 fmod_float32 sine_float32"
+    " sin_float32 cos_float32".split()
+)
 _NEGATIVE = re.compile(r"-\d+( \+ \d+)?")
 
 
@@ -47,26 +62,19 @@ class Wgsl(Dialect):
     where an operation may leave its own."""
 
     language = WGSL
-    reserved = frozenset(
-        "alias break case const const_assert continue continuing default diagnostic discard else"
-        " enable false fn for if let loop override requires return struct switch true var while"
-        " array atomic bool f16 f32 i32 mat2x2 ptr sampler u32 vec2 vec3 vec4 group item select"
-        " bitcast storage private workgroup function uniform read write read_write main target"
-        " auto char class common compile do enum export extern filter final from get goto impl"
-        " import in inline interface is module mod move mut new nil null of out package pass pub"
-        " ref self set shared static std super sync this type typedef typeof union unless use using"
-        " varying virtual void where with yield infinity_bits nan_bits"
-        " exp2_float32 log2_float32 fmod_float32 sine_float32 sin_float32 cos_float32".split()
-    )
+    reserved = _RESERVED | words.NAMES
     types = {
         "bool": "bool", "int8": "i32", "int16": "i32", "int32": "i32", "uint8": "u32",
-        "uint16": "u32", "uint32": "u32", "float32": "f32",
+        "uint16": "u32", "uint32": "u32", "int64": words.WORDS, "uint64": words.WORDS,
+        "float32": "f32",
     }  # fmt: skip
     barrier = "workgroupBarrier();"
     shares_outside = True
 
     def __init__(self) -> None:
         self._declarations: dict[str, None] = {}
+        self._calls: set[str] = set()
+        """Functions of two words."""
         self._packed = PackedMemory()
         self._shared: set[str] = set()
         """The arrays of the group whose elements share words."""
@@ -75,6 +83,13 @@ class Wgsl(Dialect):
 
     def vector(self, dtype: DType) -> str:
         return f"vec{dtype.count}<{self.scalar(dtype)}>"
+
+    @property
+    def index_type(self) -> str:
+        if self.wide:
+            what, hint = "indexes of 64 bits", "a smaller tensor"
+            raise LanguageError(self.language.name, what, hint)
+        return "i32"
 
     # memory
 
@@ -128,6 +143,33 @@ class Wgsl(Dialect):
 
     # values
 
+    def constant(self, value: Const, dtype: DType) -> Expression:
+        if words.has_words(dtype.scalar):
+            return words.constant(int(value))
+        return super().constant(value, dtype)
+
+    def operation(
+        self, node: UOp, arguments: Sequence[Expression]
+    ) -> Expression | None:
+        op, source = node.op, node.src[0].dtype.scalar
+        if not words.has_words(source):
+            return None
+        if op is Ops.CAST and node.dtype.is_bool:
+            op, arguments = Ops.CMPNE, (*arguments, words.constant(0))
+        text = words.operation(op, source, arguments)
+        return text and self._noted(text)
+
+    def has_operators(self, dtype: DType) -> bool:
+        return not words.has_words(dtype.scalar)
+
+    def has_vector(self, dtype: DType) -> bool:
+        return not words.has_words(dtype.scalar) and super().has_vector(dtype)
+
+    def _noted(self, text: Expression) -> Expression:
+        """Note the functions of two words that an expression calls."""
+        self._calls |= words.calls(text[0])
+        return text
+
     def integer_text(self, value: int, dtype: DType) -> str:
         if dtype.kind == "uint":
             return f"{value}u"
@@ -143,6 +185,10 @@ class Wgsl(Dialect):
         return f"{sign}bitcast<f32>({name})"
 
     def cast(self, value: Expression, source: DType, dtype: DType) -> Expression:
+        if words.has_words(dtype) or words.has_words(source) and dtype.is_float:
+            return self._noted(words.cast(value, source, dtype))
+        if words.has_words(source):
+            value, source = words.low_word(value), dtypes.uint32
         kind = self.scalar(dtype)
         if dtype.is_int and source.is_int and dtype.bits < 32:
             return call("extractBits", f"{kind}({value[0]})", "0u", f"{dtype.bits}u")
@@ -248,4 +294,4 @@ class Wgsl(Dialect):
         return "atomic<u32>" if is_atomic else self.in_memory(parameter.dtype)
 
     def preamble(self, uses: frozenset[str]) -> list[str]:
-        return [*self._declarations]
+        return [*self._declarations, *words.functions(self._calls)]

@@ -85,12 +85,9 @@ def _masked(value: UOp) -> tuple[list[UOp], UOp]:
             return mask, value
 
 
-def _as_index(node: UOp, axis: UOp) -> UOp | None:
-    """Return an integer in index arithmetic, or None where that may not be exact.
-
-    A number beyond FAR is clamped to it: that compares with every position in the same way, and
-    adding a few steps does not wrap.
-    """
+def _as_index(node: UOp, axis: UOp, other: UOp) -> UOp | None:
+    """Return an integer, which is compared with `other`, in index arithmetic; None where that may
+    not be exact."""
     if node.dtype is dtypes.index:
         return node
     if node.is_const:
@@ -99,19 +96,28 @@ def _as_index(node: UOp, axis: UOp) -> UOp | None:
         inner = node.src[0]
         exact = node.dtype.min <= inner.vmin and inner.vmax <= node.dtype.max
         return inner if exact else None
-    if axis in node.ranges or node.dtype is dtypes.uint64:
-        return None
-    place = node.cast(dtypes.index)
-    if node.dtype.bits < 64:
-        return place
-    return place.max(UOp.index(-FAR)).min(UOp.index(FAR))
+    return None if axis in node.ranges else _near(node, other).cast(dtypes.index)
+
+
+def _near(node: UOp, other: UOp) -> UOp:
+    """Return an integer clamped to just beyond the values of `other`, with each of which it then
+    compares as before, if it may have more than the 32 bits of most indexes."""
+    least, most = node.dtype.min, node.dtype.max
+    if most <= dtypes.int32.max:
+        return node
+    if least < other.vmin:
+        node = node.max(node.like(int(other.vmin) - 1))
+    if other.vmax < most:
+        node = node.min(node.like(int(other.vmax) + 1))
+    return node
 
 
 def _difference(part: UOp, axis: UOp) -> tuple[int, UOp] | None:
     """Return (k, d) where the sides of a comparison differ by k*axis - d, k being 1 or -1."""
     if part.op not in COMPARE or not part.src[0].dtype.is_int:
         return None
-    left, right = (_as_index(side, axis) for side in part.src)
+    a, b = part.src
+    left, right = _as_index(a, axis, b), _as_index(b, axis, a)
     if left is None or right is None:
         return None
     ends = [end for s in (left, right) if axis in s.ranges for end in s.bounds]

@@ -144,15 +144,16 @@ class Gather(Indexing):
     def _flat_index(self, places: list[tuple[int, Self]]) -> Self:
         """Return one index, row-major over the axes named; -1 where one of them is outside."""
         sizes = [self.shape[axis] for axis, _ in places]
+        dtype = position_dtype(math.prod(sizes))
         offset, inside = None, None
         for (axis, index), size in zip(places, sizes, strict=True):
-            at = index._wrapped(size, axis, self.shape).cast(dtypes.int64)
+            at = index._wrapped(size, axis, self.shape)
             fits = at.ge(0) & at.lt(size)
+            at = at.cast(dtype)
             offset = at if offset is None else offset * size + at
             inside = fits if inside is None else inside & fits
         assert offset is not None and inside is not None
-        flat = inside.where(offset, -1)
-        return flat.cast(position_dtype(math.prod(sizes)))
+        return inside.where(offset, -1)
 
     def _elements_at(self, axis: int, index: Self) -> Self:
         """Return the elements of `axis` at `index`, whose shape takes the place of the axis."""
@@ -191,7 +192,7 @@ class Gather(Indexing):
         return self if count <= self.dtype.max else self.cast(position_dtype(count))
 
     def _index(self, entry: Any) -> Self:
-        """Return an index as a tensor of int32, int64 or uint64, on this tensor's device."""
+        """Return an index as a tensor of at least 32 bits, on this tensor's device."""
         index = entry
         if not isinstance(entry, type(self)):
             index = type(self)(entry, device=self._device)
@@ -199,10 +200,9 @@ class Gather(Indexing):
                 index = index.cast(dtypes.int32)
         if not index.dtype.is_int:
             raise _no_index(index.dtype)
-        if index.dtype.bits == 64:
-            return index  # type: ignore[no-any-return]
-        wide = dtypes.int64 if index.dtype is dtypes.uint32 else dtypes.int32
-        return index.cast(wide)  # type: ignore[no-any-return]
+        if index.dtype.bits < 32:
+            index = index.cast(dtypes.int32)
+        return index  # type: ignore[no-any-return]
 
 
 class MaskColumn(NamedTuple):

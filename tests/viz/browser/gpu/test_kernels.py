@@ -30,6 +30,20 @@ from workbench import Tensor
 X = data(16, 50)
 BYTES = (X * 99).astype(np.int32).astype(np.uint8)
 HALVES = X.astype(np.float16)
+LONG = (X * 2.0**60).astype(np.int64)
+UNSIGNED = LONG.view(np.uint64)
+OURS = Tensor.maximum, Tensor.minimum
+NUMPYS = np.maximum, np.minimum
+
+
+def all_operations(x: Any, maximum: Any, minimum: Any) -> Any:
+    """Return integers of 64 bits, of tensors or arrays, that each operation on them decides."""
+    y, n = x * 12_345_677 + 1, (x & 31) + 1
+    quotients = (y // n) ^ (y % n) ^ (y // (x | 1)) ^ (y % (x | 1))
+    compared = (x < y) * y + (x <= n) * n + (x != y) * x
+    return quotients ^ (x << n) ^ (y >> n) ^ compared ^ (maximum(x, y) - minimum(-x, n))
+
+
 CASES: dict[str, tuple[Callable[[], Tensor], Callable[[], Array]]] = {
     "elementwise": (
         lambda: (tensor(X) * 2 + 1).relu(),
@@ -44,6 +58,22 @@ CASES: dict[str, tuple[Callable[[], Tensor], Callable[[], Array]]] = {
     "integers": (
         lambda: tensor((X * 9).astype(np.int32)) // 4,
         lambda: (X * 9).astype(np.int32) // 4,
+    ),
+    "long integers": (
+        lambda: all_operations(tensor(LONG), *OURS),
+        lambda: all_operations(LONG, *NUMPYS),
+    ),
+    "unsigned long integers": (
+        lambda: all_operations(tensor(UNSIGNED), *OURS),
+        lambda: all_operations(UNSIGNED, *NUMPYS),
+    ),
+    "long integers as floats": (
+        lambda: tensor(LONG).float() + tensor(UNSIGNED).float(),
+        lambda: LONG.astype(np.float32) + UNSIGNED.astype(np.float32),
+    ),
+    "floats as long integers": (
+        lambda: (tensor(X) * 2.0**60).long(),
+        lambda: (X * np.float32(2.0**60)).astype(np.int64),
     ),
     "bytes": (lambda: tensor(BYTES) * 3 + 1, lambda: BYTES * 3 + 1),
     "halves": (lambda: tensor(HALVES) * 3, lambda: HALVES * 3),
@@ -79,6 +109,33 @@ def test_a_kernel_in_the_page_computes_what_numpy_does(
         words = ran(page, variant)
         assert "✓ right" in words and " run" in words, words
         assert re.search(r"[\d.]+ (?:s|ms|µs) ", words), words
+    leave(browser, page)
+
+
+def test_sort(browser: Any, tmp_path: Path) -> None:
+    """By keys of 64 bits, each of which decides: all of a kernel's bits are compared."""
+    values = np.random.default_rng(3).integers(-9, 9, (2, 100)).astype(np.float32)
+    values[:, ::7] = np.nan
+    record = record_of(*tensor(values).sort())
+    order = np.argsort(values, axis=1, kind="stable")
+    np.testing.assert_array_equal(answer(record), order.ravel())
+    page = shows(browser, tmp_path, record)
+    variants = record["variants"]
+    for place, row in enumerate(variants):
+        page.click(f'[data-key="kernel-{row["kernel"]}"]')
+        assert "✓ right" in ran(page, place), row["kernel"]
+    assert any("vec2<u32>" in line for line in variants[0]["code"][1]["lines"])
+    leave(browser, page)
+
+
+def test_the_last_bit_of_a_long_integer_is_compared(
+    browser: Any, tmp_path: Path
+) -> None:
+    record = record_of(tensor(LONG) + 1)
+    lines, at = store_of(record)
+    lines[at] = lines[at].replace("1u, 0u", "0u, 0u")
+    page = shows(browser, tmp_path, record)
+    assert "✗ WRONG in 800 elements" in ran(page, 0)
     leave(browser, page)
 
 
@@ -145,7 +202,7 @@ def test_other_devices_have_no_such_pane(browser: Any, tmp_path: Path) -> None:
 
 
 def test_random_programs(browser: Any, tmp_path: Path) -> None:
-    """What the language lacks, such as 64 bits, is refused before: it has no program to run."""
+    """What the language lacks, such as float64, is refused before: it has no program to run."""
     seeds = iter(range(910_000, 910_000 + count(160)))
     runs = 0
     while together := list(islice(seeds, 8)):

@@ -2,12 +2,12 @@
 
 /** @import { PageBuffer } from "../record.d.ts" */
 
-/** @type {Record<string, (bytes: Uint8Array) => ArrayLike<number>>} */
+/** @type {Record<string, (bytes: Uint8Array) => ArrayLike<number | bigint>>} */
 const VIEWS = {
   float64: ({ buffer }) => new Float64Array(buffer),
   float32: ({ buffer }) => new Float32Array(buffer),
-  int64: ({ buffer }) => Array.from(new BigInt64Array(buffer), Number),
-  uint64: ({ buffer }) => Array.from(new BigUint64Array(buffer), Number),
+  int64: ({ buffer }) => new BigInt64Array(buffer),
+  uint64: ({ buffer }) => new BigUint64Array(buffer),
   int32: ({ buffer }) => new Int32Array(buffer),
   uint32: ({ buffer }) => new Uint32Array(buffer),
   bool: (bytes) => bytes,
@@ -62,11 +62,13 @@ export function compared(buffers, answers) {
   return { ok: wrong === 0, wrong, total, worst, tolerance };
 }
 
-/** Infinity where one of the two alone is infinite, or no number.
- * @param {number} actual
- * @param {number} right */
+/** Infinity where one of the two alone is infinite, or no number. Integers of 64 bits, which a
+ * number may not hold, differ by a number.
+ * @param {number | bigint} actual
+ * @param {number | bigint} right */
 function errorOf(actual, right) {
   if (Object.is(actual, right) || actual === right) return 0;
-  const error = Math.abs(actual - right);
+  const isWide = typeof actual === "bigint" && typeof right === "bigint";
+  const error = Math.abs(isWide ? Number(actual - right) : Number(actual) - Number(right));
   return Number.isFinite(error) ? error : Infinity;
 }

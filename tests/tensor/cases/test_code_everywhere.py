@@ -1,0 +1,45 @@
+"""Every method of Tensor has code in every language of work-items that has its dtypes."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import pytest
+
+from tests.support import LONG
+from tests.tensor.cases.case import Case
+from tests.tensor.cases.table import cases
+from workbench import Tensor, explore
+from workbench.base.errors import LanguageError
+from workbench.kernel.kernel import Kernel
+
+MACHINES = ("CUDA:H100", "METAL:M3", "OPENCL:Iris Xe", "WEBGPU:BROWSER")
+WORDS = ("sort", "topk", "__getitem__")
+"""Methods that need integers of 64 bits, or take them."""
+
+
+@cache
+def rows() -> tuple[Case, ...]:
+    """Return the rows that a run tries: in the long profile all of them."""
+    listed = [case for _, case in cases()]
+    wide = [case for case in listed if any(w in case.name for w in WORDS)]
+    return tuple(listed if LONG else [*wide[::3], *listed[::25]])
+
+
+def kernels(case: Case, machine: str) -> list[Kernel]:
+    results = case.ours(case.our_tensors(case.inputs(case.dtypes[0])))
+    tensors = [t for t in results if isinstance(t, Tensor)]
+    return list(explore(*tensors, device=machine).kernels) if tensors else []
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+def test_code_of_every_method(machine: str) -> None:
+    codes = 0
+    for case in rows():
+        for kernel in kernels(case, machine):
+            try:
+                codes += bool(kernel.code_for(machine))
+            except LanguageError:
+                dtypes = {n.dtype.scalar.name for n in kernel.ast.toposort()}
+                assert "float64" in dtypes, (case.name, machine)
+    assert codes >= len(rows()) // 2
