@@ -86,6 +86,9 @@ _HOME = {
 }
 
 
+provide(
+    "default_opts", lambda: import_module("workbench.cost.default_opts").default_opts
+)
 provide("search", lambda: import_module("workbench.search.realization").best)
 provide(
     "emulated",

@@ -35,7 +35,6 @@ from workbench.ir.nest.fragments import core_of, tile_axes
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 from workbench.ir.opt.apply import apply_opt
-from workbench.ir.opt.heuristic.default_opts import heuristic
 from workbench.ir.opt.opt import Opt
 from workbench.ir.rewriting.passes import Pass, tables
 from workbench.ir.rewriting.rewrite import (
@@ -367,7 +366,7 @@ def tuned(kernel: UOp, device: str) -> UOp:
         if width > 0:
             candidate = call("search", kernel, device, width)
         else:
-            candidate = heuristic(kernel, info.target)[0]
+            candidate = call("default_opts", kernel, info.target)[0]
         tuned_kernel = _remember(table, key, candidate)
     return tuned_kernel
 

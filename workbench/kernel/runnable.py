@@ -18,12 +18,12 @@ from workbench.base.trace import PassRecord, unobserved
 from workbench.check import answer as checking
 from workbench.check.answer import CheckResult
 from workbench.check.oracle import observed
+from workbench.cost.default_opts import default_opts
 from workbench.execution.buffers import no_data
 from workbench.ir.lower.launch.barriers import barriers
 from workbench.ir.nest.estimates import Counts, Estimates, count, estimate
 from workbench.ir.node.uop import UOp
 from workbench.ir.opt import apply as opts
-from workbench.ir.opt.heuristic.default_opts import heuristic
 from workbench.ir.opt.heuristic.step import NO_STEPS, HeuristicSteps
 from workbench.ir.opt.opt import Axis, Opt, axes
 from workbench.ir.rewriting.rewrite import check_names, without
@@ -176,7 +176,7 @@ class RunnableKernel:
         """
         target = Device[self.device].target
         with unobserved(), without(self.rules_off):
-            ast, applied, steps = heuristic(self.original, target)
+            ast, applied, steps = default_opts(self.original, target)
         return replace(self, ast=ast, applied_opts=applied, steps=steps)
 
     def without(self, *rules: str) -> Self:

@@ -30,7 +30,7 @@ schedulers.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from workbench.base.target import Target
@@ -73,6 +73,7 @@ from workbench.ir.opt.heuristic.work_groups.work_items import work_items
 from workbench.ir.opt.kinds.stage import fill_name
 from workbench.ir.opt.opt import Opt, OptOps, ranges, store_strides
 
+Propose = Callable[[UOp, Target], HeuristicStep | None]
 PACKED_SHARE = 1
 """Greatest size of a packed tile, in second-level caches. At this size, on a core with 1 MiB, some
 products were ten times as fast as without a packed tile, and none slower."""
@@ -87,16 +88,16 @@ THREAD_STEPS = 1 << 17
 
 
 def heuristic(
-    kernel: UOp, target: Target
+    kernel: UOp, target: Target, without: Sequence[Propose] = ()
 ) -> tuple[UOp, tuple[Opt, ...], HeuristicSteps]:
     """Return the kernel with the default opts, those opts, and the steps that fired, each with its
-    opts that were legal and are applied."""
+    opts that were legal and are applied; `without` are steps that are left out."""
     applied: list[Opt] = []
     fired: list[HeuristicStep] = []
     doc = "The default opts, each step with the numbers that made it fire."
     with recording("heuristic", doc, kernel) as record:
         for propose in steps_for(target):
-            step = propose(kernel, target)
+            step = None if propose in without else propose(kernel, target)
             if step is None:
                 continue
             before, step_opts = kernel, []
@@ -328,7 +329,7 @@ def _lane_steps(statement: Statement) -> int:
     return math.prod(r.extent for r in axes)
 
 
-STEPS: tuple[Callable[[UOp, Target], HeuristicStep | None], ...] = (
+STEPS: tuple[Propose, ...] = (
     pieces,
     in_register_transpose,
     dot_tile,
@@ -349,9 +350,7 @@ SERIAL_STEPS = (
 """Steps where work-items run one after another: a tile in shared memory would be copied in vain."""
 
 
-def steps_for(
-    target: Target,
-) -> tuple[Callable[[UOp, Target], HeuristicStep | None], ...]:
+def steps_for(target: Target) -> tuple[Propose, ...]:
     """Return the steps of a target, in their order."""
     if not target.has_groups:
         return STEPS

@@ -31,7 +31,7 @@ class HeuristicStep:
         """The step in three lines: its opts, why it fired, and the counts that decided it."""
         opts = ", ".join(str(opt) for opt in self.opts)
         counts = ", ".join(f"{name} {n:,}" for name, n in self.counts_in_words)
-        lines = [f"{self.name}: {opts}", f"    {self.why}"]
+        lines = [f"{self.name}: {opts}" if opts else self.name, f"    {self.why}"]
         return "\n".join([*lines, *([f"    {counts}"] if counts else [])])
 
     @property

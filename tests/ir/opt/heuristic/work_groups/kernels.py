@@ -107,6 +107,12 @@ KERNELS: dict[str, tuple[float, Build]] = {
     "vector and matrix": (1, two(lambda a, b: b @ a, (256, 256), (256,))),
     "convolution": (1.2, convolution),  # windows of 16 columns begin anywhere
     "gather": (3.1, gathered),  # an element of each sector
+    # rows of 100 do not begin at sectors
+    "softmax of column sums": (
+        1.5, one(lambda x: x.sum(1).softmax(), lambda a: softmax(a.sum(1)), 3, 20, 100)),
+    "norm of column sums": (
+        1, one(lambda x: x.sum(1).layernorm(), lambda a: normalised(a.sum(1)), 4, 30, 256)),
+    "product of few steps": (1, two(lambda a, b: a @ b, (96, 8), (8, 256))),
     "running sum": (1, one(lambda x: x.cumsum(1), lambda a: a.cumsum(1), 16, 200)),
     "attention": (1, attention),
 }  # fmt: skip

@@ -17,9 +17,12 @@ from tests.support import count
 from workbench import Tensor, explore
 from workbench.backends.device import Device
 from workbench.backends.gpu.target import common_gpu
+from workbench.backends.program.launch import launch_shape
 from workbench.base.target import Target
 from workbench.emulator.trace import Trace
+from workbench.ir.nest.estimates import executed
 from workbench.ir.nest.launch_dims import GROUP_DIMENSIONS, group_shape
+from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 from workbench.ir.opt.apply import apply_opt
 from workbench.ir.opt.budget import refuse_bytes
@@ -27,6 +30,7 @@ from workbench.ir.opt.heuristic.default_opts import heuristic
 from workbench.ir.opt.heuristic.work_groups.plan import item_count, width_along
 from workbench.ir.opt.heuristic.work_groups.steps import GROUP_STEPS
 from workbench.ir.opt.opt import Opt, OptOps, ranges
+from workbench.pipeline import stages
 
 Array = np.ndarray[Any, Any]
 GPU = common_gpu("GPU")
@@ -114,7 +118,8 @@ def test_what_each_kernel_gets() -> None:
     assert chosen("elementwise").keys() == {"vectors", "work-items"}
     assert chosen("transposed").keys() == {"transposed-tile"}
     assert chosen("columns").keys() == {"group-columns"}
-    assert chosen("softmax").keys() == chosen("rows").keys() == {"group-rows"}
+    for name in ("softmax", "rows", "softmax of column sums", "norm of column sums"):
+        assert chosen(name).keys() == {"group-rows"}
     for name in (
         "product, 128",
         "product, odd",
@@ -122,6 +127,32 @@ def test_what_each_kernel_gets() -> None:
         "product with a transpose",
     ):
         assert chosen(name)["product-tile"]["staged_inputs"] == 2
+
+
+def test_work_items_share_out_the_sums_of_a_row() -> None:
+    """Each work-item has some columns, and does not sum all of them."""
+    (kernel,) = kernels("norm of column sums")
+    graph, _, (step, *_) = heuristic(kernel, MANY_UNITS)
+    linear = stages(graph, MANY_UNITS, "linear").linear
+    loads = sum(
+        times
+        for node, times, _ in executed(linear)
+        if node.op is Ops.LOAD and node.place.param.op is Ops.PARAM
+    )
+    items = int(np.prod(group_shape(graph)))
+    assert loads * items <= step.counts["rows_of_a_group"] * 30 * 256
+
+
+@pytest.mark.parametrize(
+    "name", ["product of few steps", "product, 128", "convolution"]
+)
+def test_a_tile_keeps_no_loop_from_the_grid(name: str) -> None:
+    """Tiles that are the same in a loop would be copied before it, by the group that then has all
+    of its steps."""
+    (kernel,) = kernels(name)
+    graph, _, (step, *_) = heuristic(kernel, MANY_UNITS)
+    grid = launch_shape(stages(graph, MANY_UNITS, "linear").linear).grid
+    assert step.name == "product-tile" and np.prod(grid) == step.counts["groups"]
 
 
 def test_tiles_are_smaller_where_units_would_be_idle() -> None:

@@ -43,12 +43,16 @@ RESULTS_OF_A_CORE = 2048
 
 
 def group_rows(kernel: UOp, target: Target) -> HeuristicStep | None:
-    """A work-group for each row that is reduced, whose work-items read neighbours."""
+    """A work-group for each row that is reduced, whose work-items read neighbours. Elements of the
+    row may be sums along another axis."""
     sums = reduces(kernel)
     axes = dict.fromkeys(axis for axis in map(_row_axis, sums) if axis is not None)
-    if has_items(kernel) or not axes or any(_row_axis(s) is None for s in sums):
+    others = [s for s in sums if _row_axis(s) is None]
+    if has_items(kernel) or not axes or not all(map(_is_of_row, others)):
         return None
     plan = OptPlan(kernel, target)
+    for other in others:
+        _elements_outside(plan, other)
     longest = max(axes, key=lambda r: r.extent)
     outputs = [ranges(kernel)[n] for n in grid_loops(kernel)]
     rows = math.prod(r.extent for r in outputs)
@@ -74,6 +78,25 @@ def _row_axis(reduce: UOp) -> UOp | None:
     if axis is None or apart > 1 or axis.extent < SHORT:
         return None
     return axis if axis.axis_kind is AxisType.REDUCE else None
+
+
+def _is_of_row(reduce: UOp) -> bool:
+    """Whether a sum is in an element of a row that is staged: there is one for each element."""
+    return any(r.axis_kind is AxisType.FILL for r in reduce.ranges)
+
+
+def _elements_outside(plan: OptPlan, reduce: UOp) -> None:
+    """Put the loop over a row's elements outside of a sum that each of them has: it is dealt to the
+    work-items, which else would compute all of the sums, each of them alone."""
+    loops = {r.axis_name for r in reduce.src[1:]}
+    for fill in reduce.ranges:
+        order = plan.kernel.arg.order
+        first = next(n for n in order if n in loops)
+        if (
+            fill.axis_kind is AxisType.FILL
+            and first in order[: order.index(fill.axis_name)]
+        ):
+            plan.apply(OptOps.ORDER, fill.axis_name, first)
 
 
 def _items_of_a_row(extent: int, rows: int, target: Target) -> int:

@@ -239,7 +239,9 @@ def _stage(plan: OptPlan) -> tuple[int, int]:
     if not outside:
         return steps, 0
     total = reduces(plan.kernel)[0]  # that of a part; parts are added by another
-    slots = {n.place.memory.slot for n in loads(total.src[0])}
+    last = axes[outside[-1]]
+    # a tile that is the same in the last of these loops would keep it from the grid
+    slots = {n.place.memory.slot for n in loads(total.src[0]) if last in n.ranges}
     staged = sum(stage_input(plan, slot, outside[-1]) for slot in sorted(slots))
     if pipelined(plan, outside[-1], BUFFERS) > 1:
         plan.split(OptOps.UNROLL, order[-1], math.gcd(UNROLL, plan.extent(order[-1])))

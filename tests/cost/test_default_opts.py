@@ -1,0 +1,99 @@
+"""The default opts of a machine leave out a step that is predicted to be in vain, and say so."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from workbench import Tensor, dtypes, explore
+from workbench.backends.device import Device
+from workbench.base.trace import observe
+from workbench.cost import default_opts as chosen
+from workbench.cost.default_opts import GAIN, OPTIONAL, default_opts
+from workbench.cost.gpu.gpu_cost import gpu_cost
+from workbench.ir.node.uop import UOp
+from workbench.ir.opt.heuristic.default_opts import heuristic
+
+MACHINES = ["CUDA:H100", "CUDA:A100", "HIP:MI300X", "METAL:M3", "OPENCL:Iris Xe"]
+WINDOWS = [
+    # batch, channels in and out, window, stride, side
+    (8, 1, 3, 7, 1, 14),
+    (32, 1, 8, 3, 1, 28),
+    (1, 64, 3, 3, 1, 28),
+    (8, 4, 16, 3, 2, 28),
+]
+
+
+def last(tensor: Tensor) -> UOp:
+    return [item.kernel for item in tensor.schedule() if item.kernel is not None][-1]
+
+
+def window(case: tuple[int, ...], kind: str = "float32") -> UOp:
+    batch, channels, out, size, stride, side = case
+    dtype = getattr(dtypes, kind)
+    x = Tensor.empty(batch, channels, side, side, dtype=dtype)
+    w = Tensor.empty(out, channels, size, size, dtype=dtype)
+    return last(x.conv2d(w, stride=stride))
+
+
+def product(rows: int, steps: int, columns: int) -> UOp:
+    return last(Tensor.empty(rows, steps) @ Tensor.empty(steps, columns))
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+def test_no_step_makes_a_kernel_slower_than_it_is_without(machine: str) -> None:
+    target = Device[machine].target
+    kernels = [*map(window, WINDOWS), product(1000, 513, 4), product(100, 31, 8)]
+    for kernel in kernels:
+        usual = gpu_cost(default_opts(kernel, target).kernel, target, kernel)
+        alternatives = [(), tuple(OPTIONAL.values())]
+        alternatives += [(step,) for step in OPTIONAL.values()]
+        for without in alternatives:
+            other = gpu_cost(heuristic(kernel, target, without)[0], target, kernel)
+            assert usual.predicted_s <= other.predicted_s / GAIN, without
+
+
+def test_a_step_that_is_left_out_is_told() -> None:
+    target, kernel = Device["CUDA:H100"].target, product(1000, 513, 4)
+    proposed = heuristic(kernel, target)[2]
+    assert [step.name for step in proposed] == ["product-tile"]
+    told, *rest = default_opts(kernel, target).steps
+    assert told.name == "left-out" and "product-tile" in told.why
+    assert str(told).splitlines()[0] == "left-out"
+    assert [step.name for step in rest] == ["group-columns"]
+    steps = explore(Tensor.empty(1000, 513) @ Tensor.empty(513, 4), device="CUDA:H100")
+    assert steps.kernels[0].optimized().steps == (told, *rest)
+
+
+def test_what_is_fast_keeps_its_steps() -> None:
+    target = Device["CUDA:H100"].target
+    for kernel in (product(256, 256, 256), last(Tensor.empty(64, 512).softmax())):
+        assert default_opts(kernel, target) == heuristic(kernel, target)
+
+
+def test_an_observer_sees_the_steps_that_are_chosen(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(chosen, "_memoised", {})
+    target, kernel = Device["CUDA:H100"].target, product(1000, 513, 4)
+    for _ in range(2):  # the second time they are memoised
+        with observe() as watching:
+            result = default_opts(kernel, target)
+        (record,) = watching.records
+        assert record.name == "heuristic" and record.after is result.kernel
+
+
+def test_without_figures_nothing_is_compared() -> None:
+    target = replace(Device["CUDA:H100"].target, hardware=None)
+    kernel = product(1000, 513, 4)
+    assert default_opts(kernel, target) == heuristic(kernel, target)
+
+
+@pytest.mark.parametrize("machine", ["CUDA:H100", "METAL:M3"])
+def test_what_is_chosen_is_right(machine: str) -> None:
+    dice = np.random.default_rng(3)
+    a, b = (dice.standard_normal(s).astype(np.float32) for s in ((70, 65), (65, 3)))
+    result = Tensor(a, device=machine) @ Tensor(b, device=machine)
+    np.testing.assert_allclose(result.numpy(), a @ b, 1e-4, 1e-4)

@@ -1,0 +1,140 @@
+"""The default opts of a kernel: those that the steps of `heuristic` propose, or, on a machine with
+work-groups whose figures are published, those without a step that is predicted to be in vain.
+
+A step that shares out a product or a sum chooses among its own tiles by counts. Whether the kernel
+is faster without any (a tile that is mostly padding, a window over one channel) says the model.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+from workbench.base.errors import WorkbenchError
+from workbench.base.forking import free_lock
+from workbench.base.target import Target
+from workbench.base.trace import observer, unobserved
+from workbench.cost.predicted_cost import predicted_cost
+from workbench.ir.nest.estimates import estimate
+from workbench.ir.node.uop import UOp
+from workbench.ir.opt.heuristic.default_opts import Propose, heuristic
+from workbench.ir.opt.heuristic.step import HeuristicStep, HeuristicSteps
+from workbench.ir.opt.heuristic.strides import reduces
+from workbench.ir.opt.heuristic.work_groups.group_sums import group_columns, group_rows
+from workbench.ir.opt.heuristic.work_groups.product_tile import product_tile
+from workbench.ir.opt.heuristic.work_groups.tensor_tile import tensor_tile
+from workbench.ir.opt.opt import Opt
+from workbench.ir.rewriting.rewrite import RulesInForce, rules_in_force
+from workbench.measure.kernel_time import seconds_text
+
+OPTIONAL: Mapping[str, Propose] = {
+    "tensor-tile": tensor_tile,
+    "product-tile": product_tile,
+    "group-rows": group_rows,
+    "group-columns": group_columns,
+}
+"""Steps that may be left out, by name; the next one that applies then takes the kernel."""
+GAIN = 0.8
+"""Share of the time that is predicted without a step, at most, for it to be left out: predictions
+are right within about a fifth."""
+KEPT_KERNELS = 512
+"""Kernels whose default opts are memoised, the last ones."""
+_lock = free_lock()
+Key = tuple[UOp, Target, RulesInForce]
+_memoised: dict[Key, DefaultOpts] = {}
+
+
+class DefaultOpts(NamedTuple):
+    """A kernel with its default opts, those opts, and the steps that they come from."""
+
+    kernel: UOp
+    opts: tuple[Opt, ...]
+    steps: HeuristicSteps
+
+
+class Candidate(NamedTuple):
+    """Default opts without some steps, and their predicted time."""
+
+    without: tuple[str, ...]
+    found: DefaultOpts
+    predicted_s: float
+
+
+def default_opts(kernel: UOp, target: Target) -> DefaultOpts:
+    """Return a kernel (a SINK) with its default opts for a target; equal kernels are decided once.
+    An observer sees the steps of the opts that are chosen."""
+    key = kernel, target, rules_in_force()
+    memoised = _memoised.get(key)
+    if memoised is not None and observer() is None:
+        return memoised
+    result = _decide(kernel, target)
+    if key[2] == rules_in_force():  # else a rule was added, and may have been used
+        with _lock:
+            _memoised.pop(key, None)
+            _memoised[key] = result
+            while len(_memoised) > KEPT_KERNELS:
+                del _memoised[next(iter(_memoised))]
+    return result
+
+
+def _decide(kernel: UOp, target: Target) -> DefaultOpts:
+    if target.hardware is None or not target.has_groups or target.serial_items:
+        return DefaultOpts(*heuristic(kernel, target))
+    with unobserved():
+        first, *others = _candidates(kernel, target)
+    best = min(others, key=lambda c: c.predicted_s, default=first)
+    if best.predicted_s >= GAIN * first.predicted_s:
+        best = first
+    found = best.found
+    if observer() is not None:  # it is to see the steps
+        found = DefaultOpts(*heuristic(kernel, target, _functions(best.without)))
+    return found if best is first else _with_reason(found, best, first)
+
+
+def _candidates(kernel: UOp, target: Target) -> Iterator[Candidate]:
+    """Yield what is proposed, then without the step that shared out the kernel, then without the
+    one that did so instead, as long as what is left could be faster."""
+    without, fastest_s = tuple[str, ...](), float("inf")
+    while True:
+        found = DefaultOpts(*heuristic(kernel, target, _functions(without)))
+        name = next((s.name for s in found.steps if s.name in OPTIONAL), "")
+        if not (name or without):  # there is nothing to compare with
+            yield Candidate(without, found, 0.0)
+            return
+        predicted_s = _predicted_s(found.kernel, target, kernel)
+        yield Candidate(without, found, predicted_s)
+        fastest_s = min(fastest_s, predicted_s)
+        if not name or fastest_s <= _least_s(kernel, target):
+            return
+        without = (*without, name)
+
+
+def _functions(names: tuple[str, ...]) -> tuple[Propose, ...]:
+    return tuple(OPTIONAL[name] for name in names)
+
+
+def _predicted_s(kernel: UOp, target: Target, original: UOp) -> float:
+    """Return the predicted time, infinite for what cannot be lowered."""
+    try:
+        return predicted_cost(kernel, target, original=original).predicted_s
+    except WorkbenchError:
+        return float("inf")
+
+
+def _least_s(kernel: UOp, target: Target) -> float:
+    """Return a time that no kernel without tensor cores is faster than: that of its arithmetic."""
+    hardware = target.hardware
+    assert hardware is not None
+    sums = [n.dtype.name for n in reduces(kernel)]
+    rate = max([hardware.peak(each) for each in ("float32", *sums)])
+    return estimate(kernel).flops / rate + hardware.launch_s
+
+
+def _with_reason(found: DefaultOpts, best: Candidate, first: Candidate) -> DefaultOpts:
+    names = " and ".join(best.without)
+    why = (
+        f"predicted are {seconds_text(best.predicted_s)} without {names}, and"
+        f" {seconds_text(first.predicted_s)} with {best.without[0]}"
+    )
+    step = HeuristicStep("left-out", (), why)
+    return found._replace(steps=HeuristicSteps((step, *found.steps)))
