@@ -59,12 +59,12 @@ def test_a_step_that_is_left_out_is_told() -> None:
     target, kernel = Device["CUDA:H100"].target, product(1000, 513, 4)
     proposed = heuristic(kernel, target)[2]
     assert [step.name for step in proposed] == ["product-tile"]
-    told, *rest = default_opts(kernel, target).steps
-    assert told.name == "left-out" and "product-tile" in told.why
-    assert str(told).splitlines()[0] == "left-out"
+    reason, *rest = default_opts(kernel, target).steps
+    assert reason.name == "left-out" and "product-tile" in reason.why
+    assert str(reason).splitlines()[0] == "left-out"
     assert [step.name for step in rest] == ["group-columns"]
     steps = explore(Tensor.empty(1000, 513) @ Tensor.empty(513, 4), device="CUDA:H100")
-    assert steps.kernels[0].optimized().steps == (told, *rest)
+    assert steps.kernels[0].optimized().steps == (reason, *rest)
 
 
 def test_what_is_fast_keeps_its_steps() -> None:

@@ -52,11 +52,11 @@ class DefaultOpts(NamedTuple):
     steps: HeuristicSteps
 
 
-class Candidate(NamedTuple):
+class Proposal(NamedTuple):
     """Default opts without some steps, and their predicted time."""
 
     without: tuple[str, ...]
-    found: DefaultOpts
+    result: DefaultOpts
     predicted_s: float
 
 
@@ -81,28 +81,28 @@ def _decide(kernel: UOp, target: Target) -> DefaultOpts:
     if target.hardware is None or not target.has_groups or target.serial_items:
         return DefaultOpts(*heuristic(kernel, target))
     with unobserved():
-        first, *others = _candidates(kernel, target)
+        first, *others = _proposals(kernel, target)
     best = min(others, key=lambda c: c.predicted_s, default=first)
     if best.predicted_s >= GAIN * first.predicted_s:
         best = first
-    found = best.found
+    result = best.result
     if observer() is not None:  # it is to see the steps
-        found = DefaultOpts(*heuristic(kernel, target, _functions(best.without)))
-    return found if best is first else _with_reason(found, best, first)
+        result = DefaultOpts(*heuristic(kernel, target, _functions(best.without)))
+    return result if best is first else _with_reason(result, best, first)
 
 
-def _candidates(kernel: UOp, target: Target) -> Iterator[Candidate]:
+def _proposals(kernel: UOp, target: Target) -> Iterator[Proposal]:
     """Yield what is proposed, then without the step that shared out the kernel, then without the
     one that did so instead, as long as what is left could be faster."""
     without, fastest_s = tuple[str, ...](), float("inf")
     while True:
-        found = DefaultOpts(*heuristic(kernel, target, _functions(without)))
-        name = next((s.name for s in found.steps if s.name in OPTIONAL), "")
+        result = DefaultOpts(*heuristic(kernel, target, _functions(without)))
+        name = next((s.name for s in result.steps if s.name in OPTIONAL), "")
         if not (name or without):  # there is nothing to compare with
-            yield Candidate(without, found, 0.0)
+            yield Proposal(without, result, 0.0)
             return
-        predicted_s = _predicted_s(found.kernel, target, kernel)
-        yield Candidate(without, found, predicted_s)
+        predicted_s = _predicted_s(result.kernel, target, kernel)
+        yield Proposal(without, result, predicted_s)
         fastest_s = min(fastest_s, predicted_s)
         if not name or fastest_s <= _least_s(kernel, target):
             return
@@ -130,11 +130,11 @@ def _least_s(kernel: UOp, target: Target) -> float:
     return estimate(kernel).flops / rate + hardware.launch_s
 
 
-def _with_reason(found: DefaultOpts, best: Candidate, first: Candidate) -> DefaultOpts:
+def _with_reason(result: DefaultOpts, best: Proposal, first: Proposal) -> DefaultOpts:
     names = " and ".join(best.without)
     why = (
         f"predicted are {seconds_text(best.predicted_s)} without {names}, and"
         f" {seconds_text(first.predicted_s)} with {best.without[0]}"
     )
     step = HeuristicStep("left-out", (), why)
-    return found._replace(steps=HeuristicSteps((step, *found.steps)))
+    return result._replace(steps=HeuristicSteps((step, *result.steps)))

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -47,11 +48,23 @@ def padded(
     least that is best. `around` are the axes of the first dimensions: each of their elements has a
     tile of its own."""
     nbytes = tile.node.dtype.itemsize
-    most = max(1, MOST_BYTES // nbytes)
-    accesses = [
-        access._replace(lanes=math.gcd(access.lanes, most))
-        for access in _accesses(tile, around, readers, vectors)
-    ]
+    return _best((*tile_accesses(tile, around, readers, vectors),), shape, nbytes)
+
+
+def tile_accesses(
+    tile: Statement,
+    around: Sequence[UOp],
+    readers: Sequence[Statement],
+    vectors: Vectors,
+) -> Iterator[TileAccess]:
+    """Yield where a tile is filled and read; the arguments are those of `padded`."""
+    most = max(1, MOST_BYTES // tile.node.dtype.itemsize)
+    for access in _accesses(tile, around, readers, vectors):
+        yield access._replace(lanes=math.gcd(access.lanes, most))
+
+
+@lru_cache(maxsize=1 << 12)
+def _best(accesses: tuple[TileAccess, ...], shape: Shape, nbytes: int) -> Shape:
     lanes = math.lcm(*[access.lanes for access in accesses])
     last = len(shape) - 1 - (lanes > 1 and shape[-1] == lanes)
     longer = [
@@ -60,13 +73,12 @@ def padded(
         for more in LONGER
         if n > 0 and more <= shape[n] and _keeps_vectors(shape[n:], more, lanes)
     ]
-    return min(
-        (shape, *longer),
-        key=lambda each: (
-            sum(_passes(access, each, nbytes) for access in accesses),
-            math.prod(each),
-        ),
-    )
+    shapes = (shape, *longer)
+    passes = np.zeros(len(shapes), np.int64)
+    for access in accesses:
+        passes += _passes(access, shapes, nbytes)
+    sizes = [math.prod(each) for each in shapes]
+    return shapes[min(range(len(shapes)), key=lambda n: (passes[n], sizes[n]))]
 
 
 def _keeps_vectors(shape: Shape, more: int, lanes: int) -> bool:
@@ -75,10 +87,10 @@ def _keeps_vectors(shape: Shape, more: int, lanes: int) -> bool:
 
 
 class TileAccess(NamedTuple):
-    """A place where a tile is filled or read: where the first work-items are along each dimension
-    of the memory, and the `lanes` of a vector."""
+    """A place where a tile is filled or read: where each of the first work-items is along each
+    dimension of the memory, and the `lanes` of a vector."""
 
-    places: tuple[Array, ...]
+    places: tuple[tuple[int, ...], ...]
     lanes: int
 
 
@@ -88,13 +100,34 @@ def _access(at: Sequence[UOp], items: Sequence[UOp], lanes: int) -> TileAccess:
     while len(inner) > 1 and math.prod(r.extent for r in inner[1:]) >= BANKS:
         inner.pop(0)
     indexes = [split_gate(index)[0] for index in at]
+    extents = tuple(r.extent for r in inner)
+    if math.prod(extents) <= MOST_ITEMS:
+        sums = [terms(index) for index in indexes]
+        if all(atom.op is Ops.RANGE for parts, _ in sums for atom in parts):
+            rows = tuple(
+                (constant, *[parts.get(axis, 0) for axis in inner])
+                for parts, constant in sums
+            )
+            return TileAccess(_of_sums(rows, extents), lanes)
     values = index_values(indexes, inner, MOST_ITEMS, others_stand=True)
     if values is None:  # numbers from memory, which are not known
         return TileAccess((), lanes)
-    extents = tuple(r.extent for r in inner)
-    return TileAccess(
-        tuple(np.broadcast_to(v, extents).reshape(-1)[:BANKS] for v in values), lanes
-    )
+    first = (np.broadcast_to(v, extents).reshape(-1)[:BANKS] for v in values)
+    return TileAccess(tuple(tuple(places.tolist()) for places in first), lanes)
+
+
+@lru_cache(maxsize=1 << 12)
+def _of_sums(
+    rows: tuple[tuple[int, ...], ...], extents: tuple[int, ...]
+) -> tuple[tuple[int, ...], ...]:
+    """Return the values of sums at the first work-items: each row has the constant of a sum, and
+    the factors of the work-items' axes, whose extents are given."""
+    numbers = np.arange(min(BANKS, math.prod(extents)))
+    steps = [np.ones_like(numbers)]
+    for place, extent in enumerate(extents):
+        steps.append(numbers // math.prod(extents[place + 1 :]) % extent)
+    values = np.array(rows) @ np.array(steps)
+    return tuple(tuple(places) for places in values.tolist())
 
 
 def _accesses(
@@ -131,14 +164,23 @@ def _sources(reader: Statement) -> Sequence[UOp]:
     return [n for s in reader.node.src for n in s.toposort(lambda n: n not in stop)]
 
 
-def _passes(access: TileAccess, shape: Shape, nbytes: int) -> int:
-    """Return how often the banks are read for the first work-items: as many as read one word of
-    each bank where they are all different. The lanes of a vector are one access."""
+def _passes(access: TileAccess, shapes: Sequence[Shape], nbytes: int) -> Array:
+    """Return how often the banks are read for the first work-items, with memory of each shape: as
+    many times as one word of each bank where they are all different. The lanes of a vector are one
+    access."""
+    if not access.places:
+        return np.ones(len(shapes), np.int64)
     width = max(nbytes * access.lanes, BANK_BYTES)
-    flat = np.zeros(1, int)
-    for number, places in enumerate(access.places):
-        flat = flat + places * math.prod(shape[number + 1 :])
-    words = np.unique(
-        flat[: max(1, BANKS * BANK_BYTES // width)] * nbytes // BANK_BYTES
+    places = np.array(access.places)[:, : max(1, BANKS * BANK_BYTES // width)]
+    strides = np.array(
+        [[math.prod(shape[n + 1 :]) for n in range(len(places))] for shape in shapes]
     )
-    return int(np.bincount(words % BANKS).max())
+    words = np.sort(strides @ places * nbytes // BANK_BYTES, axis=1)
+    banks = words % BANKS + BANKS * np.arange(len(shapes))[:, None]
+    is_other = np.ones(
+        words.shape, bool
+    )  # of work-items that read one word, the first counts
+    is_other[:, 1:] = words[:, 1:] != words[:, :-1]
+    counts = np.bincount(banks[is_other], minlength=BANKS * len(shapes))
+    passes: Array = counts.reshape(len(shapes), BANKS).max(1)
+    return passes

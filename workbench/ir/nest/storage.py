@@ -88,6 +88,11 @@ class StoragePlan:
             "shared", target.shared_bytes
         )
 
+    def fits(self, scratch_bytes: int, shared_bytes: int) -> bool:
+        """Whether the arrays of each memory have at most these bytes together."""
+        limits: dict[Space, int] = {"scratch": scratch_bytes, "shared": shared_bytes}
+        return not any(self._excess(space, limits[space]) for space in limits)
+
     def _excess(self, space: Space, limit: int) -> Excess | None:
         sizes = {
             node: allocation.scratch_bytes
@@ -103,8 +108,10 @@ class StoragePlan:
         return Excess(allocation.define.name, split, sizes[largest], total, limit)
 
 
-def plan_storage(sink: UOp, target: Target) -> StoragePlan:
-    """Return the places of a kernel's statements for `target`, and the storage of their values."""
+def plan_storage(sink: UOp, target: Target, longer_rows: bool = True) -> StoragePlan:
+    """Return the places of a kernel's statements for `target`, and the storage of their values.
+    Without `longer_rows` the rows of shared tiles are as long as their elements: that is less work,
+    and says what memory a kernel takes to within a factor of two."""
     by_node = statements(sink)
     root, items = place_statements(by_node)
     vectors = choose_vectors(by_node, target)
@@ -119,6 +126,8 @@ def plan_storage(sink: UOp, target: Target) -> StoragePlan:
     warps = warp_reductions(items, target)
     for tile, plan in warps.items():
         allocations[tile] = _cells(tile, allocations[tile], plan)
+    for tile in tiles - warps.keys() if longer_rows else ():
+        allocations[tile] = _longer(by_node[tile], allocations[tile], items, vectors)
     return StoragePlan(by_node, root, items, vectors, allocations, loops, warps)
 
 
@@ -131,6 +140,9 @@ def excess(sink: UOp, target: Target) -> Excess | None:
     ):  # rows of a tile may be longer than its elements, at most twice as long
         limits = [target.scratch_bytes, target.shared_bytes // 2]
     if _most_bytes(statements(sink)) <= min(limits):
+        return None
+    rough = plan_storage(sink, target, longer_rows=False)
+    if rough.fits(target.scratch_bytes, target.shared_bytes // 2):
         return None
     return plan_storage(sink, target).excess(target)
 
@@ -172,9 +184,6 @@ def _allocation(
     if node.op is Ops.STAGE:
         lanes = statement.lanes
         shape = (*extents, *(r.extent for r in lanes), *node.memory_shape)
-        if shared:
-            of_readers = [r.statement for r in readers]
-            shape = padded(statement, (*array, *lanes), of_readers, shape, vectors)
         where: Space = "shared" if shared else "scratch"
         count = 1 if pipeline is None else pipeline.buffers
         shape = shape if count == 1 else (count, *shape)
@@ -188,6 +197,24 @@ def _allocation(
         space: Space = "scratch" if array else "register"
         define = construct.define(node.dtype, f"acc{number}", shape, space)
     return Allocation(define, array, lanes, pipeline)
+
+
+def _longer(
+    tile: Statement, whole: Allocation, items: list[Item], vectors: Vectors
+) -> Allocation:
+    """Return the storage of a shared tile with rows as long as they should be."""
+    define = whole.define
+    buffers = define.memory_shape[:1] if define.buffers > 1 else ()
+    readers = [i for i in items if tile.node in i.statement.reads and not i.init]
+    shape = padded(
+        tile,
+        (*whole.array, *whole.lanes),
+        [reader.statement for reader in readers],
+        define.memory_shape[len(buffers) :],
+        vectors,
+    )
+    storage = define.arg._replace(shape=(*buffers, *shape))
+    return whole._replace(define=define.replace(arg=storage))
 
 
 def _cells(tile: UOp, whole: Allocation, plan: WarpReduction) -> Allocation:
