@@ -28,6 +28,15 @@ INJECTED = """() => {
   document.querySelector(".wb").append(label);
 }"""
 """Puts a word there that is faint, and that nothing explains."""
+SPOIL = """(style) => {
+  const lines = document.createElement("pre");
+  lines.style.cssText = "position: fixed; inset: 0 auto auto 0; color: #000; background: #fff; z-index: 9";
+  const line = (word, style) => `<div class="line" style="${style}"><span>${word}</span></div>`;
+  lines.innerHTML = line("good", "") + line("good", "") + line("faint", style) + line("faint", style);
+  document.querySelector(".wb").append(lines);
+}"""
+FAINT_LINES = ["color: #bbb", "background: #222", "opacity: 0.3"]
+"""Puts four lines of one class there, of which the last two are faint in the same way."""
 
 
 @pytest.fixture(scope="module")
@@ -109,3 +118,19 @@ def test_what_is_wrong_is_reported(findings: Any, record: Record) -> None:
         "color-contrast" in str(reported["spoilt"][t]) for t in ("dark", "light")
     )
     assert [text.split(" in ")[0] for text in reported["spoilt"]["words"]] == ["qzx"]
+
+
+def test_contrast_is_of_each_look(browser: Any, record: Record, tmp_path: Path) -> None:
+    """A text unlike its neighbours is reported, whatever makes it faint: its own colour, what it is
+    in, what lies on it; of neighbours that are alike, one."""
+    path = tmp_path / "page.html"
+    path.write_text(exported(record), encoding="utf-8")
+    page = opened(browser, path)
+    press("1")(page)
+    for style in FAINT_LINES:
+        page.evaluate(SPOIL, style)
+        findings = barriers(page, ["light"])
+        assert len(findings["light"]) == 1 and "faint" in findings["light"][0], style
+        page.evaluate("document.querySelector('.wb > pre').remove()")
+        assert barriers(page, ["light"]) == {}
+    leave(browser, page)
