@@ -104,6 +104,17 @@ CASES: dict[str, tuple[str, str, str]] = {
 }  # fmt: skip
 ARRAYS = {"In[1]:6", "In[1]:7"}
 """The lines that made x, w and v, in the first cell."""
+REACHED = """() => {
+  const count = () => [...document.querySelectorAll(".wb-code-body .wb-link")]
+    .filter((e) => e.textContent.includes("="));
+  const reached = new Set();
+  for (const at of count().keys()) {
+    count()[at].click(); // what it lights may draw the code anew
+    for (const e of document.querySelectorAll(".wb-source.wb-lit .wb-words:first-child")) reached.add(e.innerText);
+  }
+  return [...reached];
+}"""
+"""Click every line of the code that computes; return the lines that one or another leads to."""
 SHELL = """
 import json, sys
 from IPython.core.interactiveshell import InteractiveShell
@@ -159,11 +170,7 @@ def test_whose_line(pages: Pages, case: str) -> None:
         shown.add(rows.nth(kernel).locator(".wb-words").last.inner_text())
         rows.nth(kernel).click()
         page.click("[data-key=code-C]")
-        code = page.locator(".wb-code-body .wb-link:has-text('=')")
-        for at in range(code.count()):
-            code.nth(at).click()
-            lit = page.locator(".wb-source.wb-lit .wb-words:first-child")
-            reached.update(lit.all_inner_texts())
+        reached.update(page.evaluate(REACHED))
     assert shown == named(case, of_kernels)
     assert reached - ARRAYS == shown | named(case, others)
 
