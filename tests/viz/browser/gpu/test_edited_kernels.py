@@ -28,7 +28,7 @@ KEPT = """(() => {
 
 @pytest.fixture
 def record() -> dict[str, Any]:
-    return record_of((tensor(data(16, 50)) * 2 + 1).relu())
+    return record_of((tensor(data(4, 10)) * 2 + 1).relu())
 
 
 @pytest.fixture
@@ -75,7 +75,7 @@ def test_an_edited_kernel_is_compared_and_timed(
     right = store_in(record).replace(" = ", " = 0.0f + ")
     page.fill(EDITOR, text_of(record, right))
     words = says(page, "the kernel itself takes")
-    assert "✓ right: 800 elements" in words and "of the edited text" in words
+    assert "✓ right: 40 elements" in words and "of the edited text" in words
     assert len(re.findall(r"[\d.]+ (?:s|ms|µs) ", words)) == 2, words
     page.fill(EDITOR, text_of(record, right + "  // again"))
     expect(page.locator(SAID)).to_contain_text("of the text before it was changed")
@@ -87,7 +87,7 @@ def test_an_edited_kernel_is_compared_and_timed(
 def test_a_wrong_answer_is_said(record: dict[str, Any], page: Any) -> None:
     store = store_in(record).replace(";", " + 0.5f;")
     page.fill(EDITOR, text_of(record, store))
-    assert "WRONG in 800 elements" in says(page, "WRONG")
+    assert "WRONG in 40 elements" in says(page, "WRONG")
 
 
 def test_what_the_compiler_refuses_is_at_its_line(
