@@ -17,15 +17,17 @@ THEMES = ("dark", "light")
 
 _ONE_OF_EACH = """() => {
   axe.configure({ rules: [{ id: "color-contrast", selector: "[data-look]" }] });
-  const ground = (e) => {
+  const looks = new Set();
+  const groundOf = (e) => {
     const { backgroundColor, backgroundImage, opacity, filter } = getComputedStyle(e);
     const all = `${backgroundColor} ${backgroundImage} ${opacity} ${filter}`;
     return all === "rgba(0, 0, 0, 0) none 1 none" ? "" : all;
   };
   window.markLooks = () => {
-    const looks = new Set();
+    const grounds = new Map();
+    const ground = (e) => grounds.get(e) ?? (grounds.set(e, groundOf(e)), grounds.get(e));
+    for (const e of document.querySelectorAll("[data-look]")) delete e.dataset.look;
     for (const e of document.querySelectorAll("body, body *")) {
-      delete e.dataset.look;
       const hasText = [...e.childNodes].some((n) => n.nodeType === 3 && n.data.trim());
       if (!hasText && !e.matches("input, select, textarea") || !e.checkVisibility()) continue;
       const { color, fontSize, fontWeight, textShadow } = getComputedStyle(e);
@@ -33,8 +35,8 @@ _ONE_OF_EACH = """() => {
       const look = [e.localName, color, fontSize, fontWeight, textShadow, isOff];
       for (let at = e; at; at = at.parentElement) look.push(ground(at));
       for (const { x, y, width, height } of e.getClientRects()) {
-        const grounds = document.elementsFromPoint(x + width / 2, y + height / 2).map(ground);
-        look.push(...grounds.slice(0, grounds.findIndex((text) => text.startsWith("rgb(")) + 1));
+        const below = document.elementsFromPoint(x + width / 2, y + height / 2).map(ground);
+        look.push(...below.slice(0, below.findIndex((text) => text.startsWith("rgb(")) + 1));
       }
       const key = look.filter((part) => part !== "").join("|");
       if (!looks.has(key)) e.dataset.look = "";
@@ -43,7 +45,7 @@ _ONE_OF_EACH = """() => {
   };
 }"""
 """The rule of contrast takes most of axe's time, and most texts of a page are lines of code. From now on
-it is asked of one text of each look: its colours and sizes, on the same ground."""
+it is asked of the first text of each look: its colours and sizes, on the same ground."""
 
 _AXE = """async (rules) => {
   const runOnly = rules.length ? rules : undefined;
