@@ -121,8 +121,8 @@ def test_what_is_wrong_is_reported(findings: Any, record: Record) -> None:
 
 
 def test_contrast_is_of_each_look(browser: Any, record: Record, tmp_path: Path) -> None:
-    """A text unlike its neighbours is reported, whatever makes it faint: its own colour, what it is
-    in, what lies on it; of neighbours that are alike, one."""
+    """A text unlike its neighbours is reported, whatever makes it faint: its own colour, the box
+    that it is in, opacity; of neighbours that are alike, one."""
     path = tmp_path / "page.html"
     path.write_text(exported(record), encoding="utf-8")
     page = opened(browser, path)
