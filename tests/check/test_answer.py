@@ -35,6 +35,20 @@ def test_small_numbers_are_compared_as_closely_as_large_ones() -> None:
     assert not replace(wrong, original=subject.original).check("LLVM")
 
 
+def test_an_error_is_said_beside_the_greatest_value() -> None:
+    x = Tensor(np.linspace(1, 80, 64, dtype=np.float32))
+    result = explore(x.exp()).kernels[0].check("LLVM")
+    assert result and result.relative is not None
+    error, tolerance = result.relative
+    assert result.max_abs_error > 1e20, "a float32 of 5e34 is no nearer to the next"
+    assert 0 < error < 2**-22 < tolerance < 2**-18
+    assert str(result).endswith(
+        f"{error:.2g} of the greatest value (tolerance {tolerance:.2g} of it)"
+    )
+    whole = explore(Tensor([1, 2, 3]) + 1).kernels[0].check("LLVM")
+    assert whole.relative is None and "greatest error 0 (tolerance 0)" in str(whole)
+
+
 SWAPS = {
     "matmul_bias_relu": (Ops.MAX, Ops.MIN), "softmax": (Ops.FDIV, Ops.MUL),
     "convolution": (Ops.MUL, Ops.ADD), "nested_reduction": (Ops.MUL, Ops.MAX),

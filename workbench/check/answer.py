@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -31,23 +32,32 @@ ENOUGH = 24
 @dataclass(frozen=True, slots=True, repr=False)
 class CheckResult(Printed):
     """The outcome. `tolerance` bounds the absolute error; `checked` of `total` elements were
-    compared."""
+    compared. `relative` has the error and the tolerance as shares of the greatest value of the
+    output that is nearest to its tolerance, or furthest beyond it; None where there is no such
+    value: of whole numbers, of which the error is how many differ, and of zeros."""
 
     ok: bool
     max_abs_error: float
     checked: int
     total: int
     tolerance: float
+    relative: tuple[float, float] | None = None
 
     def __bool__(self) -> bool:
         return self.ok
 
     def __str__(self) -> str:
         verdict = "right" if self.ok else "WRONG"
-        return (
-            f"{verdict}: {self.checked:,} of {self.total:,} elements compared, greatest error "
-            f"{self.max_abs_error:.3g} (tolerance {self.tolerance:.3g})"
-        )
+        compared = f"{self.checked:,} of {self.total:,} elements compared"
+        return f"{verdict}: {compared}, {self._error_text()}"
+
+    def _error_text(self) -> str:
+        if self.relative is None:
+            return f"greatest error {self.max_abs_error:.3g} (tolerance {self.tolerance:.3g})"
+        error, tolerance = self.relative
+        if not error:
+            return f"greatest error 0 (tolerance {tolerance:.2g} of the greatest value)"
+        return f"greatest error {error:.2g} of the greatest value (tolerance {tolerance:.2g} of it)"
 
 
 def check(
@@ -62,6 +72,7 @@ def check(
     """
     checked = 0
     worst, allowed, right = 0.0, 0.0, True
+    nearest = _Comparison(0.0, 0.0, 0.0)
     total = sum(result.size for result in actual_arrays)
     for part in _parts(kernel):
         empty, steps = blank(inputs, slots), reduce_steps(part)
@@ -81,8 +92,28 @@ def check(
                     lost = _usual_loss(part, empty, slots, slot)
                     error, limit = as_narrow(actual, expected, beside, steps, lost)
             worst, allowed = max(worst, error), max(allowed, limit)
+            one = _Comparison(error, limit, closeness.greatest(expected))
+            nearest = max(nearest, one, key=_Comparison.rank)
             right = right and error <= limit
-    return CheckResult(right, worst, checked, total, allowed)
+    return CheckResult(right, worst, checked, total, allowed, nearest.relative())
+
+
+class _Comparison(NamedTuple):
+    """An error, what is allowed (0 for whole numbers), and the greatest right value."""
+
+    error: float
+    limit: float
+    greatest: float
+
+    def rank(self) -> tuple[float, float]:
+        """Return what is greater the nearer an error is to its limit; of equals, the limit."""
+        return self.error / self.limit if self.limit else self.error, self.limit
+
+    def relative(self) -> tuple[float, float] | None:
+        """Return error and limit as shares of the greatest value."""
+        if not (self.limit and self.greatest):
+            return None
+        return self.error / self.greatest, self.limit / self.greatest
 
 
 def blank(inputs: Sequence[Array], slots: Sequence[int]) -> list[Array]:

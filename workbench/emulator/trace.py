@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -94,11 +94,14 @@ class Trace:
             f"barriers: {waits:,}, divergent warps: {divergent:,}"
             + (f", warp shuffles: {shuffles:,}" if shuffles else ""),
         ]
-        defects = [self._with_lines(f, f.positions) for f in self.findings]
-        return "\n".join([*lines, *defects])
+        return "\n".join([*lines, *map(self.with_lines, self.findings)])
 
-    def _with_lines(self, finding: object, positions: Sequence[int]) -> str:
+    def with_lines(self, finding: Finding | Inefficiency) -> str:
         """Return a finding in words, with the op and the line at each of its positions."""
+        if isinstance(finding, Finding):
+            positions = finding.positions
+        else:
+            positions = (finding.position,)
         texts = [str(finding)]
         listed = program_lines(self.linear)
         line_of = {p: line.text for line in listed for p in line.positions}
@@ -121,8 +124,7 @@ class Trace:
             conflicts = f"{shared.conflicts:,}" if shared.requests else ""
             row = f"{sectors:>10} {used if sectors else '':>5} {conflicts:>10}"
             lines.append(f"{row}  {'  ' * line.depth}{line.text}".rstrip())
-        slow = [self._with_lines(one, (one.position,)) for one in self.inefficiencies]
-        return "\n".join([*lines, *slow])
+        return "\n".join([*lines, *map(self.with_lines, self.inefficiencies)])
 
 
 def _sum(counts: Iterable[AccessCount]) -> AccessCount:

@@ -15,7 +15,12 @@ from workbench import Opt, OptOps, Tensor, explore
 from workbench.backends.compilers.machine_code import MachineCode
 from workbench.backends.device import Device
 from workbench.backends.gpu.target import common_gpu
-from workbench.backends.llvm_ir.gpu.code import gpu_machine_code, gpu_source
+from workbench.backends.llvm_ir.gpu.code import (
+    compile_ir,
+    gpu_machine_code,
+    gpu_source,
+)
+from workbench.backends.llvm_ir.gpu.render import render_gpu
 from workbench.backends.llvm_ir.gpu.targets import AMDGCN, PTX, SPIRV, GpuTarget
 from workbench.base.errors import CompileError
 from workbench.kernel.kernel import Kernel
@@ -184,3 +189,24 @@ def test_what_a_machine_lacks_is_refused_by_name() -> None:
         pytest.skip("exp2 of doubles is arithmetic by now")
     with pytest.raises(CompileError, match="PTX has no exp2 of float64"):
         gpu_source(PTX, "sm_90", linear, common_gpu(""))
+
+
+def test_what_is_joined_of_one_line_keeps_it() -> None:
+    """A product whose tiles are read as vectors: LLVM makes one load of two of a line of CUDA."""
+    a, b = (Tensor(np.ones((64, 64), np.float32)) for _ in range(2))
+    kernel = explore(a @ b, device=MACHINE).kernels[-1].optimized()
+    source = stages(kernel.ast, MACHINE, "source").source
+    gpu, arch = TARGETS["PTX"]
+    code = gpu_machine_code(gpu, arch, source, Device[MACHINE].target)
+    apart = compile_ir(
+        gpu, arch, render_gpu(gpu, source.linear, Device[MACHINE].target)
+    )
+    with_line = [
+        sum(bool(line.source_line) for line in one.lines) for one in (code, apart)
+    ]
+    assert [line.text for line in code.lines] == [line.text for line in apart.lines]
+    assert with_line[0] > with_line[1]
+    texts = source.text.split("\n")
+    for line in code.lines:
+        if line.source_line and line.text.lstrip().startswith("ld.shared"):
+            assert re.search(r"\b[AB]s\b|acc", texts[line.source_line - 1])

@@ -52,6 +52,7 @@ REQUESTS: list[dict[str, Any]] = [
     {"do": "auto", "kernel": 0},
     {"do": "code", "variant": 0, "language": "LLVM"},
     {"do": "offers", "variant": 0},
+    {"do": "passes", "variant": 0},
     {"do": "data", "kernel": 0},
     {"do": "pin", "variant": 0},
     {"do": "note", "variant": 0, "text": "mine"},

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,12 +13,14 @@ import pytest
 
 from tests.viz.record.support import plain
 from tests.viz.session.support import session_of
-from workbench import Tensor, explore
+from workbench import Opt, OptOps, Tensor, emulate, explore
 from workbench.base.errors import WorkbenchError
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
+from workbench.ir.text.program import program_lines
 from workbench.viz.exploration.exploration import Exploration
 from workbench.viz.page.panel import panes
+from workbench.viz.page.panels.gpu.run_text import QUIET
 from workbench.viz.schema.messages import ViewState
 from workbench.viz.session import show
 
@@ -47,6 +50,32 @@ def test_the_code_of_a_machine_elsewhere_is_in_its_language() -> None:
     ex = explore(Tensor(A) * 2, device="CUDA", target="H100")
     code = str(ex.code(0))
     assert "__global__" in code and "blockIdx.x" in code and "void **args" not in code
+
+
+def test_the_pane_gpu_prints_a_run_as_the_page_shows_it() -> None:
+    x = Tensor(np.arange(64 * 64, dtype=np.float32).reshape(64, 64)).realize()
+    y = x.transpose().contiguous()
+    ex = explore(y, device="CUDA", target="H100", show="gpu")
+    kernel = ex.kernels[0].optimized()
+    trace = emulate(kernel)
+    text = str(ex)
+    assert f"{kernel.device}, {', '.join(map(str, kernel.applied_opts))}" in text
+    assert "p0 is y, p1 is x" in text and str(trace) in text and QUIET in text
+    for line in program_lines(trace.linear):
+        assert f"  {line.text}\n" in text
+    sums: Counter[str] = Counter()
+    counts = r"(?:reads|writes) \w+: (\d+) (\w+).*?(?:, (\d+) times)?$"
+    for number, unit, times in re.findall(counts, text, re.MULTILINE):
+        sums[unit] += int(number) * int(times or 1)
+    assert sums["transactions"] == trace.total("global").transactions
+    assert sums["passes"] == trace.total("shared").transactions
+    assert f"{sum(trace.barriers.values())} groups waited" in text
+    column = ex.kernels[0].apply(Opt(OptOps.LOCAL, "g1", 32))
+    slow = str(ex.pane("gpu", column))
+    assert "uncoalesced: work-item" in slow and 'H100, LOCAL("g1", 32)' in slow
+    large = Tensor.empty(4096, 4096)
+    why = str(explore(large @ large, device="CUDA:H100", show="gpu"))
+    assert "not run: a group alone would take about" in why and "for r0 in" in why
 
 
 def test_one_pane_prints_that_pane(ex: Exploration) -> None:

@@ -7,7 +7,7 @@ lines, which map machine code to the lines of the text.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 _NUMBERED = re.compile(r"^!(\d+) =", re.MULTILINE)
@@ -17,8 +17,11 @@ _LOCATION = re.compile(
 _PLACE = re.compile(r",? !dbg !(\d+)")
 
 
-def with_locations(text: str) -> str:
-    """Return `text` with a debug location on every instruction: its line number, from 1."""
+def with_locations(text: str, line_of: Callable[[int], int] | None = None) -> str:
+    """Return `text` with a debug location on every instruction: the number of its line, from 1, or
+    what `line_of` makes of that (0: none). Where LLVM makes one instruction of two, it has a
+    location only if both have the same: those of a line of C stay together by the number of that
+    line."""
     free = 1 + max((int(n) for n in _NUMBERED.findall(text)), default=-1)
     unit, file, flag, function, kind, none = (f"!{free + i}" for i in range(6))
     lines = list(_located(text, function, free + 6))
@@ -35,7 +38,8 @@ def with_locations(text: str) -> str:
         f"{none} = !{{}}",
     ]
     for number in range(1, text.count("\n") + 2):
-        place = f"!DILocation(line: {number}, column: 1, scope: {function})"
+        line = line_of(number) if line_of else number
+        place = f"!DILocation(line: {line}, column: 1, scope: {function})"
         lines.append(f"!{free + 6 + number} = {place}")
     return "\n".join([*lines, ""])
 

@@ -1369,6 +1369,15 @@ export interface OffersRequest {
 }
 
 /**
+ * Compile a variant, so that its passes are there.
+ */
+export interface PassesRequest {
+  do: "passes";
+  variant: number;
+  id?: number | null;
+}
+
+/**
  * Add the buffers of a kernel, with which the page runs it.
  */
 export interface DataRequest {
@@ -1625,6 +1634,7 @@ export type AnyRequest =
   | AutoRequest
   | CodeRequest
   | OffersRequest
+  | PassesRequest
   | DataRequest
   | PinRequest
   | NameRequest
@@ -1666,6 +1676,7 @@ export interface Results {
   auto: VariantReply;
   code: VariantReply;
   offers: NoResult;
+  passes: NoResult;
   data: NoResult;
   pin: NoResult;
   name: NoResult;

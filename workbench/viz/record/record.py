@@ -15,7 +15,6 @@ from typing import Any
 from workbench.backends.device import Device
 from workbench.base.errors import WorkbenchError
 from workbench.base.trace import unobserved
-from workbench.emulator.emulate import emulate_for_steps, seconds_for_steps
 from workbench.emulator.trace import Trace
 from workbench.ir.node.uop import UOp
 from workbench.ir.rewriting.rewrite import Rule, added_rules
@@ -40,6 +39,7 @@ from workbench.viz.record.about import (
 )
 from workbench.viz.record.changes import Changes, Path
 from workbench.viz.record.code import VariantCode
+from workbench.viz.record.kernels import unasked_runs
 from workbench.viz.record.kernels.folds import fold_rows
 from workbench.viz.record.kernels.gpu import gpu_trace
 from workbench.viz.record.kernels.page_run import page_data
@@ -68,10 +68,6 @@ FIRST_SHOWN = 600
 """Most nodes of all kernels together that get their loops and C at once."""
 MOST_KERNELS = 12
 """Most kernels that get code, passes and offers without a request."""
-MOST_STEPPED = 4
-"""Most kernels that run on the emulator without a request, for a pane of their steps alone."""
-STEPPED_S = 0.5
-"""Most seconds of one of them; of a longer one a group alone runs, if that is short."""
 MOST_NESTS = 200
 """Most kernels that get their loops without a request."""
 
@@ -276,16 +272,15 @@ class Recorder:
     def _stepped(self) -> range:
         """Return the kernels whose runs on the emulator a record has for a pane of steps alone."""
         show = self.exploration.show
-        count = MOST_STEPPED if show and panes()[show].has_steps else 0
+        count = unasked_runs.MOST_KERNELS if show and panes()[show].has_steps else 0
         return range(len(self.exploration.kernels))[:count]
 
     def _add_steps(self, variant: int) -> None:
         """Add the run of a variant on the emulator, where it can have one: a page says why not when
         somebody asks."""
         with suppress(WorkbenchError):
-            kernel = self.kernels[variant]
-            if seconds_for_steps(kernel) <= STEPPED_S:
-                run = emulate_for_steps(kernel, True, most_s=STEPPED_S)
+            run = unasked_runs.unasked_run(self.kernels[variant])
+            if run is not None:
                 self.add_trace(variant, run, None)
 
     def _add_auto(self, variant: int) -> int | None:

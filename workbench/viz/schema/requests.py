@@ -135,6 +135,12 @@ class OffersRequest(Request, tag="offers"):
     variant: Variant
 
 
+class PassesRequest(Request, tag="passes"):
+    """Compile a variant, so that its passes are there."""
+
+    variant: Variant
+
+
 class DataRequest(Request, tag="data"):
     """Add the buffers of a kernel, with which the page runs it."""
 
@@ -323,6 +329,7 @@ AnyRequest = (
     | CodeRequest
     | OffersRequest
     | DataRequest
+    | PassesRequest
     | PinRequest
     | NameRequest
     | DeleteRequest

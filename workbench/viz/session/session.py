@@ -75,6 +75,7 @@ LONG: dict[str, Callable[..., Any]] = {
     "compile": edits.compile_source,
     "edit": edits.edit,
     "data": tuning.data,
+    "passes": tuning.passes,
     "costs": machine_code.costs,
     "compiler_passes": machine_code.compiler_passes,
     "baseline": baselines.measure_all,

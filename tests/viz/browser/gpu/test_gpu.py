@@ -221,8 +221,7 @@ def reads_well(page: Any) -> None:
         wider, *outside = page.evaluate(OUTSIDE)
         assert wider <= 0 and outside == [], width
     assert barriers(page, THEMES) == {}
-    mute = unexplained(page)
-    assert [text for text in mute if "not built yet" not in text] == []
+    assert unexplained(page) == []
 
 
 def test_a_file_of_the_pane_opens_there_and_has_the_steps(

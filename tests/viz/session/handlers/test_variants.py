@@ -121,6 +121,16 @@ def test_passes_belong_to_one_variant_on_one_device(session: Session) -> None:
         assert row["offers"] and row["counts"] and row["bound"]
 
 
+def test_the_passes_of_a_variant_come_without_its_code(session: Session) -> None:
+    """Where nobody looks at its code, as in Rewrites."""
+    number = done(session, "apply", variant=0, opt='UPCAST("g1", 4)')["variant"]
+    assert session.row(number).passes == []
+    for _ in range(2):
+        done(session, "passes", variant=number)
+        own = listed(plain(session.record), number)[1]
+        assert own == [step.name for step in session.kernels[number].compile().passes]
+
+
 def test_a_variant_that_never_compiles_lists_its_passes_once(
     session: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -4,7 +4,7 @@ what AMD's GPUs are asked for."""
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from workbench.backends.compilers import llvm
@@ -68,7 +68,8 @@ def gpu_machine_code(
         because = "the text was edited, and only a program is compiled by LLVM"
         raise CompileError("llvm", because)
     ir = render_gpu(gpu, source.linear, target)
-    return compile_ir(gpu, arch, ir).from_lines(_same_lines(ir, source))
+    numbers = _same_lines(ir, source)
+    return compile_ir(gpu, arch, ir, lambda number: numbers.get(number, 0))
 
 
 def _same_lines(ir: Source, source: Source) -> dict[int, int]:
@@ -85,15 +86,21 @@ def _same_lines(ir: Source, source: Source) -> dict[int, int]:
     return numbers
 
 
-def compile_ir(gpu: GpuTarget, arch: str, ir: Source) -> MachineCode:
-    """Return what LLVM makes of LLVM IR for a GPU; its lines are those of the LLVM IR.
+def compile_ir(
+    gpu: GpuTarget,
+    arch: str,
+    ir: Source,
+    line_of: Callable[[int], int] | None = None,
+) -> MachineCode:
+    """Return what LLVM makes of LLVM IR for a GPU; its lines are those of the LLVM IR, or what
+    `line_of` makes of them (0: none).
 
     Errors: CompileError.
     """
     isa = llvm.Isa(gpu.triple, arch if gpu.has_processors else "", gpu.features)
 
-    marked = with_marks(ir.text) if gpu is SPIRV else None
-    text = marked.text if marked else _with_lines(gpu, ir.text)
+    marked = with_marks(ir.text, line_of) if gpu is SPIRV else None
+    text = marked.text if marked else _with_lines(gpu, ir.text, line_of)
 
     def compile_text() -> MachineCode:
         try:
@@ -110,11 +117,11 @@ def compile_ir(gpu: GpuTarget, arch: str, ir: Source) -> MachineCode:
     return code_of(compile_text, text, *isa, llvm.package_version())
 
 
-def _with_lines(gpu: GpuTarget, text: str) -> str:
+def _with_lines(gpu: GpuTarget, text: str, line_of: Callable[[int], int] | None) -> str:
     """Return LLVM IR with the lines of its instructions: in PTX only as directives, which change no
     more."""
     kind = "DebugDirectivesOnly" if gpu is PTX else "LineTablesOnly"
-    return with_locations(text).replace("LineTablesOnly", kind)
+    return with_locations(text, line_of).replace("LineTablesOnly", kind)
 
 
 def read_gpu(gpu: GpuTarget, arch: str, text: str) -> MachineCode:

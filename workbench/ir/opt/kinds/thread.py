@@ -65,7 +65,7 @@ THREAD = OptKind(
     why_not=why_not,
     apply=apply,
     applies_to=frozenset({AxisType.GLOBAL}),
-    amounts=lambda target: range(2, target.cores + 1),
+    amounts=lambda target: () if target.has_groups else range(2, target.cores + 1),
     makes=AxisType.THREAD,
     promise=20,
 )

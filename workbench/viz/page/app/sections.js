@@ -6,20 +6,25 @@ import { errorBox } from "./pieces.js";
 /** @import { Changes, Make, Pane, PanelRow } from "../types.d.ts" */
 /** @import { App } from "./store.js" */
 
+const COMES = "Python builds this after the loops and the code of all kernels: it comes by itself.";
+const MISSING =
+  "This file was written before Python had built this: exported again, the page has it.";
+
 /** Return the pane of a panel. Where it has a section, it is updated once that is there; until then
- * it says so, and where Python could not build it, why.
+ * it says what it waits for, and where Python could not build it, why. One below the others is then not there.
  * @template {Pane} P
  * @param {App} app
- * @param {{name: string, make: Make<P>}} panel
+ * @param {{name: string, place: string, make: Make<P>}} panel
  * @returns {P} */
-export function paneOf(app, { name, make }) {
+export function paneOf(app, { name, place, make }) {
   const row = () => app.record.panels[name];
   const pane = make(app, () => row()?.data);
   if (row() === undefined) return pane;
   const { el: own } = pane;
   const updateOwn = pane.update.bind(pane);
-  const notice = h("div", { class: "wb-pad" });
+  const notice = h("div", { class: "wb-pad wb-quiet" });
   const el = h("div", { class: "wb-section" });
+  const isAlone = () => place !== "bottom" || app.view.only === name;
   /** @type {Changes} */
   let missed = new Set();
   const update = (/** @type {Changes} */ changes) => {
@@ -28,7 +33,13 @@ export function paneOf(app, { name, make }) {
     const hasData = section && !section.error;
     const shown = hasData ? own : notice;
     if (el.firstChild !== shown) el.replaceChildren(shown);
-    if (!hasData) return refill(notice, section ? errorBox(section.error) : "not built yet …");
+    el.hidden = !hasData && !section?.error && !isAlone();
+    if (!hasData) {
+      return refill(
+        notice,
+        section ? errorBox(section.error) : app.live === "offline" ? MISSING : COMES,
+      );
+    }
     const all = missed;
     missed = new Set();
     updateOwn(all);

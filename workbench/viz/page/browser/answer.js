@@ -42,7 +42,8 @@ function numberOfE4m3(bits) {
  * @param {string} text */
 export const bytesOf = (text) => Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
 
-/** Hold what a kernel wrote to buffers against what is right.
+/** Hold what a kernel wrote to buffers against what is right. Errors are beside the greatest value of
+ * their buffer: the greatest of them, and what of it is allowed there.
  * @param {PageBuffer[]} buffers
  * @param {Uint8Array[]} answers */
 export function compared(buffers, answers) {
@@ -51,13 +52,17 @@ export function compared(buffers, answers) {
     if (!buffer.written) return;
     const view = VIEWS[buffer.dtype];
     const [actual, right] = [view(answers[place]), view(bytesOf(buffer.data))];
+    let [greatest, error] = [0, 0];
     for (let i = 0; i < buffer.size; i++) {
-      const error = errorOf(actual[i], right[i]);
-      if (error > buffer.tolerance) wrong += 1;
-      worst = Math.max(worst, error);
+      const here = errorOf(actual[i], right[i]);
+      if (here > buffer.tolerance) wrong += 1;
+      error = Math.max(error, here);
+      const size = Math.abs(Number(right[i]));
+      if (Number.isFinite(size)) greatest = Math.max(greatest, size);
     }
     total += buffer.size;
-    tolerance = Math.max(tolerance, buffer.tolerance);
+    worst = Math.max(worst, error && error / greatest);
+    tolerance = Math.max(tolerance, buffer.tolerance && buffer.tolerance / greatest);
   });
   return { ok: wrong === 0, wrong, total, worst, tolerance };
 }

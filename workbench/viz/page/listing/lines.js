@@ -49,9 +49,10 @@ export function codeView(app, listing, state, again) {
       },
       `show ${plural(first, "line")} of types and helpers`,
     );
+  const widths = rows.map((row) => row.querySelector(".wb-line-cost")?.textContent.length ?? 0);
   return h(
     "div",
-    { class: "wb-lines" },
+    { class: "wb-lines", style: `--cost: ${Math.max(0, ...widths)}` },
     unfold,
     walkable("listbox", "lines", { class: "wb-lines-list" }, ...rows),
   );

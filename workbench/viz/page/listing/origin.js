@@ -4,6 +4,7 @@ import { h, words } from "../base/elements.js";
 import { nodeHistory } from "../record/history.js";
 import { passesOf } from "../record/passes.js";
 import { timelineOf } from "../record/states.js";
+import { hasNoLine, NO_LINE } from "./machine.js";
 
 /** @import { App } from "../app/store.js" */
 /** @import { Timeline } from "../record/states.js" */
@@ -18,6 +19,7 @@ const MOST_MAKERS = 3; // rules that a line names
  * @param {App} app */
 export function originLinks(app) {
   const { code, picked } = app.view;
+  if (code && !picked) return noLine(app, code);
   if (!code || picked?.by !== "code") return null;
   const { passes, rules } = app.record;
   const { rows: history } = nodeHistory(app.record, passesOf(app), picked.nodes);
@@ -49,6 +51,16 @@ export function originLinks(app) {
       ...links,
     ]
     : null;
+}
+
+/** Why the pinned line leads nowhere, where it is an instruction.
+ * @param {App} app
+ * @param {{language: string, device: string, line: number}} at */
+function noLine(app, { language, device, line }) {
+  const code = app.variant()?.code.find((row) =>
+    row.language === language && row.device === device
+  );
+  return code && hasNoLine(code, line) ? [h("span", { class: "wb-quiet" }, NO_LINE)] : null;
 }
 
 /** The first step of a pass after which a node is there; its last, where no state has it.

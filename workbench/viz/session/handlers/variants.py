@@ -120,6 +120,13 @@ def _no_code(language: str, device: str) -> WorkbenchError:
     return WorkbenchError(f"there is no {language[:20]} to show", because)
 
 
+def passes(session: LiveRecord, variant: int) -> NoResult:
+    """Compile a variant, unless that was done: then it has passes, and its code links."""
+    if variant not in session.edited and not session.row(variant).passes:
+        _add_compiled(session, variant)
+    return NoResult()
+
+
 def data(session: LiveRecord, kernel: int) -> NoResult:
     """Add the buffers of a kernel, with which the page runs it; or why it cannot have them."""
     with session.lock:

@@ -84,7 +84,10 @@ const lineWords = ({ line }) => line ? h("p", { class: "wb-quiet" }, `at line ${
 /** @param {NonNullable<Run["check"]>} check */
 function checkText({ ok, wrong, total, worst, tolerance }) {
   const verdict = ok ? "✓ right" : `✗ WRONG in ${plural(wrong, "element")}`;
-  const greatest = `greatest error ${worst.toPrecision(2)} (tolerance ${tolerance.toPrecision(2)})`;
+  const [error, most] = [worst, tolerance].map((share) => share.toPrecision(2));
+  const greatest = worst
+    ? `greatest error ${error} of the greatest value (tolerance ${most} of it)`
+    : `greatest error 0 (tolerance ${most} of the greatest value)`;
   return `${verdict}: ${countText(total)} elements compared, ${greatest}`;
 }
 

@@ -32,11 +32,12 @@ export class CellsPane {
   fill(steps) {
     this.#cells.clear();
     this.#lists.clear();
-    const drawn = steps.row.memories.flatMap((memory, place) =>
+    const { memories } = steps.row;
+    const drawn = memories.flatMap((memory, place) =>
       memory.space === "global" ? [] : [this.#memory(memory, place)]
     );
-    const none = h("p", { class: "wb-quiet" }, "this program has no memory of a group");
-    const heading = headingOf("shared memory", "SHARED MEMORY", legend(drawn.length > 0));
+    const none = h("p", { class: "wb-quiet" }, "this program uses no shared memory");
+    const heading = headingOf("shared memory", headingText(memories), legend(drawn.length > 0));
     refill(this.el, heading, ...(drawn.length ? drawn : [none]), this.history);
   }
 
@@ -69,7 +70,7 @@ export class CellsPane {
       ...cells,
     );
     this.#lists.set(place, list);
-    const of = memory.space === "private" ? ", of the work-item that is chosen" : "";
+    const of = memory.space === "private" ? ", private: those of the chosen work-item" : "";
     const more = size > MOST_CELLS ? `; the first ${MOST_CELLS} are drawn` : "";
     const words = `${memory.dtype}, ${memory.shape.join(" × ")} elements${of}${more}`;
     const title = h(
@@ -152,6 +153,15 @@ export class CellsPane {
       `work-item ${steps.itemText(item)} ${verb} ${valueText(value)}`,
     );
   }
+}
+
+/** What is drawn: arrays that the group has together, or that each work-item has for itself.
+ * @param {GpuMemory[]} memories */
+function headingText(memories) {
+  const has = (/** @type {GpuMemory["space"]} */ space) =>
+    memories.some((memory) => memory.space === space);
+  if (!has("private")) return "SHARED MEMORY";
+  return has("shared") ? "SHARED AND PRIVATE MEMORY" : "PRIVATE MEMORY";
 }
 
 /** The colour of a work-item, in degrees of a circle of colours.

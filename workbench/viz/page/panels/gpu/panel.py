@@ -1,35 +1,58 @@
-"""A kernel as the program of one work-item, as text; `emulate(kernel)` runs it."""
+"""A kernel as a device with work-groups runs it, as text: on the emulator, with what it costs."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from workbench.backends.program.launch import launch_shape
-from workbench.emulator.emulate import target_of
+from workbench.base.words import plural
+from workbench.emulator.emulate import seconds_for_steps, target_of
 from workbench.ir.text.program import program_lines
 from workbench.kernel.kernel import Kernel
 from workbench.pipeline import stages
 from workbench.viz.exploration.scheduled_tensors import ScheduledTensors
 from workbench.viz.model.words import explained
 from workbench.viz.page.panel import Panel, kernels_text
+from workbench.viz.page.panels.gpu.run_text import run_text
+from workbench.viz.record.kernels.unasked_runs import MOST_KERNELS, unasked_run
 
 
 def gpu_text(ex: ScheduledTensors, kernels: Sequence[tuple[int, Kernel]]) -> str:
-    """Return what each work-item of each kernel executes."""
-    return kernels_text(ex, kernels, _program_text)
+    """Return the runs of the first kernels, and the programs of the others. A kernel without opts
+    has groups of one work-item: as in the pane, it has the default opts here."""
+    first = {place for place, _ in kernels[:MOST_KERNELS]}
+
+    def text_of(place: int, kernel: Kernel) -> str:
+        return explained(lambda: _kernel_text(kernel, place in first))
+
+    return kernels_text(ex, kernels, text_of)
 
 
-def _program_text(place: int, kernel: Kernel) -> str:
-    return explained(lambda: _program(kernel))
+def _kernel_text(kernel: Kernel, is_first: bool) -> str:
+    opened = kernel if kernel.applied_opts else kernel.optimized()
+    opts = ", ".join(map(str, opened.applied_opts)) or "no opts"
+    names = [f"p{slot} is {name}" for slot, name in enumerate(opened.names) if name]
+    head = f"{target_of(opened).device}, {opts}"
+    lines = [head, *([", ".join(names)] if names else [])]
+    trace = unasked_run(opened) if is_first else None
+    lines.append(_program(opened, is_first) if trace is None else run_text(trace))
+    return "\n".join(lines)
 
 
-def _program(kernel: Kernel) -> str:
-    gpu = target_of(kernel)
-    linear = stages(kernel.ast, gpu, "linear").linear
+def _program(kernel: Kernel, is_first: bool) -> str:
+    """Return the program of a kernel that is not run, and why it is not."""
+    linear = stages(kernel.ast, target_of(kernel), "linear").linear
     launch = launch_shape(linear)
-    grid, group = (" x ".join(map(str, s)) or "1" for s in (launch.grid, launch.group))
-    lines = [f"{gpu.device}: grid {grid}, groups of {group} work-items"]
-    lines += ["  " * line.depth + line.text for line in program_lines(linear)]
+    groups = plural(math.prod(launch.grid), "group")
+    items = plural(math.prod(launch.group), "work-item")
+    if is_first:
+        seconds = plural(round(seconds_for_steps(kernel)), "second")
+        why = f"a group alone would take about {seconds}"
+    else:
+        why = f"only the first {MOST_KERNELS} kernels are; emulate(kernel) runs this"
+    lines = [f"{groups} of {items}", f"not run: {why}"]
+    lines += ["  " * (x.depth + 1) + x.text for x in program_lines(linear)]
     return "\n".join(lines)
 
 

@@ -7,6 +7,7 @@ import { elementsOf, h, noteScroll, refill } from "../../base/elements.js";
 import { focusItem, rove, walkable } from "../../base/lists.js";
 import { plural } from "../../base/text.js";
 import { costText } from "../../listing/accesses.js";
+import { withNames } from "../../record/names.js";
 
 /** @import { AccessCosts, GpuLine, GpuTrace } from "../../record.d.ts" */
 /** @import { Link } from "../../types.d.ts" */
@@ -85,7 +86,7 @@ export class ProgramPane {
         title: lineTitle(row, line),
         onclick: () => gpu.steps && gpu.go(gpu.steps.stepAt(place, gpu.at)),
       },
-      h("code", { style: `--depth: ${line.depth}` }, line.text),
+      h("code", { style: `--depth: ${line.depth}` }, ...withNames(gpu.app.variant(), line.text)),
       figure(moved > 0 && sum(main, "transactions").toLocaleString("en")),
       figure(moved > 0 && `${share(wanted, moved)}%`, wanted < moved ? "wb-bad" : ""),
       figure(shared.length > 0 && conflicts.toLocaleString("en"), conflicts ? "wb-bad" : ""),

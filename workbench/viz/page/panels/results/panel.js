@@ -128,12 +128,19 @@ function resultButtons(app) {
 /** What can be asked for on a machine that is not here: times cannot.
  * @param {App} app */
 function elsewhereButtons(app) {
+  const isPredicted = Boolean(app.variant()?.cost);
   return [
     checkButton(app, "emulated, against the reference interpreter"),
-    app.variant()?.cost &&
+    isPredicted &&
     searchButton(app, "for 10 s from this variant, by the predicted times; it can be stopped"),
     pinButton(app),
-    h("span", { class: "wb-quiet wb-said", "data-term": "predicted" }, "predicted, not run here"),
+    isPredicted
+      ? h(
+        "span",
+        { class: "wb-quiet wb-said", "data-term": "predicted" },
+        "predicted, not run here",
+      )
+      : h("span", { class: "wb-quiet wb-said" }, "not run here"),
   ];
 }
 

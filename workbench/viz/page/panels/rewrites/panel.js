@@ -45,7 +45,7 @@ class Rewrites {
     this.filter = h("input", {
       type: "search",
       class: "wb-input",
-      placeholder: "filter passes",
+      placeholder: "filter",
       "aria-label": "filter passes",
       oninput: ({ target }) => ((this.state.filter = target.value), app.changed("filter")),
     });

@@ -1,5 +1,6 @@
 // PASSES: a block per pass on the way to what is shown, as high as it did rewrites. A
-// block leads to the pass in Rewrites.
+// block leads to the pass in Rewrites. A variant has passes of its own once it is compiled, which is
+// asked for when it is looked at.
 
 import { hasAny, heading } from "../../app/pieces.js";
 import { h, refill } from "../../base/elements.js";
@@ -7,6 +8,7 @@ import { walkable } from "../../base/lists.js";
 import { plural } from "../../base/text.js";
 import { passesOf } from "../../record/passes.js";
 
+/** @import { VariantRow } from "../../record.d.ts" */
 /** @import { Changes, PanelRow } from "../../types.d.ts" */
 /** @import { App } from "../../app/store.js" */
 
@@ -16,8 +18,12 @@ export const panel = { place: "bottom", order: 1, make: strip };
 /** @param {App} app */
 function strip(app) {
   const el = h("section", { class: "wb-strip", "aria-label": "passes" });
+  /** On which device a variant was asked for.
+   * @type {WeakMap<VariantRow, string>} */
+  const devices = new WeakMap();
   const update = (/** @type {Changes} */ changes) => {
-    if (!hasAny(changes, "record", "kernel", "variant", "pass")) return;
+    if (!hasAny(changes, "record", "kernel", "variant", "pass", "mode", "live")) return;
+    askForPasses(app, devices);
     const passes = passesOf(app);
     const blocks = walkable(
       "listbox",
@@ -25,10 +31,39 @@ function strip(app) {
       { class: "wb-blocks", "aria-orientation": "horizontal", "data-key": "blocks" },
       ...passes.map((place) => passBlock(app, place)),
     );
-    refill(el, heading("PASSES"), blocks);
+    refill(el, heading("PASSES"), blocks, rest(app));
     showChosen(blocks);
   };
   return { el, update };
+}
+
+/** Whether the variant that is shown lacks passes of its own, which compiling it gives.
+ * @param {VariantRow | null} variant */
+const lacksPasses = (variant) =>
+  variant !== null && !variant.passes.length && !variant.edited && !variant.error;
+
+/** In Tune a variant that is looked at is compiled anyway.
+ * @param {App} app
+ * @param {WeakMap<VariantRow, string>} devices */
+function askForPasses(app, devices) {
+  const variant = app.variant();
+  const { mode, variant: place } = app.view;
+  const { device } = app.record;
+  if (app.live !== "live" || mode === "tune" || place === null) return;
+  if (!variant || !lacksPasses(variant) || devices.get(variant) === device) return;
+  devices.set(variant, device);
+  const answer = app.ask({ do: "passes", variant: place });
+  answer.catch(() => {}); // an error of the variant stands with its loops
+}
+
+/** Where the passes of a variant are not there, why.
+ * @param {App} app */
+function rest(app) {
+  if (!lacksPasses(app.variant())) return null;
+  const why = app.live === "offline"
+    ? "this variant's own are not in this file: it was not compiled when that was written"
+    : "more once this variant is compiled";
+  return h("span", { class: "wb-quiet wb-strip-rest", title: why }, why);
 }
 
 /** Scroll the blocks, and nothing around them, so that the chosen one can be seen.
