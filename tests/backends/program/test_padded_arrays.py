@@ -7,6 +7,11 @@ import re
 import pytest
 
 from workbench import Kernel, Opt, OptOps, Tensor, dtypes, explore
+from workbench.backends.device import Device
+from workbench.backends.program.analysis import analyse
+from workbench.ir.node.ops import Ops
+from workbench.ir.node.uop import UOp
+from workbench.pipeline import stages
 
 ZEROS = {
     "C": r"\w+\[\d+\] __attribute__\(\(aligned\(64\)\)\) = \{0\};",
@@ -34,3 +39,22 @@ def test_the_end_of_a_padded_row_is_zero(device: str) -> None:
 @pytest.mark.parametrize("device", [name for name in ZEROS if name != "WEBGPU"])
 def test_a_row_that_is_filled_is_left_as_it_is(device: str) -> None:
     assert not re.findall(ZEROS[device], str(staged(device).code_for(device)))
+
+
+@pytest.mark.parametrize("where", ["store", "if"])
+def test_a_store_with_a_condition_may_leave_the_end_as_it_is(where: str) -> None:
+    device = "C"
+    target = Device[device].target
+    linear = stages(staged(device).ast, device, "linear").linear
+    assert not analyse(linear, target).padded
+    at = next(i for i, n in enumerate(linear) if n.op is Ops.STORE)
+    store = linear[at]
+    assert store.place.param.op is Ops.DEFINE
+    index = store.place.src[1]
+    condition = index < index.like(3)
+    gated = [store.replace(src=(*store.src, condition))]
+    if where == "if":
+        begin = UOp(Ops.IF, dtypes.void, (condition,))
+        gated = [begin, store, UOp(Ops.ENDIF, dtypes.void, (begin,))]
+    changed = (*linear[:at], *gated, *linear[at + 1 :])
+    assert analyse(changed, target).padded == {store.place.param}

@@ -85,11 +85,16 @@ def _scratch(
 
 def _padded(linear: tuple[UOp, ...]) -> frozenset[UOp]:
     arrays = {n for n in linear if n.op is Ops.DEFINE and n.space != "shared"}
+    conditions = 0
     for node in linear:
-        if node.op is Ops.STORE and node.place.param in arrays:
-            index, lanes = split_gate(node.place.src[1])[0], node.src[1].dtype.count
-            if exact_range(index)[1] + lanes >= size_of(node.place.param):
-                arrays.discard(node.place.param)
+        conditions += (node.op is Ops.IF) - (node.op is Ops.ENDIF)
+        if node.op is not Ops.STORE or node.place.param not in arrays:
+            continue
+        index, gate = split_gate(node.place.src[1])
+        if conditions or gate is not None or len(node.src) > 2:
+            continue  # perhaps no step meets the condition at the end
+        if exact_range(index)[1] + node.src[1].dtype.count >= size_of(node.place.param):
+            arrays.discard(node.place.param)
     return frozenset(arrays)
 
 
