@@ -7,6 +7,8 @@ import os
 import signal
 import sys
 import tempfile
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -105,3 +107,17 @@ def pytest_collection_finish() -> None:
 
 def pytest_unconfigure() -> None:
     _CACHE.cleanup()
+
+
+@pytest.fixture
+def clean_registry(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
+    """Leave nothing that a test registers, and no files."""
+    from workbench import Device, OptOps, unregister
+    from workbench.ir.rewriting.rewrite import added_rules
+
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    yield
+    for thing in (*OptOps.registered, *(added.rules for added in added_rules())):
+        unregister(thing)
+    for name in {"MINE", "SHADER"} & {*Device.names()}:
+        unregister(name)

@@ -14,14 +14,13 @@ from typing import Any
 
 from workbench.backends.buffer import Buffer
 from workbench.backends.contract import DeviceInfo
-from workbench.backends.gpu.dialect import grid_size, group_size
 from workbench.backends.gpu.target import common_gpu
 from workbench.backends.llvm_ir.gpu.render import render_gpu
 from workbench.backends.llvm_ir.gpu.targets import GpuTarget
 from workbench.backends.native import jit
 from workbench.backends.native.host_memory import host_memory
 from workbench.backends.program.language import Language
-from workbench.backends.program.launch import LaunchShape
+from workbench.backends.program.launch import LaunchShape, grid_size, group_size
 from workbench.backends.program.source import Source
 from workbench.base.target import SHUFFLE_ALL, Target
 from workbench.ir.node.uop import UOp

@@ -23,12 +23,12 @@ from tests.emulator.test_mutants import (
 from tests.support import LONG, count
 from workbench import emulate
 from workbench.backends.device import Device
-from workbench.backends.gpu.dialect import grid_size, group_size
 from workbench.backends.gpu.opencl_c import OpenCLC
 from workbench.backends.gpu.render import render
 from workbench.backends.oclgrind.report import findings
 from workbench.backends.oclgrind.runtime import simulated
 from workbench.backends.oclgrind.simulate import Simulation
+from workbench.backends.program.launch import grid_size, group_size
 from workbench.ir.node.ops import Ops
 
 UNSEEN = {

@@ -23,17 +23,14 @@ from tests.ir.samples import (
 from tests.ir.verify.broken_graphs import (
     COPY,
     KERNEL,
-    LINEAR,
     LOWERED,
     TENSOR,
     Ir,
     g0,
-    good,
-    register,
     sink,
-    vector,
     x,
 )
+from tests.ir.verify.broken_programs import LINEAR, good, register, vector
 from workbench.base.dtypes import dtypes
 from workbench.base.errors import VerifyError
 from workbench.ir.node.exact_range import exact_range

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from typing import Any, ClassVar, Generic, TypeVar
 
 from workbench.backends.buffer import Buffer
-from workbench.backends.gpu.dialect import grid_size, group_size
 from workbench.backends.gpu.driver import GpuDriver
 from workbench.backends.memory import Bytes, Memory
+from workbench.backends.program.launch import grid_size, group_size
 from workbench.backends.program.source import Source
 
 KEPT_GRAPHS = 8

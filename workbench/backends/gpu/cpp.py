@@ -6,9 +6,9 @@ import math
 import struct
 from collections.abc import Sequence
 
-from workbench.backends.gpu.dialect import COMPONENTS, Dialect, Parameter, group_size
+from workbench.backends.gpu.dialect import COMPONENTS, Dialect, Parameter
 from workbench.backends.program.expression import Expression, call
-from workbench.backends.program.launch import LaunchShape
+from workbench.backends.program.launch import LaunchShape, group_size
 from workbench.base.dtypes import DType
 from workbench.base.errors import CompileError
 from workbench.ir.node.ops import Ops

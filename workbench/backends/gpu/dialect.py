@@ -394,21 +394,3 @@ class Dialect(ABC):
     def preamble(self, uses: frozenset[str]) -> list[str]:
         """Return the lines that a text begins with; `uses` has the scalar types in it."""
         return []
-
-
-def group_size(launch: LaunchShape) -> tuple[int, int, int]:
-    """Return the work-items of a group along x, y and z."""
-    x, y, z = (*reversed(launch.group), 1, 1, 1)[:3]
-    return x, y, z
-
-
-def item_counts(launch: LaunchShape) -> tuple[int, ...]:
-    """Return the work-items of all groups along x, y and z."""
-    sizes = zip(grid_size(launch), group_size(launch), strict=True)
-    return tuple(groups * items for groups, items in sizes)
-
-
-def grid_size(launch: LaunchShape) -> tuple[int, int, int]:
-    """Return the work-groups of a grid along x, y and z."""
-    x, y, z = (*reversed(launch.grid), 1, 1, 1)[:3]
-    return x, y, z

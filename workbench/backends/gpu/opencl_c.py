@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 
-from workbench.backends.gpu.dialect import COMPONENTS, Dialect, Parameter, group_size
+from workbench.backends.gpu.dialect import COMPONENTS, Dialect, Parameter
 from workbench.backends.program.expression import ATOM, Expression, call
 from workbench.backends.program.language import Language
-from workbench.backends.program.launch import LaunchShape
+from workbench.backends.program.launch import LaunchShape, group_size
 from workbench.base.dtypes import Const, DType, dtypes
 from workbench.base.tensor_cores.tensor_core import TensorCore
 from workbench.ir.node.views import LoopRole

@@ -8,8 +8,8 @@ from typing import Any
 from workbench.backends.buffer import Buffer
 from workbench.backends.compilers.refusal import refusal
 from workbench.backends.elsewhere import about_line
-from workbench.backends.gpu.dialect import grid_size, group_size
 from workbench.backends.metal.driver import MetalDriver
+from workbench.backends.program.launch import grid_size, group_size
 from workbench.backends.program.source import Source
 from workbench.base.errors import DeviceError
 from workbench.base.forking import once

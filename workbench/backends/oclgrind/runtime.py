@@ -9,9 +9,9 @@ import numpy as np
 from workbench.backends.buffer import Buffer
 from workbench.backends.compilers.child import CompilerProcess
 from workbench.backends.elsewhere import about_line
-from workbench.backends.gpu.dialect import group_size, item_counts
 from workbench.backends.oclgrind.report import findings
 from workbench.backends.oclgrind.simulate import Outcome, Simulation, simulate
+from workbench.backends.program.launch import group_size, item_counts
 from workbench.backends.program.source import Source
 from workbench.base.errors import CompileError, DefectError, DeviceError
 

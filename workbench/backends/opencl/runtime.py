@@ -10,9 +10,9 @@ from typing import Any
 from workbench.backends.buffer import Buffer
 from workbench.backends.compilers.opencl import build, load
 from workbench.backends.elsewhere import about_line
-from workbench.backends.gpu.dialect import group_size, item_counts
 from workbench.backends.opencl.compile import KernelText, binary_of
 from workbench.backends.opencl.driver import OpenCLDriver
+from workbench.backends.program.launch import group_size, item_counts
 from workbench.backends.program.source import Source
 from workbench.base.errors import CompileError, DeviceError
 from workbench.base.forking import once

@@ -80,3 +80,21 @@ def launch_shape(linear: Iterable[UOp]) -> LaunchShape:
             if n.role is not None
         )
     )
+
+
+def group_size(launch: LaunchShape) -> tuple[int, int, int]:
+    """Return the work-items of a group along x, y and z."""
+    x, y, z = (*reversed(launch.group), 1, 1, 1)[:3]
+    return x, y, z
+
+
+def item_counts(launch: LaunchShape) -> tuple[int, ...]:
+    """Return the work-items of all groups along x, y and z."""
+    sizes = zip(grid_size(launch), group_size(launch), strict=True)
+    return tuple(groups * items for groups, items in sizes)
+
+
+def grid_size(launch: LaunchShape) -> tuple[int, int, int]:
+    """Return the work-groups of a grid along x, y and z."""
+    x, y, z = (*reversed(launch.grid), 1, 1, 1)[:3]
+    return x, y, z

@@ -7,7 +7,7 @@ import math
 import re
 from collections.abc import Sequence
 
-from workbench.backends.gpu.dialect import COMPONENTS, Dialect, Parameter, group_size
+from workbench.backends.gpu.dialect import COMPONENTS, Dialect, Parameter
 from workbench.backends.program.expression import (
     ADD,
     ATOM,
@@ -19,7 +19,7 @@ from workbench.backends.program.expression import (
     paren,
 )
 from workbench.backends.program.language import Language
-from workbench.backends.program.launch import LaunchShape
+from workbench.backends.program.launch import LaunchShape, group_size
 from workbench.backends.webgpu import words
 from workbench.backends.webgpu.functions import FUNCTIONS, INFINITY, NAN
 from workbench.backends.webgpu.packed import (

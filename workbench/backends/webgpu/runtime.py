@@ -10,7 +10,7 @@ from typing import Any
 from workbench.backends.buffer import Buffer
 from workbench.backends.compilers.refusal import refusal
 from workbench.backends.elsewhere import about_line
-from workbench.backends.gpu.dialect import grid_size
+from workbench.backends.program.launch import grid_size
 from workbench.backends.program.source import Source
 from workbench.backends.webgpu.driver import WebGpuDriver
 from workbench.backends.webgpu.memory import WORD, whole_words

@@ -8,7 +8,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
-from workbench.backends.gpu.dialect import group_size
 from workbench.backends.llvm_ir.products.gpu import (
     Product,
     Step,
@@ -16,7 +15,7 @@ from workbench.backends.llvm_ir.products.gpu import (
     ptx_product,
 )
 from workbench.backends.program.language import Language
-from workbench.backends.program.launch import LaunchShape
+from workbench.backends.program.launch import LaunchShape, group_size
 from workbench.base.dtypes import DType
 from workbench.base.errors import CompileError
 from workbench.base.target import Target

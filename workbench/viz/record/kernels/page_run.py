@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from workbench.backends.device import Device, DeviceInfo
-from workbench.backends.gpu.dialect import grid_size
+from workbench.backends.program.launch import grid_size
 from workbench.backends.program.source import Source, signature
 from workbench.base.dtypes import DType
 from workbench.base.errors import WorkbenchError
