@@ -24,8 +24,8 @@ from workbench.kernel.kernel import Kernel
 from workbench.viz.exploration.scheduled_tensors import ScheduledTensors
 from workbench.viz.page import panels as folders
 from workbench.viz.record.kernels.folds import fold_rows
+from workbench.viz.record.kernels.runs import run_rows
 from workbench.viz.record.nodes import Nodes
-from workbench.viz.record.runs import run_rows
 from workbench.viz.record.variants import error_row, kernel_row, where
 from workbench.viz.schema.record import PanelSection
 from workbench.viz.text.kernel_table import KernelTable

@@ -22,20 +22,11 @@ from workbench.kernel.kernel import Kernel
 from workbench.measure.speeds import Speeds, earlier_speeds
 from workbench.viz.exploration.exploration import Exploration
 from workbench.viz.exploration.questions import question_row
-from workbench.viz.glossary.glossary import glossary_rows
-from workbench.viz.model.families import family_rows
 from workbench.viz.model.graph import graph_nodes
-from workbench.viz.model.kinds import kind_rows
-from workbench.viz.model.opts import opt_kind_rows
-from workbench.viz.model.words import plural
 from workbench.viz.page.panel import panes, section_row, sections
 from workbench.viz.record import variants as rows
 from workbench.viz.record.about import (
     MachineSpeeds,
-    device_rows,
-    expression_key,
-    language_rows,
-    machine,
 )
 from workbench.viz.record.changes import Changes, Path
 from workbench.viz.record.code import VariantCode
@@ -43,25 +34,21 @@ from workbench.viz.record.kernels import unasked_runs
 from workbench.viz.record.kernels.folds import fold_rows
 from workbench.viz.record.kernels.gpu import gpu_trace
 from workbench.viz.record.kernels.page_run import page_data
-from workbench.viz.record.nodes import Lines, Nodes, Texts, bounded
+from workbench.viz.record.kernels.runs import KernelRuns, run_rows
 from workbench.viz.record.offers import OfferLists
-from workbench.viz.record.passes import PassRows, kernel_numbers
+from workbench.viz.record.opening import Tables, opening
+from workbench.viz.record.passes import kernel_numbers
 from workbench.viz.record.plan import (
     activation_rows,
     decision_rows,
-    empty_plan,
     phase_rows,
     plan_picture,
     read_rows,
     region_rows,
 )
-from workbench.viz.record.recipe import page_recipes, recipe
-from workbench.viz.record.rules import RuleRows
-from workbench.viz.record.runs import KernelRuns, run_rows
 from workbench.viz.schema.messages import RecordPatch
-from workbench.viz.schema.record import ExpressionRow, PageRecord, WithoutRow
+from workbench.viz.schema.record import PageRecord
 
-VERSION = 1
 FIRST_DRAWN = 250
 """Most nodes of a tensor graph that is laid out at once; a larger one is laid out later."""
 FIRST_SHOWN = 600
@@ -96,13 +83,13 @@ class Recorder:
         """The rule sets that were registered at its construction."""
         machine_speeds = machine_speeds or earlier_speeds()
         self.kernels: list[Kernel] = []
-        self._lines, self._texts, self._rules = Lines(), Texts(), RuleRows()
-        self._nodes = Nodes(self._lines, exploration.lines, exploration.items)
-        self._passes = PassRows(self._nodes, self._texts, self._rules)
+        tables = Tables.of(exploration)
+        self._lines, self._rules = tables.lines, tables.rules
+        self._nodes, self._passes = tables.nodes, tables.passes
         self._offers = OfferLists()
         self._upcoming: int | None = None
         """The variant whose offers are needed next."""
-        self.record = self._opening(machine_speeds)
+        self.record = opening(exploration, tables, machine_speeds)
         if exploration.display.ask:
             self.record.ask = question_row(exploration.display.ask, self.record)
         self._changes = Changes(self.record)
@@ -122,46 +109,6 @@ class Recorder:
     def speeds(self) -> Speeds | None:
         """The speeds of this machine; None until they are known."""
         return self.machine.speeds
-
-    def _opening(self, machine_speeds: Speeds | None) -> PageRecord:
-        ex = self.exploration
-        named = (
-            ex.line.text
-            if ex.line
-            else f"explore of {plural(len(ex.tensors), 'tensor')}"
-        )
-        return PageRecord(
-            v=VERSION,
-            key=expression_key(ex.outputs),
-            expr=ExpressionRow(bounded(named), self._lines.add(ex.line), recipe(ex)),
-            device=ex.device,
-            elsewhere=bounded(ex.elsewhere),
-            devices=device_rows(),
-            languages=language_rows(),
-            headline=ex.kernel_counts,
-            nothing=bounded(ex.nothing_to_do),
-            without=WithoutRow(list(ex.rules_off), ""),
-            recipes=page_recipes(ex),
-            machine=machine(machine_speeds, ex.device),
-            kinds=kind_rows(),
-            opt_kinds=opt_kind_rows(),
-            glossary=list(glossary_rows()),
-            lines=self._lines.listed,
-            nodes=self._nodes.columns,
-            readings=self._nodes.readings.listed,
-            families=family_rows(),
-            texts=self._texts.listed,
-            rules=self._rules.listed,
-            passes=self._passes.listed,
-            plan=empty_plan(),
-            kernels=[],
-            variants=[],
-            pinned=None,
-            saved=0,
-            baselines=[],
-            panels=dict.fromkeys(sections()),
-            origin=bounded(ex.origin.words),
-        )
 
     # adding to the record
 

@@ -12,8 +12,8 @@ from workbench.base.sequences import Repeat, common_prefix, repeats
 from workbench.kernel.kernel import Kernel
 from workbench.viz.model.training.phases import FORWARD
 from workbench.viz.model.words import short
+from workbench.viz.record.kernels.runs import likeness_of
 from workbench.viz.record.nodes import bounded
-from workbench.viz.record.runs import likeness_of
 from workbench.viz.schema.plan import PlanRepeat
 
 MOST_NAMED = 2
