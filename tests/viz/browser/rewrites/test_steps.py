@@ -12,6 +12,7 @@ from workbench.ir.text.readable import to_expr
 from workbench.viz.record.record import Recorder
 
 PICKED = ".wb-rw-pass[aria-selected=true]"
+WHERE_AND_SAID = """[".wb-rw-at", ".wb-rw-said"].map((part) => document.querySelector(part).innerText)"""
 
 
 def test_replayed_states_are_those_of_the_record(functions: Functions) -> None:
@@ -159,8 +160,8 @@ def test_a_function_is_stepped_through_as_it_lists_its_steps(
         page.focus(".wb")
         for number, (rule, *_) in enumerate(steps, 1):
             page.keyboard.press("j")
-            page.wait_for_selector(f'.wb-rw-at:text-is("{number} of {len(steps)}")')
-            now = page.inner_text(".wb-rw-said")
+            at, now = page.evaluate(WHERE_AND_SAID)
+            assert at == f"{number} of {len(steps)}"
             assert names[rule] in now and record["rules"][rule]["doc"] in now
             said += now
         assert [text for text in texts if text not in said] == []
