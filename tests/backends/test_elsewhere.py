@@ -8,8 +8,8 @@ import pytest
 from workbench import Tensor, explore
 from workbench.backends.buffer import Buffer
 from workbench.backends.compilers.machine_code import MachineCode
+from workbench.backends.compilers.refusal import about_line, line_before
 from workbench.backends.device import Device
-from workbench.backends.elsewhere import about_line, line_before
 from workbench.backends.native.host_memory import HOST
 from workbench.backends.program.source import Source
 from workbench.base.dtypes import dtypes
@@ -54,7 +54,7 @@ def test_a_compiler_gets_the_text_and_not_the_program(
 
     monkeypatch.setattr(type(Device["CUDA"]), "compile_for", refuse)
     edited = "\n".join(["", *lines[:place], lines[place] + "!", *lines[place + 1 :]])
-    program = device.load_edited(source, edited)
+    program = device.load(source.edited(edited))
     with pytest.raises(CompileError, match="the code of ") as error:
         program.machine_code  # type: ignore[attr-defined]  # noqa: B018
     assert error.value.line == place + 2 and lines[place].strip() in str(error.value)

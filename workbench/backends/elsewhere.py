@@ -4,19 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from difflib import SequenceMatcher
 
 from workbench.backends.buffer import Buffer
 from workbench.backends.compilers.machine_code import MachineCode
+from workbench.backends.compilers.refusal import errors_in, require_kernel
 from workbench.backends.contract import DeviceInfo, Launch, Program, require_room
 from workbench.backends.native.assembly import AsmLine
 from workbench.backends.native.host_memory import host_memory
 from workbench.backends.program.language import Language
 from workbench.backends.program.source import Source
-from workbench.base.errors import CompileError, DeviceError
+from workbench.base.errors import DeviceError
 from workbench.base.forking import once
 from workbench.base.target import Target
-from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 
 
@@ -90,12 +89,6 @@ class Elsewhere(DeviceInfo):
         """Return the Program of a Source that `emulated` runs."""
         return ElsewhereProgram(self, source, emulated)
 
-    def load_edited(self, source: Source, text: str) -> Program:
-        """Return the Program of a text that somebody edited of a source: it is compiled, and
-        nothing runs it, because the emulator runs the program that the source is of."""
-        edited = replace(source, text=text, lines=(), linear=())
-        return ElsewhereProgram(self, edited, original=source)
-
     def no_times(self) -> DeviceError:
         """Return the error of what would measure a time."""
         return DeviceError(
@@ -104,38 +97,40 @@ class Elsewhere(DeviceInfo):
             "the prediction, `kernel.cost`, or a device that is here",
         )
 
-    def compile_here(
-        self, source: Source, original: Source | None = None
-    ) -> MachineCode | None:
+    def compile_here(self, source: Source) -> MachineCode | None:
         """Return the machine code of a kernel, which does not run here; None where no compiler for
-        the machine is known. `original` is what the source was edited from.
+        the machine is known.
 
-        Errors: as `compile_for`; one about a line names what it computes.
+        Errors: as `compile_for`, also for a text that has other kernels; one about a line names
+        what it computes.
         """
-        try:
-            return self.device.compile_for(self.target, source)
-        except CompileError as error:
-            raise about_line(error, source, original) from error
+        with errors_in(source):
+            code = self.device.compile_for(self.target, source)
+            if code is not None:
+                require_kernel("read", code.kernels, source)
+            return code
 
 
 class ElsewhereProgram:
     """A kernel for a machine that is not here: it has machine code; what runs is `emulated`, or
-    nothing. `original` is the source that it was edited from."""
+    nothing, as where somebody edited its text: the emulator runs programs."""
 
     def __init__(
         self,
         device: Elsewhere,
         source: Source,
         emulated: Program | None = None,
-        original: Source | None = None,
     ):
         self.device, self.source, self.emulated = device, source, emulated
-        self.original = original
 
     @once
     def machine_code(self) -> MachineCode | None:
         """The machine code, compiled when somebody looks at it. Errors: as `compile_here`."""
-        return self.device.compile_here(self.source, self.original)
+        return self.device.compile_here(self.source)
+
+    def require_code(self) -> None:
+        """Errors: CompileError; DeviceError without a compiler."""
+        _ = self.machine_code
 
     @property
     def assembly(self) -> str | None:
@@ -161,37 +156,3 @@ class ElsewhereProgram:
         there = self.device
         because = f"the {there.machine} is not here"
         raise DeviceError(f"{there.name} runs no kernels", because, there.how_to_get)
-
-
-def about_line(
-    error: CompileError, source: Source, original: Source | None = None
-) -> CompileError:
-    """Return the error of a compiler with the source, its line, and the operation that the line is
-    the code of: of a line that was edited, what it was before, and the operation of that."""
-    original = original or source
-    line, words, lines = error.line, "", source.text.split("\n")
-    if line is not None and 0 < line <= len(lines):
-        words = f"; line {line} is {lines[line - 1].strip()}"
-        unedited = original.text.split("\n")
-        before = line_before(unedited, lines, line)
-        places = original.lines[before - 1] if 0 < before <= len(original.lines) else ()
-        if before and unedited[before - 1] != lines[line - 1]:
-            words += f", before the edit {unedited[before - 1].strip()}"
-        if places and original.linear:
-            node = original.linear[places[0]]
-            value = node.src[1] if node.op is Ops.SET else node  # what a register gets
-            words += f", the code of {value.op.name}"
-    return CompileError(
-        error.stage, error.because + words, source.text, error.hint, line
-    )
-
-
-def line_before(before: Sequence[str], lines: Sequence[str], number: int) -> int:
-    """Return the number of the line that a line of edited text was before; 0 for one that was
-    inserted. Lines that were replaced by as many others are those."""
-    matcher = SequenceMatcher(None, before, lines, autojunk=False)
-    for tag, first, end, start, stop in matcher.get_opcodes():
-        if start < number <= stop:
-            is_same = tag == "equal" or end - first == stop - start
-            return first + number - start if is_same else 0
-    return 0

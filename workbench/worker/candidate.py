@@ -63,10 +63,11 @@ def compiled(candidate: Row) -> tuple[Source, Any]:
             rendered = stages(kernel, candidate["device"], upto="source")
             source = rendered.source
         if candidate["source"] is not None:
+            edited = replace(source, linear=rendered.linear).edited(candidate["source"])
             device = Device[candidate["device"]]
-            if isinstance(device, Elsewhere):
-                return source, device.load_edited(source, candidate["source"])
-            source = replace(source, text=candidate["source"], lines=())
+            if isinstance(device, Elsewhere):  # not emulated: that is for programs
+                return source, device.load(edited)
+            source = edited
         program = stages(replace(rendered, source=source), candidate["device"]).program
     return source, program
 

@@ -13,11 +13,9 @@ import queue
 import signal
 import subprocess
 import sys
-import sysconfig
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from threading import Thread
 from typing import IO, Any
 
@@ -27,6 +25,7 @@ from workbench.backends.buffer import Buffer
 from workbench.backends.device import Device
 from workbench.base.errors import WorkbenchError
 from workbench.base.forking import free_lock
+from workbench.base.python_process import python_environment
 from workbench.worker import protocol
 from workbench.worker.time_limit import uninterrupted
 
@@ -229,7 +228,7 @@ class _Process:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            env=_environment(),
+            env=python_environment(),
             process_group=None if sys.platform == "win32" else 0,
         )
         self.pid = self._process.pid
@@ -324,17 +323,6 @@ def slots_and_bytes(
         for buffer, is_output in buffers
     ]
     return slots, blobs
-
-
-def _environment() -> dict[str, str]:
-    """Return the environment with this package importable, but not modules of the current
-    folder."""
-    home = str(Path(__file__).resolve().parents[2])
-    installed = {sysconfig.get_path("purelib"), sysconfig.get_path("platlib")}
-    if home in installed:
-        return dict(os.environ)
-    paths = [os.environ.get("PYTHONPATH", ""), home]
-    return os.environ | {"PYTHONPATH": os.pathsep.join(p for p in paths if p)}
 
 
 def _failed(failure: Row) -> WorkbenchError:

@@ -14,7 +14,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.support import ROOT
+from workbench.backends.compilers import child
 from workbench.backends.compilers.child import CompilerProcess
+from workbench.backends.compilers.ending import run_compiler
 from workbench.base.errors import CompileError, DeviceError, WorkbenchError
 
 
@@ -30,6 +33,20 @@ def abort() -> None:
 
 def crash() -> None:
     os.kill(os.getpid(), signal.SIGSEGV)
+
+
+def end_by(name: str) -> None:
+    os.kill(os.getpid(), getattr(signal, name))
+    time.sleep(60)
+
+
+def raise_memory_error() -> None:
+    raise MemoryError
+
+
+def abort_for_memory() -> None:
+    print("LLVM ERROR: out of memory", file=sys.stderr, flush=True)
+    os.abort()
 
 
 def refuse() -> None:
@@ -92,12 +109,92 @@ def test_one_that_was_killed_before_is_replaced(
     assert process.call(30, os.getpid) != before
 
 
-def test_one_that_is_killed_in_a_row_is_an_error(
+def test_one_that_does_not_start_is_no_error_of_the_text(
     process: CompilerProcess, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys, "executable", "false")
-    with pytest.raises(CompileError, match="it ended its process: it said nothing"):
+    with pytest.raises(DeviceError, match="does not start") as silent:
         process.call(30, double, 4)
+    assert silent.value.because == "it said nothing, and ended with status 1"
+    monkeypatch.undo()
+    monkeypatch.setattr(child, "_COMMAND", ("-P", "-m", "workbench_that_is_missing"))
+    with pytest.raises(DeviceError, match="does not start") as missing:
+        process.call(30, double, 4)
+    assert "No module named workbench_that_is_missing" in missing.value.because
+    assert "python -P -m workbench_that_is_missing" in missing.value.hint
+
+
+def test_it_imports_the_package_from_where_this_process_does(
+    tmp_path: Path,
+) -> None:
+    """Where that is a path that only this process has."""
+    script = f"""
+import sys; sys.path.insert(0, {str(ROOT)!r})
+from workbench.backends.compilers.child import in_child
+import os
+print(in_child(os.getpid) != os.getpid())
+"""
+    environment = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}
+    run = subprocess.run(
+        [sys.executable, "-c", script],
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+        text=True,
+    )
+    assert run.stdout == "True\n", run.stderr
+
+
+@pytest.mark.parametrize(
+    ("name", "because", "hint"),
+    [
+        ("SIGKILL", "by SIGKILL, by the system, as it does when memory", "much memory"),
+        ("SIGTERM", "from outside, by SIGTERM", "the text is not at fault"),
+        ("SIGHUP", "from outside, by SIGHUP", "the text is not at fault"),
+        ("SIGSEGV", "it said nothing, and ended by SIGSEGV", "other opts"),
+        ("SIGFPE", "it said nothing, and ended by SIGFPE", "other opts"),
+    ],
+)
+def test_what_a_signal_says(
+    name: str, because: str, hint: str, process: CompilerProcess
+) -> None:
+    with pytest.raises(CompileError) as error:
+        process.call(30, end_by, name)
+    assert because in error.value.because and hint in error.value.hint
+    assert process.call(30, double, 4) == 8
+
+
+def test_memory_that_runs_out_is_said(process: CompilerProcess) -> None:
+    for function in (raise_memory_error, abort_for_memory):
+        with pytest.raises(CompileError, match="its memory ran out") as error:
+            process.call(30, function)
+        assert "memory" in error.value.hint
+
+
+@pytest.mark.parametrize(
+    ("body", "because", "hint"),
+    [
+        ("kill -KILL $$", "by SIGKILL", "much memory"),
+        ("exit 137", "by SIGKILL", "much memory"),
+        ("kill -TERM $$", "from outside, by SIGTERM", "not at fault"),
+        ("kill -SEGV $$", "ended by SIGSEGV", "other opts"),
+        ("echo LLVM ERROR: out of memory >&2; exit 1", "memory ran out", "memory"),
+        ("exec sleep 60", "it took more than 0.5 s", "other opts"),
+    ],
+)
+def test_how_a_program_ends(body: str, because: str, hint: str, tmp_path: Path) -> None:
+    script = tmp_path / "compiler"
+    script.write_text(f"#!/bin/sh\n{body}\n")
+    script.chmod(0o700)
+    with pytest.raises(CompileError) as error:
+        run_compiler("c", [str(script)], 0.5)
+    assert because in error.value.because and hint in error.value.hint
+
+
+def test_a_program_that_is_missing() -> None:
+    with pytest.raises(CompileError, match="does not start") as error:
+        run_compiler("c", ["/no/such/compiler"], 1)
+    assert "workbench doctor" in error.value.hint
 
 
 def test_one_that_hangs_is_ended(process: CompilerProcess) -> None:

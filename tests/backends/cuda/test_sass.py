@@ -10,6 +10,7 @@ import pytest
 
 from workbench import Tensor, explore
 from workbench.backends.compilers.machine_code import LiveRegisters, MachineCode
+from workbench.backends.compilers.refusal import refusal
 from workbench.backends.cuda import compile as cuda_compile
 from workbench.backends.cuda import nvrtc, sass
 from workbench.backends.cuda.compile import compile_source
@@ -83,7 +84,7 @@ def test_life_ranges_are_read() -> None:
     ],
 )
 def test_the_first_error_of_a_log(log: str, because: str, line: int | None) -> None:
-    error = nvrtc.error_of(log)
+    error = refusal("nvrtc", log)
     assert because in error.because and error.line == line
 
 
@@ -125,8 +126,11 @@ def test_sass_has_the_lines_of_the_source() -> None:
     "text", ["", "__device__ float half(float x) { return x / 2; }"]
 )
 def test_a_text_without_a_kernel_is_refused(text: str) -> None:
-    with pytest.raises(CompileError, match="the text has no kernel"):
-        sass.compile_to_sass(text, "sm_90")
+    assert sass.compile_to_sass(text, "sm_90").kernels == ()
+    source = program(kernel()).source
+    with pytest.raises(CompileError, match="the text has no kernel") as error:
+        Device["CUDA:H100"].load(source.edited(text)).machine_code  # type: ignore[attr-defined]  # noqa: B018
+    assert source.name in error.value.because and source.name in error.value.hint
 
 
 @needs_nvrtc

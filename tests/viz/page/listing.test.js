@@ -4,14 +4,18 @@ import assert from "node:assert/strict";
 import { belongs, reach } from "../../../workbench/viz/page/app/links.js";
 import { App } from "../../../workbench/viz/page/app/store.js";
 import {
+  beforeEdit,
   beginEdit,
+  changedLines,
   draftHere,
   draftOf,
   faultOf,
+  leaveEdit,
+  undoEdit,
   write,
 } from "../../../workbench/viz/page/listing/drafts.js";
+import { buffersIn } from "../../../workbench/viz/page/browser/gpu.js";
 import { changesOf } from "../../../workbench/viz/page/listing/compiler.js";
-import { changedLines } from "../../../workbench/viz/page/listing/editor.js";
 import { codeLink, diffSigns } from "../../../workbench/viz/page/listing/lines.js";
 import { aboutLine, heatOf, shareText } from "../../../workbench/viz/page/listing/machine.js";
 import {
@@ -159,6 +163,57 @@ Deno.test("an error has its line, and what compiled last stays", async () => {
   assert.deepEqual(draftOf(app, 0, "C").lines, ["a"]);
   assert.equal(draftOf(app, 1, "C"), null, "of another variant there is none");
   app.channel.stopWatching();
+});
+
+Deno.test("what is written stays when the editor is closed", () => {
+  const { app } = compiling();
+  const code = { language: "C", lines: ["a"] };
+  beginEdit(app, 0, code);
+  const draft = draftHere(app, 0, "C");
+  write(app, draft, "ab");
+  leaveEdit(app);
+  assert.equal(app.editing, null);
+  beginEdit(app, 1, code);
+  assert.equal(app.editing.text, "a", "another variant has its own");
+  beginEdit(app, 0, { language: "C", lines: ["a"] });
+  assert.equal(app.editing, draft, "also where another program is edited meanwhile");
+  undoEdit(app, draft);
+  assert.equal(draft.text, "a");
+  leaveEdit(app);
+  beginEdit(app, 0, code);
+  assert.notEqual(app.editing, draft, "nothing was written");
+  write(app, app.editing, "abc");
+  leaveEdit(app);
+  beginEdit(app, 0, { language: "C", lines: ["b"] });
+  assert.equal(app.editing.text, "b", "the program is another one");
+  app.channel.stopWatching();
+});
+
+Deno.test("what to try says what a line was", () => {
+  const before = ["a", "b", "c"];
+  assert.equal(beforeEdit(before, "a\n  B\nc", 2), "line 2 as it was: b");
+  const begins = "the text as it was before the edit, which begins at line 2";
+  assert.equal(beforeEdit(before, "a\nx\nb\nc", 2), begins);
+  assert.equal(beforeEdit(before, "a\nB\nc", 3), begins);
+  assert.equal(beforeEdit(before, "a\nB\nc", null), begins);
+});
+
+Deno.test("buffers of WGSL are seen with attributes in any order", () => {
+  const rows = [
+    "@group(0) @binding(0) var<storage, read_write> p0: array<f32>;",
+    "@binding(1) @group(0) var<storage, read> p1: array<f32>;",
+    "@ binding ( 2u, )\n  // of what comes here: @binding(9) var<storage>\n  @group(0)\nvar",
+    "  < storage , read_write , > p2: array<f32>;",
+    "/* @group(0) @binding(8) var<storage> /* in each other */ p8: array<f32>; */",
+    "@group(1)@binding(3)var<storage>p3:array<f32>;",
+    "var<workgroup> t0: array<f32, 4>;",
+  ];
+  assert.deepEqual(buffersIn(rows.join("\n")), [
+    { group: 0, binding: 0, isWritten: true },
+    { group: 0, binding: 1, isWritten: false },
+    { group: 0, binding: 2, isWritten: true },
+    { group: 1, binding: 3, isWritten: false },
+  ]);
 });
 
 const ASM = {

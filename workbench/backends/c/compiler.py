@@ -9,14 +9,14 @@ import os
 import platform
 import shlex
 import shutil
-import subprocess
 import tempfile
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
+from workbench.backends.compilers.ending import run_compiler
+from workbench.backends.compilers.refusal import refusal
 from workbench.backends.compilers.zig import zig_command, zig_environment
-from workbench.backends.native.assembly import error_line
 from workbench.base.errors import CompileError, DeviceError
 
 # What the renderer relies on: signed integers wrap, a*b + c is fused, float operations are never
@@ -34,7 +34,6 @@ _FLAGS = (
 _ZIG_FLAGS = ("-fno-sanitize=all", "-fomit-frame-pointer")
 # fmt: on
 _NAMES = ("cc", "clang", "gcc")
-_SHOWN_LINES = 8
 _TIMEOUT_S = 300
 
 
@@ -62,7 +61,7 @@ class Compiler:
         """Return the object file (or the assembly) of C text; with `lines` it says which line
         of the text each instruction is for.
 
-        Errors: CompileError with the first lines of the compiler's messages.
+        Errors: CompileError with the first error, and its line.
         """
         try:
             with tempfile.TemporaryDirectory(prefix="workbench-") as folder:
@@ -75,25 +74,19 @@ class Compiler:
                 "c", f"{self.command[0]} left nothing: {error}", last_good=text
             ) from error
 
+    def require_declarations(self, text: str) -> None:
+        """Errors: CompileError with the line that calls a function which nothing declares: C takes
+        it for one that is elsewhere."""
+        flags = [flag for flag in self.flags if flag != "-w"]
+        declared = "-Werror=implicit-function-declaration"
+        self._run(*flags, declared, "-fsyntax-only", "-", text=text)
+
     def _run(self, *arguments: str, text: str = "") -> str:
-        process = subprocess.run(
-            [*self.command, *arguments],
-            input=text,
-            capture_output=True,
-            encoding="utf-8",
-            errors="replace",
-            env=self._environment(),
-            timeout=_TIMEOUT_S,
-        )
+        command = [*self.command, *arguments]
+        process = run_compiler("c", command, _TIMEOUT_S, text, self._environment())
         if process.returncode:
-            lines = [line for line in process.stderr.splitlines() if line.strip()]
-            because = "\n           ".join(lines[:_SHOWN_LINES])
-            raise CompileError(
-                "c",
-                because or f"{self.command[0]} ended with status {process.returncode}",
-                last_good=text or None,
-                line=error_line(process.stderr),
-            )
+            said = f"{self.command[0]} ended with status {process.returncode}"
+            raise refusal("c", process.stderr or said, text)
         return process.stdout
 
     def _environment(self) -> dict[str, str] | None:

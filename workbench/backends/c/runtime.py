@@ -79,7 +79,13 @@ class CProgram(NativeProgram):
         return readable(text.decode("utf-8", "replace"))
 
     def _load(self) -> jit.Code:
-        return _loaded(self.source.text, [self.source.name])[0]
+        text = self.source.text
+        try:
+            return _loaded(text, [self.source.name])[0]
+        except CompileError as error:
+            if jit.NOT_HERE in error.because:
+                compiler().require_declarations(text)
+            raise
 
     def use(self, code: jit.Code) -> None:
         """Use machine code that was compiled together with other kernels."""
@@ -91,7 +97,7 @@ def _compile_together(programs: Sequence[CProgram]) -> None:
     try:
         codes = _loaded(text, names)
     except CompileError:
-        codes = [program._load() for program in programs]  # the error names it
+        codes = [program._code for program in programs]  # the error names it
     for program, code in zip(programs, codes, strict=True):
         program.use(code)
 
@@ -117,8 +123,9 @@ def _loaded(text: str, names: Sequence[str]) -> list[jit.Code]:
     try:
         return jit.load_functions(_object(text), names)
     except CompileError as error:
-        because, line = error.because, error.line
-        raise CompileError("c", because, last_good=text, line=line) from error
+        raise CompileError(
+            "c", error.because, text, hint=error.hint, line=error.line
+        ) from error
 
 
 def _object(text: str) -> bytes:

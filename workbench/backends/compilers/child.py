@@ -12,7 +12,6 @@ import contextlib
 import os
 import pickle
 import queue
-import signal
 import subprocess
 import sys
 import tempfile
@@ -20,9 +19,10 @@ from collections.abc import Callable
 from threading import Thread
 from typing import IO, Any, ParamSpec, TypeVar
 
-from workbench.backends.compilers.refusal import TOO_MUCH
+from workbench.backends.compilers.ending import ending, lateness
 from workbench.base.errors import CompileError, DeviceError, WorkbenchError
 from workbench.base.forking import free_lock
+from workbench.base.python_process import python_environment
 
 LIMIT_S = 60.0
 """Seconds that a compiler may take."""
@@ -30,6 +30,7 @@ ENDS_WITHIN_S = 1.0
 """Seconds that it may take to end by itself."""
 _LAST_WORDS_BYTES = 2000
 _LENGTH_BYTES = 8
+_COMMAND = ("-P", "-m", "workbench.backends.compilers.server")
 RECEIPT = b""
 """The first message to each request: from here on its end is the request's doing."""
 P = ParamSpec("P")
@@ -56,30 +57,30 @@ class CompilerProcess:
     ) -> R:
         """Return what a function returns there.
 
-        Errors: its own CompileError or DeviceError; CompileError where it ends the process, or does
-        not return within the limit.
+        Errors: its own CompileError or DeviceError; CompileError where its process ends, or it does
+        not return within the limit; DeviceError where the process does not start.
         """
         request = pickle.dumps((function, args, kwargs))
         with self._lock:
             try:
                 # one that somebody has killed before takes no request: the next one does
-                end = self._hand_in(request, limit_s)
-                end = end and self._hand_in(request, limit_s)
-                reply = None if end else self._replies.get(timeout=limit_s)
+                if not self._takes(request, limit_s):
+                    self._end()
+                    if not self._takes(request, limit_s):
+                        raise _no_start(*self._end(ENDS_WITHIN_S))
+                reply = self._replies.get(timeout=limit_s)
             except queue.Empty:
-                self._ended()
-                because = f"it took more than {limit_s:g} s"
-                raise CompileError(_stage(function), because, hint=TOO_MUCH) from None
+                self._end()
+                raise lateness(_stage(function), limit_s) from None
             if reply is None:
-                because = f"it ended its process: {end or self._ended()}"
-                raise CompileError(_stage(function), because, hint=TOO_MUCH)
+                raise ending(_stage(function), *self._end(ENDS_WITHIN_S))
         value: R = _result(pickle.loads(reply))
         return value
 
     def end(self) -> None:
         """End the process; the next request starts another."""
         with self._lock:
-            self._ended()
+            self._end()
 
     def _at_exit(self) -> None:
         """Let the process end by itself, as it does at the end of its input: it has files to
@@ -92,18 +93,17 @@ class CompilerProcess:
                 assert process.stdin is not None
                 process.stdin.close()
                 process.wait(ENDS_WITHIN_S)
-        self._ended()
+        self._end()
 
-    def _hand_in(self, request: bytes, limit_s: float) -> str:
-        """Send a request. Returns "" where the process has taken it, else how it had ended."""
+    def _takes(self, request: bytes, limit_s: float) -> bool:
+        """Send a request; return whether the process has taken it, and has not ended."""
         process = self._running()
         assert process.stdin is not None
         try:
             send(process.stdin, request)
         except OSError:
-            return self._ended()
-        has_begun = self._replies.get(timeout=limit_s) == RECEIPT
-        return "" if has_begun else self._ended()
+            return False
+        return self._replies.get(timeout=limit_s) == RECEIPT
 
     def _running(self) -> subprocess.Popen[bytes]:
         if self._parent != os.getpid():  # a fork: the process is that of another one
@@ -111,12 +111,12 @@ class CompilerProcess:
         if self._process is not None and self._process.poll() is None:
             return self._process
         self._stderr = tempfile.TemporaryFile()
-        command = [sys.executable, "-P", "-m", "workbench.backends.compilers.server"]
         self._process = subprocess.Popen(
-            command,
+            [sys.executable, *_COMMAND],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._stderr,
+            env=python_environment(),
         )
         self._replies = queue.SimpleQueue()
         assert self._process.stdout is not None
@@ -124,11 +124,14 @@ class CompilerProcess:
         Thread(target=_listen, args=arguments, daemon=True).start()
         return self._process
 
-    def _ended(self) -> str:
-        """End the process, and return its last words."""
+    def _end(self, within_s: float = 0.0) -> tuple[int, str]:
+        """End the process; return its status, and the last that it wrote. One that is about to end
+        gets some seconds for it: else its status would be that of our signal."""
         process, self._process = self._process, None
         if process is None or self._parent != os.getpid():
-            return ""
+            return 0, ""
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(within_s)
         process.kill()
         process.wait()
         if process.stdin is not None:  # who listens to the other pipe closes that
@@ -141,7 +144,7 @@ class CompilerProcess:
             words = self._stderr.read().decode("utf-8", "replace")
             self._stderr.close()
             self._stderr = None
-        return _first_words(words) or _end_of(process.returncode)
+        return process.returncode, words
 
 
 def _listen(pipe: IO[bytes], replies: queue.SimpleQueue[bytes | None]) -> None:
@@ -176,21 +179,12 @@ def _stage(function: Callable[..., Any]) -> str:
     return folder if module == "compile" else module
 
 
-_MARKS = ("error:", "unreachable", "assert", "cannot select", "unsupported", "fatal")
-
-
-def _first_words(text: str) -> str:
-    """Return the line of an output that says best why a process ended."""
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
-    telling = (x for x in lines if any(mark in x.lower() for mark in _MARKS))
-    return next(telling, lines[0] if lines else "")
-
-
-def _end_of(status: int) -> str:
-    """Return how a process ended that said nothing."""
-    if status < 0:
-        return f"it said nothing, and ended by {signal.Signals(-status).name}"
-    return f"it said nothing, and ended with status {status}"
+def _no_start(status: int, output: str) -> DeviceError:
+    """Return the error of a process that ended before it took a request."""
+    lines = [line.strip() for line in output.splitlines() if line.strip()]
+    because = lines[-1] if lines else f"it said nothing, and ended with status {status}"
+    what = "the process of compilers does not start"
+    return DeviceError(what, because, f"`python {' '.join(_COMMAND)}`, which says more")
 
 
 def _result(reply: tuple[str, Any]) -> Any:

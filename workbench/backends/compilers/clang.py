@@ -9,21 +9,19 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import subprocess
 import tempfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-from workbench.backends.compilers.refusal import TOO_MUCH
+from workbench.backends.compilers.ending import run_compiler
+from workbench.backends.compilers.refusal import refusal
 from workbench.backends.compilers.zig import zig_command, zig_environment
-from workbench.backends.native.assembly import error_line
 from workbench.base.errors import CompileError
 
 LIMIT_S = 60.0
 """Seconds that a call may take."""
-_ERROR = re.compile(r"^(?:\S.*?: )?(?:fatal )?error: (.*)$", re.MULTILINE)
 _QUIET = ("-w", "-Qunused-arguments")
 _VERSION = re.compile(r"clang version (\S+)")
 
@@ -64,23 +62,11 @@ class Clang:
 
     def run(self, *arguments: str, text: str = "") -> str:
         """Return what a call writes. Errors: CompileError."""
-        try:
-            process = subprocess.run(
-                [*self.command, *arguments],
-                input=text,
-                capture_output=True,
-                encoding="utf-8",
-                errors="replace",
-                env=zig_environment() if self.is_zig else None,
-                timeout=LIMIT_S,
-            )
-        except OSError as error:
-            raise CompileError("clang", str(error), text or None) from None
-        except subprocess.TimeoutExpired:
-            because = f"it took more than {LIMIT_S:g} s"
-            raise CompileError("clang", because, text or None, TOO_MUCH) from None
+        environment = zig_environment() if self.is_zig else None
+        command = [*self.command, *arguments]
+        process = run_compiler("clang", command, LIMIT_S, text, environment)
         if process.returncode:
-            raise _refusal(process.stderr, text)
+            raise refusal("clang", process.stderr, text)
         return process.stdout
 
 
@@ -111,10 +97,3 @@ def _knows(clang: Clang, machine: str) -> bool:
     except CompileError:  # one of an older kind, or none that runs here
         return False
     return re.search(rf"^\s+{machine}\s", listed, re.MULTILINE) is not None
-
-
-def _refusal(log: str, text: str) -> CompileError:
-    """Return the first error of a log as a CompileError."""
-    line, message = error_line(log), _ERROR.search(log)
-    because = message[1] if message else " ".join(log.split())[:400]
-    return CompileError("clang", because or "it says nothing", text or None, line=line)

@@ -8,8 +8,8 @@ from functools import lru_cache
 from importlib import metadata
 from typing import Any, NamedTuple
 
-from workbench.backends.native.assembly import error_line
-from workbench.base.errors import CompileError, DeviceError
+from workbench.backends.compilers.refusal import refusal
+from workbench.base.errors import DeviceError
 
 
 class Isa(NamedTuple):
@@ -73,8 +73,7 @@ def _module(text: str, isa: Isa) -> tuple[Any, Any]:
         module.data_layout = str(machine.target_data)
         module.verify()
     except RuntimeError as error:
-        because = str(error).strip()
-        raise CompileError("llvm", because, line=error_line(because)) from None
+        raise refusal("llvm", str(error).strip(), text) from None
     return machine, module
 
 

@@ -53,13 +53,14 @@ class LiveRegisters:
 class MachineCode:
     """A kernel's machine code: which `isa` it is of, the `compiler` that made it, its instructions,
     each with its line of the source, and the registers in use at each (None: not known). `family`
-    names machines with the same instructions."""
+    names machines with the same instructions; `kernels` are the names of the kernels in it."""
 
     family: str
     isa: str
     compiler: str
     text: str
     lines: tuple[AsmLine, ...]
+    kernels: tuple[str, ...]
     use: ResourceUse = ResourceUse()
     live: tuple[LiveRegisters | None, ...] = ()
 

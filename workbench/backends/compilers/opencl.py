@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import re
 import warnings
 from typing import Any
 
-from workbench.backends.compilers.refusal import CLANG, refusal
+from workbench.backends.compilers.refusal import missing_kernel, refusal
 from workbench.backends.gpu.opencl_c import STANDARD
+from workbench.backends.program.source import Source
 from workbench.base.libraries import library
-
-POCL = re.compile(r"error: .*?:(?P<line>\d+):\d+: (?P<what>.*)")
-"""How PoCL says where an error is."""
 
 
 def build(context: Any, text: str, options: str = "") -> Any:
@@ -25,8 +22,19 @@ def build(context: Any, text: str, options: str = "") -> Any:
             warnings.simplefilter("ignore")  # what compilers say of right kernels
             return cl.Program(context, text).build(f"{STANDARD} {options}")
     except cl.Error as error:
-        pocl = POCL.search(str(error))
-        raise refusal("opencl", str(error), text, POCL if pocl else CLANG) from error
+        raise refusal("opencl", str(error), text) from error
+
+
+def kernel_in(program: Any, name: str, source: Source) -> Any:
+    """Return the kernel of a source, which has a `name` in a program.
+
+    Errors: CompileError where the program has none of that name.
+    """
+    cl = library("pyopencl")
+    try:
+        return cl.Kernel(program, name)
+    except cl.Error as error:
+        raise missing_kernel("opencl", source) from error
 
 
 def load(context: Any, device: Any, binary: bytes) -> Any | None:

@@ -1,26 +1,189 @@
-"""What a compiler says of a text that it refuses, as an error."""
+"""What a compiler says of a text that it refuses, as an error: its line, what the line is the code
+of, and what to try."""
 
 from __future__ import annotations
 
-import re
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
+from difflib import SequenceMatcher
 
+from workbench.backends.compilers.messages import Message, first_error
+from workbench.backends.program.source import Source
 from workbench.base.errors import CompileError
+from workbench.base.words import plural
+from workbench.ir.node.ops import Ops
 
-CLANG = re.compile(r":(?P<line>\d+):\d+: (?:fatal )?error: (?P<what>.*)")
-"""How compilers on Clang say where an error is."""
-TOO_MUCH = "other opts: this text is too much for the compiler"
-"""What to try where a compiler ends without an answer."""
 _LAST_WORDS = 400
+_MOST_NOTES = 2
 
 
-def refusal(
-    stage: str, words: str, text: str, pattern: re.Pattern[str] = CLANG
-) -> CompileError:
-    """Return the error of a compiler: what the groups `what` and `line` of the pattern are in its
-    words; the last of the words, where the pattern is not in them."""
-    match = pattern.search(words)
-    if match is None:
-        because = " ".join(words.split())[-_LAST_WORDS:]
-        return CompileError(stage, because, last_good=text)
-    line = int(match["line"])
-    return CompileError(stage, match["what"], last_good=text, line=line)
+def refusal(stage: str, log: str, text: str = "") -> CompileError:
+    """Return the first error of a compiler's log, with its line and the notes on it; the last words
+    of a log that has none."""
+    first = first_error(log)
+    if first is None:
+        because = " ".join(log.split())[-_LAST_WORDS:] or "it says nothing"
+        return CompileError(stage, because, text or None)
+    error, notes = first
+    words = [error.words, *(_note(note) for note in notes[:_MOST_NOTES])]
+    hint = ""
+    if error.fix:
+        hint = f"{error.fix} at column {error.column} of line {error.line}"
+    line = len(text.rstrip().split("\n")) if error.is_at_end and text else error.line
+    return CompileError(stage, "; ".join(words), text or None, hint, line)
+
+
+def _note(note: Message) -> str:
+    return note.words if note.line is None else f"{note.words} (line {note.line})"
+
+
+def require_kernel(stage: str, names: Collection[str], source: Source) -> None:
+    """Errors: CompileError where a text has other kernels than its own, by their names."""
+    if set(names) == {source.name}:
+        return
+    others = [name for name in names if name != source.name]
+    listed = ", ".join(sorted(names, key=lambda name: name != source.name))
+    has = f"has the kernels {listed}" if names else "has no kernel"
+    if source.name not in names:
+        raise missing_kernel(stage, source, f"the text {has}")
+    hint = f"{source.name} alone, or {others[0]} as a function that it calls"
+    raise CompileError(stage, f"the text {has}, and one is run", source.text, hint)
+
+
+def missing_kernel(stage: str, source: Source, because: str = "") -> CompileError:
+    """Return the error of a text without its kernel."""
+    original = source.original
+    texts = () if original is None else original.text.split("\n")
+    heads = (line.strip() for line in texts if f"{source.name}(" in line)
+    head = next(heads, source.name)
+    because = f"{because or 'the text has no kernel'}, and {source.name} is run"
+    line = _first_edit(texts, source.text.split("\n")) if texts else None
+    return CompileError(stage, because, source.text, f"as before: {head}", line)
+
+
+def require_arguments(stage: str, count: int, source: Source, more: int = 0) -> None:
+    """Errors: CompileError for a kernel that takes another number of arguments than it is launched
+    with: its slots, and some `more`."""
+    launched = len(source.slots) + more
+    if count != launched:
+        because = f"{source.name} takes {plural(count, 'argument')}"
+        because += f", and is launched with {launched}"
+        names = ", ".join(f"p{slot}" for slot in source.slots)
+        raise CompileError(stage, because, source.text, f"its arguments: {names}")
+
+
+@contextmanager
+def errors_in(source: Source) -> Iterator[None]:
+    """Have errors of a compiler say what of a source they are about: see `about_line`."""
+    try:
+        yield
+    except CompileError as error:
+        raise about_line(error, source) from error
+
+
+def about_line(error: CompileError, source: Source) -> CompileError:
+    """Return the error of a compiler with the source, its line, and the operation that the line is
+    the code of: of a line that was edited, what it was before, and the operation of that. Where a
+    compiler came to the end of the text, the line is the first that was edited."""
+    line, because, hint = error.line, error.because, error.hint
+    lines, before = source.text.split("\n"), _lines_before(source)
+    edit = _first_edit(before, lines) if before else None
+    if line is not None:  # there may be lines behind the text that a compiler got
+        line = min(line, _last_line(lines))
+    if edit is not None and _is_past_edits(line, before, lines):
+        because += f" (at the end, line {line}; what was edited first is line {edit})"
+        line = edit
+    if line is not None and 0 < line <= len(lines):
+        because += f"; line {line} is {_shown(lines[line - 1])}"
+        old = line_before(before or lines, lines, line)
+        was = before[old - 1] if before and old else ""
+        if was and was != lines[line - 1]:
+            because += f", before the edit {_shown(was)}"
+            hint = hint or f"line {line} as it was: {_shown(was)}"
+        because += _operation(source, old)
+        if before and not old:
+            hint = hint or f"the text without line {line}"
+    return CompileError(
+        error.stage, because, source.text, hint or _try(source, line, edit), line
+    )
+
+
+def _lines_before(source: Source) -> list[str]:
+    """Return the lines of the text before it was edited; none where nobody edited it."""
+    return [] if source.original is None else source.original.text.split("\n")
+
+
+def _last_line(lines: Sequence[str]) -> int:
+    """Return the number of the last line that is not empty."""
+    numbers = (n for n in range(len(lines), 0, -1) if lines[n - 1].strip())
+    return next(numbers, 1)
+
+
+def _is_past_edits(
+    line: int | None, before: Sequence[str], lines: Sequence[str]
+) -> bool:
+    """Whether a compiler has read all of a text, whose last lines nobody edited: what is wrong may
+    be anywhere."""
+    if line is None or line < _last_line(lines):
+        return False
+    old = line_before(before, lines, line)
+    return old > 0 and before[old - 1] == lines[line - 1]
+
+
+def _first_edit(before: Sequence[str], lines: Sequence[str]) -> int | None:
+    """Return the first line of a text that was changed, or that follows one that was deleted."""
+    change = _first_change(before, lines)
+    return None if change is None else min(change[3] + 1, len(lines))
+
+
+def _first_deletion(before: Sequence[str], lines: Sequence[str]) -> str:
+    """Return the line that the first edit deleted, "" where that edit was another one."""
+    change = _first_change(before, lines)
+    return before[change[1]] if change is not None and change[0] == "delete" else ""
+
+
+def _first_change(
+    before: Sequence[str], lines: Sequence[str]
+) -> tuple[str, int, int, int, int] | None:
+    matcher = SequenceMatcher(None, before, lines, autojunk=False)
+    return next((code for code in matcher.get_opcodes() if code[0] != "equal"), None)
+
+
+def _operation(source: Source, line: int) -> str:
+    """Return what a line before the edit is the code of, "" where that is not known."""
+    original = source.original or source
+    places = original.lines[line - 1] if 0 < line <= len(original.lines) else ()
+    if not places or not original.linear:
+        return ""
+    node = original.linear[places[0]]
+    value = node.src[1] if node.op is Ops.SET else node  # what a register gets
+    return f", the code of {value.op.name}"
+
+
+def _try(source: Source, line: int | None, edit: int | None) -> str:
+    """Return what to try where a line does not say it itself: `edit` is the first that was
+    edited."""
+    deleted = _first_deletion(_lines_before(source), source.text.split("\n"))
+    if deleted and edit == line:
+        return f"{_shown(deleted)} before line {edit}, as before the edit"
+    if edit is not None:
+        return f"the text as it was before the edit, which begins at line {edit}"
+    if source.lines:
+        return "other opts, or another device: nobody edited this text"
+    return "another text" if line is None else f"line {line} written otherwise"
+
+
+def _shown(line: str) -> str:
+    words = line.strip() or "empty"
+    return words if len(words) <= _LAST_WORDS else f"{words[:_LAST_WORDS]}.."
+
+
+def line_before(before: Sequence[str], lines: Sequence[str], number: int) -> int:
+    """Return the number of the line that a line of edited text was before; 0 for one that was
+    inserted. Lines that were replaced by as many others are those."""
+    matcher = SequenceMatcher(None, before, lines, autojunk=False)
+    for tag, first, end, start, stop in matcher.get_opcodes():
+        if start < number <= stop:
+            is_same = tag == "equal" or end - first == stop - start
+            return first + number - start if is_same else 0
+    return 0

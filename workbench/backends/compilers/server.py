@@ -12,6 +12,7 @@ import sys
 from typing import Any
 
 from workbench.backends.compilers.child import RECEIPT, receive, send
+from workbench.backends.compilers.ending import DOCTOR, MEMORY
 from workbench.base.errors import CompileError, DeviceError, WorkbenchError
 
 
@@ -35,9 +36,11 @@ def _answer(message: bytes) -> tuple[str, Any]:
         return "device", (error.what, error.because, error.hint)
     except WorkbenchError as error:
         return "other", (error.what, error.because, error.hint)
+    except MemoryError:
+        return "compile", ("memory", "its memory ran out", MEMORY, None)
     except Exception as error:
-        name = type(error).__name__
-        return "other", ("the compiler's process failed", f"{name}: {error}", "")
+        because = f"{type(error).__name__}: {error}"
+        return "other", ("the compiler's process failed", because, DOCTOR)
 
 
 if __name__ == "__main__":

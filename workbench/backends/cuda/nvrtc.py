@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ctypes
 import os
-import re
 import shutil
 import sys
 from collections.abc import Mapping, Sequence
@@ -18,13 +17,10 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from workbench.base.errors import CompileError, DeviceError
+from workbench.backends.compilers.refusal import refusal
+from workbench.base.errors import DeviceError
 
 HOW = "pip install 'workbench[cuda]'"
-_ERROR = re.compile(
-    r"^kernel\.cu\((\d+)\): (?:catastrophic )?error:\s*(.*)$", re.MULTILINE
-)
-_PTXAS = re.compile(r"^ptxas (?:error|fatal)\s*:\s*(.*)$", re.MULTILINE)
 _TYPE = """\
 #pragma once
 struct {kind} {{ unsigned short bits; }};
@@ -172,7 +168,7 @@ def compile_text(text: str, arch: str) -> Image:
             .decode("utf-8", "replace")
         )
         if status:
-            raise error_of(log)
+            raise refusal("nvrtc", log, text)
         kind = "CUBIN" if arch.startswith("sm_") else "PTX"
         return Image(_read(library, program, kind), log)
     finally:
@@ -190,14 +186,3 @@ def _read(library: Any, program: ctypes.c_void_p, what: str) -> bytes:
     data = ctypes.create_string_buffer(max(1, size.value))
     getattr(library, f"nvrtcGet{what}")(program, data)
     return data.raw[: size.value]
-
-
-def error_of(log: str) -> CompileError:
-    """Return the first error of a log, whose parts are apart by NULs, as a CompileError."""
-    log = log.replace("\0", "\n")
-    match = _ERROR.search(log)
-    if match:
-        return CompileError("nvrtc", match[2].strip(), line=int(match[1]))
-    limit = _PTXAS.search(log)
-    because = limit[1].strip() if limit else " ".join(log.split())[:400]
-    return CompileError("nvrtc", because or "it says nothing")

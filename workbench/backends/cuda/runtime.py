@@ -8,13 +8,12 @@ from typing import Any
 from workbench.backends.buffer import Buffer
 from workbench.backends.compilers.child import in_child
 from workbench.backends.compilers.machine_code import MachineCode
+from workbench.backends.compilers.refusal import errors_in, require_kernel
 from workbench.backends.cuda import nvrtc, sass
 from workbench.backends.cuda.driver import CudaDriver
-from workbench.backends.elsewhere import about_line
 from workbench.backends.gpu.addresses import AddressLaunch
 from workbench.backends.native.assembly import AsmLine
 from workbench.backends.program.source import Source
-from workbench.base.errors import CompileError
 from workbench.base.forking import once
 from workbench.base.libraries import library
 
@@ -33,11 +32,14 @@ class CudaProgram:
     def image(self) -> nvrtc.Image:
         """The cubin, compiled in the process of compilers."""
         text, arch = self.source.text, CudaDriver.here().arch
-        try:
+        with errors_in(self.source):
             image: nvrtc.Image = in_child(nvrtc.compile_text, text, arch)
-        except CompileError as error:
-            raise about_line(error, self.source) from error
         return image
+
+    def require_code(self) -> None:
+        """Errors: CompileError."""
+        with errors_in(self.source):
+            require_kernel("nvrtc", self.machine_code.kernels, self.source)
 
     @once
     def kernel(self) -> Any:

@@ -4,25 +4,27 @@ Binary Utilities), which also says which registers are in use at each instructio
 from __future__ import annotations
 
 import re
-import subprocess
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from workbench.backends.compilers.ending import run_compiler
 from workbench.backends.compilers.machine_code import (
     LiveRegisters,
     MachineCode,
     ResourceUse,
 )
+from workbench.backends.compilers.refusal import refusal
 from workbench.backends.cuda import nvrtc
 from workbench.backends.cuda.line_table import LineStart, line_at, line_table
 from workbench.backends.native.assembly import AsmLine
-from workbench.base.errors import CompileError, DeviceError
+from workbench.base.errors import DeviceError
 
 LIMIT_S = 40.0
 _INSTRUCTION = re.compile(r"^\s+/\*([0-9a-f]{4,})\*/\s+(.*?)\s*;")
 _SECTION = re.compile(r"^\t\.section\t([^,\s]+)")
+_KERNEL = re.compile(r"^\t\.section\t\.text\.([^,\s]+)", re.MULTILINE)
 _COLUMNS = re.compile(r"\s*// [|+ ].*$")
 _LABEL = re.compile(r"^(\.L_x_\d+):")
 _TARGET = re.compile(r"`\((\.L_x_\d+)\)")
@@ -62,29 +64,21 @@ def read_cubin(cubin: bytes, arch: str, compiler: str, log: str) -> MachineCode:
         text = _disassembled(tools.nvdisasm, path)
     listing = list(_listing(text, line_table(cubin)))
     live = dict(live_registers(text))
-    if not listing:
-        hint = 'a function with extern "C" __global__'
-        raise CompileError("nvrtc", "the text has no kernel", hint=hint)
     lines = tuple(line for _, line in listing)
     in_use = tuple(None if line.is_label else live.get(at) for at, line in listing)
     isa = f"SASS for {arch}"
     plain = _without_registers(text)
-    return MachineCode("sass", isa, compiler, plain, lines, resources(log), in_use)
+    kernels = tuple(_KERNEL.findall(text))
+    return MachineCode(
+        "sass", isa, compiler, plain, lines, kernels, resources(log), in_use
+    )
 
 
 def _disassembled(program: str, path: Path) -> str:
-    try:
-        process = subprocess.run(
-            [program, "-c", "-lrm", "narrow", str(path)],
-            capture_output=True,
-            encoding="utf-8",
-            errors="replace",
-            timeout=LIMIT_S,
-        )
-    except (OSError, subprocess.TimeoutExpired) as error:
-        raise CompileError("nvdisasm", str(error)) from None
+    command = [program, "-c", "-lrm", "narrow", str(path)]
+    process = run_compiler("nvdisasm", command, LIMIT_S)
     if process.returncode:
-        raise CompileError("nvdisasm", " ".join(process.stderr.split())[:400])
+        raise refusal("nvdisasm", process.stderr)
     return process.stdout
 
 

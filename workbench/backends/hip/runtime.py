@@ -8,12 +8,11 @@ from typing import Any
 
 from workbench.backends.buffer import Buffer
 from workbench.backends.compilers.child import in_child
-from workbench.backends.elsewhere import about_line
+from workbench.backends.compilers.refusal import errors_in
 from workbench.backends.gpu.addresses import AddressLaunch
 from workbench.backends.hip.driver import HipDriver, call
 from workbench.backends.hip.hiprtc import compile_text
 from workbench.backends.program.source import Source
-from workbench.base.errors import CompileError
 from workbench.base.forking import once
 
 MILLI = 1e-3
@@ -37,10 +36,8 @@ class HipProgram:
     def kernel(self) -> Any:
         """The kernel on the GPU, with the module that it is of."""
         here, source = HipDriver.here(), self.source
-        try:
+        with errors_in(source):
             code: bytes = in_child(compile_text, source.text, here.arch)
-        except CompileError as error:
-            raise about_line(error, source) from error
 
         def load() -> Any:
             module = call("ModuleLoadData", code)

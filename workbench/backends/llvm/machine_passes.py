@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from workbench.backends.native import jit
 from workbench.base.errors import DeviceError
+from workbench.base.python_process import python_environment
 
 _DUMP = re.compile(
     r"^(?:# )?\*\*\* IR Dump After (.*) \((\S*)\) \*\*\*(?: \(loop: %(\S+)\))?.*$",
@@ -44,8 +45,9 @@ def machine_passes(text: str) -> list[MachinePass]:
     command = [sys.executable, "-P", "-m", __name__]
     try:
         process = subprocess.run(
-            command, input=text, capture_output=True, encoding="utf-8", timeout=LIMIT_S
-        )
+            command, input=text, capture_output=True, encoding="utf-8", timeout=LIMIT_S,
+            env=python_environment(),
+        )  # fmt: skip
     except subprocess.TimeoutExpired:
         because = f"it took more than {LIMIT_S:g} s"
         raise DeviceError("LLVM's passes cannot be shown", because) from None

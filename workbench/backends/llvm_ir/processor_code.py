@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from workbench.backends.compilers import llvm
 from workbench.backends.compilers.child import in_child
 from workbench.backends.compilers.code_cache import code_of
@@ -9,6 +11,7 @@ from workbench.backends.compilers.machine_code import MachineCode
 from workbench.backends.llvm_ir.locations import with_locations
 from workbench.backends.native.assembly import readable
 
+_FUNCTION = re.compile(r"^\s*\.globl\s+(\w+)", re.MULTILINE)
 _SVE_BYTES = 16
 """The least bytes of a vector of SVE; code counts on no more unless it is told so."""
 
@@ -25,7 +28,8 @@ def processor_machine_code(text: str, isa: llvm.Isa, vector_bytes: int) -> Machi
         family = isa.triple.partition("-")[0]
         lines = readable(written)
         name = f"{family} for {isa.cpu or 'any processor'}"
-        return MachineCode(family, name, f"LLVM {version}", written, lines)
+        kernels = tuple(_FUNCTION.findall(written))
+        return MachineCode(family, name, f"LLVM {version}", written, lines, kernels)
 
     def _sized(ir: str, of: llvm.Isa) -> str:
         """Say how long vectors of SVE are, where that is known."""

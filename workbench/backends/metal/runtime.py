@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from workbench.backends.buffer import Buffer
-from workbench.backends.compilers.refusal import refusal
-from workbench.backends.elsewhere import about_line
+from workbench.backends.compilers.refusal import errors_in, missing_kernel, refusal
 from workbench.backends.metal.driver import MetalDriver
 from workbench.backends.program.launch import grid_size, group_size
 from workbench.backends.program.source import Source
@@ -33,6 +32,10 @@ class MetalProgram:
     @once
     def pipeline(self) -> Any:
         """The compiled program."""
+        with errors_in(self.source):
+            return self._compiled()
+
+    def _compiled(self) -> Any:
         gpu, source = MetalDriver.here().gpu, self.source
         options = library("Metal").MTLCompileOptions.new()
         options.setFastMathEnabled_(False)  # it takes NaN for no value
@@ -40,11 +43,13 @@ class MetalProgram:
             source.text, options, None
         )
         if compiled is None:
-            raise about_line(refusal("metal", _words(error), self.source.text), source)
+            raise refusal("metal", _words(error), source.text)
         function = compiled.newFunctionWithName_(source.name)
+        if function is None:
+            raise missing_kernel("metal", source)
         state, error = gpu.newComputePipelineStateWithFunction_error_(function, None)
         if state is None:
-            raise refusal("metal", _words(error), self.source.text)
+            raise refusal("metal", _words(error), source.text)
         return state
 
     def __call__(self, buffers: Sequence[Buffer]) -> None:

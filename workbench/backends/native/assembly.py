@@ -16,9 +16,6 @@ _LOC = re.compile(r"\.loc\s+\d+\s+(\d+)")
 _COMMENT = re.compile(r"(?:^|\s+)(?:#(?:\s.*)?|#[A-Z_]+|//.*|;.*)$")
 
 
-_ERROR = re.compile(r"^<\w+>:(\d+):\d+: (?:fatal )?error:", re.MULTILINE)
-
-
 class AsmLine(NamedTuple):
     """An instruction or a label. `source_line` is the number, from 1, of the line of the source
     text that it is for; None for a label, and where the compiler gives none."""
@@ -29,12 +26,6 @@ class AsmLine(NamedTuple):
     @property
     def is_label(self) -> bool:
         return self.text.endswith(":")
-
-
-def error_line(message: str) -> int | None:
-    """Return the line, from 1, of the first error in a compiler's message about a text."""
-    error = _ERROR.search(message)
-    return None if error is None else int(error[1])
 
 
 def readable(assembly: str) -> tuple[AsmLine, ...]:

@@ -17,10 +17,10 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, TypeVar
 
-from workbench.backends.native.assembly import error_line
+from workbench.backends.compilers.refusal import refusal
 from workbench.backends.native.machine import permits_amx
 from workbench.backends.native.tensor_cores import absence, tensor_cores
-from workbench.base.errors import CompileError, DeviceError
+from workbench.base.errors import DeviceError
 from workbench.base.forking import no_fork
 from workbench.base.tensor_cores.tensor_core import TensorCore
 
@@ -29,6 +29,8 @@ _FOREIGN = re.compile(
     r"|@llvm\.(?:aarch64|amdgcn|arm|bpf|dx|hexagon|loongarch|mips|nvvm|ppc|r600|riscv"
     r"|s390|spv|ve|wasm|xcore)\."
 )
+NOT_HERE = "it needs a function that this process does not have"
+"""What is wrong with code that LLVM's linker cannot link; it does not say more."""
 Result = TypeVar("Result")
 LIBRARIES_PER_LINKER = 16
 """Libraries that one linker of LLVM's loads. Each leaves 9 kB in it when it is unloaded, which only
@@ -261,6 +263,7 @@ def _guarded(text: str | None, step: Callable[[], Result]) -> Result:
         with no_fork:
             return step()
     except RuntimeError as error:
-        because = str(error).strip() or type(error).__name__
-        line = error_line(because)
-        raise CompileError("llvm", because, last_good=text, line=line) from error
+        words = str(error).strip() or type(error).__name__
+        if "Failed to materialize" in words:
+            words = NOT_HERE
+        raise refusal("llvm", words, text or "") from error

@@ -14,18 +14,20 @@ microsecond.
 from __future__ import annotations
 
 import ctypes
+import re
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from workbench.backends.buffer import Buffer
+from workbench.backends.compilers.refusal import errors_in, missing_kernel
 from workbench.backends.native.assembly import AsmLine
 from workbench.backends.native.jit import Code
 from workbench.backends.native.thread_pool import pool
 from workbench.backends.program.source import Source
 from workbench.base.dtypes import DType, dtypes
-from workbench.base.errors import DeviceError
+from workbench.base.errors import CompileError, DeviceError
 from workbench.base.forking import once
 from workbench.base.unpicklable import Unpicklable
 
@@ -103,7 +105,17 @@ class NativeProgram(Unpicklable, ABC):
 
     @once
     def _code(self) -> Code:
-        return self._load()
+        with errors_in(self.source):
+            try:
+                return self._load()
+            except CompileError as error:
+                if re.search(rf"not found: \[.*\b{self.source.name}\b", error.because):
+                    raise missing_kernel(error.stage, self.source) from error
+                raise
+
+    def require_code(self) -> None:
+        """Errors: CompileError."""
+        _ = self._code
 
     @once
     def _kernel(self) -> KernelCall:

@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import ParamSpec, TypeVar
 
 import numpy as np
 
 from workbench.backends.buffer import Buffer
 from workbench.backends.compilers.child import CompilerProcess
-from workbench.backends.elsewhere import about_line
+from workbench.backends.compilers.refusal import (
+    errors_in,
+    missing_kernel,
+    require_arguments,
+)
 from workbench.backends.oclgrind.report import findings
-from workbench.backends.oclgrind.simulate import Outcome, Simulation, simulate
+from workbench.backends.oclgrind.simulate import (
+    Outcome,
+    Simulation,
+    compile_text,
+    simulate,
+)
 from workbench.backends.program.launch import group_size, item_counts
 from workbench.backends.program.source import Source
 from workbench.base.errors import CompileError, DefectError, DeviceError
@@ -18,6 +28,8 @@ from workbench.base.errors import CompileError, DefectError, DeviceError
 LIMIT_S = 120.0
 """Seconds after which a run counts as hanging."""
 _process = CompilerProcess()
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
 class OclgrindProgram:
@@ -29,6 +41,14 @@ class OclgrindProgram:
 
     def __init__(self, source: Source):
         self.source = source
+
+    def require_code(self) -> None:
+        """Errors: CompileError."""
+        with errors_in(self.source):
+            count = _ask(compile_text, self.source.text, self.source.name)
+            if count < 0:
+                raise missing_kernel("opencl", self.source)
+            require_arguments("opencl", count, self.source)
 
     def __call__(self, buffers: Sequence[Buffer]) -> None:
         self.bind(buffers)()
@@ -55,10 +75,8 @@ class OclgrindLaunch:
         items, group = item_counts(source.launch), group_size(source.launch)
         before = [self.buffers[s].as_array().tobytes() for s in self.slots]
         request = Simulation(source.text, source.name, before, items, group)
-        try:
+        with errors_in(source):
             outcome = simulated(request)
-        except CompileError as error:
-            raise about_line(error, source) from error
         _refuse(source, outcome.report)
         for slot, old, new in zip(self.slots, before, outcome.arguments, strict=True):
             if new != old:
@@ -67,16 +85,25 @@ class OclgrindLaunch:
 
 def simulated(request: Simulation) -> Outcome:
     """Run a kernel in the process of simulations. Errors as of a run of OclgrindProgram."""
-    try:
-        outcome = _process.call(LIMIT_S, simulate, request)
-    except CompileError as error:
-        if error.stage != simulate.__module__.rpartition(".")[2]:
-            raise
-        what = f"the kernel {request.name} cannot be simulated"
-        raise DeviceError(what, error.because) from error
+    outcome = _ask(simulate, request)
     if outcome.is_last:
         _process.end()
     return outcome
+
+
+def _ask(function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
+    """Return what a function returns in the process of simulations.
+
+    Errors: as of a run of OclgrindProgram.
+    """
+    try:
+        return _process.call(LIMIT_S, function, *args, **kwargs)
+    except CompileError as error:
+        if error.stage != function.__module__.rpartition(".")[2]:
+            raise
+        raise DeviceError(
+            "the kernel cannot be simulated", error.because, error.hint
+        ) from error
 
 
 def _refuse(source: Source, report: str) -> None:

@@ -47,11 +47,21 @@ class Outcome(NamedTuple):
     is_last: bool
 
 
-def simulate(request: Simulation) -> Outcome:
-    """Run a kernel.
+def compile_text(text: str, name: str) -> int:
+    """Compile a kernel, which a run of it then finds compiled; return the number of its arguments,
+    -1 where the text has no such kernel.
 
-    Errors: CompileError where it refuses the text.
+    Errors: CompileError where Oclgrind refuses the text.
     """
+    here = _simulator()
+    try:
+        return int(here.cl.Kernel(here.program(text), name).num_args)
+    except here.cl.Error:
+        return -1
+
+
+def simulate(request: Simulation) -> Outcome:
+    """Run a kernel. Errors: as `compile_text`."""
     with tempfile.TemporaryFile() as log:
         stderr = os.dup(2)
         os.dup2(log.fileno(), 2)
@@ -83,15 +93,18 @@ class _Simulator:
         self.queue = cl.CommandQueue(self.context)
         self.programs: dict[str, Any] = {}
 
+    def program(self, text: str) -> Any:
+        """Return a text, compiled. Errors: CompileError."""
+        if text not in self.programs:
+            self.programs[text] = build(self.context, text, "-cl-opt-disable")
+        return self.programs[text]
+
     def run(self, request: Simulation) -> list[bytes]:
         """Return the arguments after a run."""
-        cl, text = self.cl, request.text
+        program = self.program(request.text)
         try:
-            if text not in self.programs:
-                program = build(self.context, text, "-cl-opt-disable")
-                self.programs[text] = program
-            return self._launch(cl.Kernel(self.programs[text], request.name), request)
-        except cl.Error as error:
+            return self._launch(self.cl.Kernel(program, request.name), request)
+        except self.cl.Error as error:
             because = " ".join(str(error).split())[-400:]
             raise CompileError("oclgrind", because) from error
 

@@ -12,6 +12,7 @@ from workbench.backends.native import object_cache
 from workbench.backends.opencl import pocl
 from workbench.backends.opencl.driver import OpenCLDriver
 from workbench.base.cache.folder import key_of
+from workbench.base.errors import CompileError
 
 LIMIT_S = 120.0
 """Seconds that a driver's compiler may take."""
@@ -56,5 +57,11 @@ def compile_kernel(kernel: KernelText) -> bytes:
     pocl.own_cache()
     here = OpenCLDriver.here()
     if pocl.is_pocl(here.device):
-        return pocl.binary(here.context, *kernel)
+        try:
+            return pocl.binary(here.context, *kernel)
+        except CompileError as error:
+            because = error.because.replace(pocl.KERNEL, kernel.name)
+            raise CompileError(
+                error.stage, because, hint=error.hint, line=error.line
+            ) from None
     return binary_in(build(here.context, kernel.text))

@@ -8,13 +8,13 @@ from functools import cache
 from typing import Any
 
 from workbench.backends.buffer import Buffer
-from workbench.backends.compilers.opencl import build, load
-from workbench.backends.elsewhere import about_line
+from workbench.backends.compilers.opencl import build, kernel_in, load
+from workbench.backends.compilers.refusal import errors_in, require_arguments
 from workbench.backends.opencl.compile import KernelText, binary_of
 from workbench.backends.opencl.driver import OpenCLDriver
 from workbench.backends.program.launch import group_size, item_counts
 from workbench.backends.program.source import Source
-from workbench.base.errors import CompileError, DeviceError
+from workbench.base.errors import DeviceError
 from workbench.base.forking import once
 from workbench.base.libraries import library
 
@@ -31,27 +31,31 @@ class OpenCLProgram:
 
     def require_code(self) -> None:
         """Errors: CompileError."""
-        _ = self._program
+        self.kernel()
 
     def kernel(self) -> Any:
-        """Return the driver's kernel, a new one each time: it holds its arguments."""
+        """Return the driver's kernel, a new one each time: it holds its arguments.
+
+        Errors: CompileError, also for a text with another kernel.
+        """
         program, name = self._program
-        return library("pyopencl").Kernel(program, name)
+        with errors_in(self.source):
+            kernel = kernel_in(program, name, self.source)
+            require_arguments("opencl", kernel.num_args, self.source)
+        return kernel
 
     @once
     def _program(self) -> tuple[Any, str]:
         """The driver's program, and the kernel's name in it."""
         source, here = self.source, OpenCLDriver.here()
         text = KernelText(source.text, source.name, self.items, self.group)
-        try:
+        with errors_in(source):
             binary = binary_of(text)
             program = load(here.context, here.device, binary.data)
             if program is not None:
                 return program, binary.name
             _warn_of_compiler(here.device.platform.name)
             return build(here.context, source.text), source.name
-        except CompileError as error:
-            raise about_line(error, source) from error
 
     def __call__(self, buffers: Sequence[Buffer]) -> None:
         self.bind(buffers)()

@@ -15,7 +15,7 @@ from workbench.backends.llvm_ir.gpu.targets import SPIRV
 from workbench.backends.llvm_ir.locations import without_locations
 from workbench.backends.opencl.header import HEADER, NAME
 from workbench.backends.program.source import Source
-from workbench.base.errors import CompileError, DeviceError
+from workbench.base.errors import DeviceError
 from workbench.base.target import Target
 
 HOW = "pip install 'workbench[c]', which brings zig's clang"
@@ -59,13 +59,11 @@ def compile_source(source: Source, target: Target) -> MachineCode:
 def compile_text(clang: Clang, text: str) -> MachineCode:
     """Return what clang makes of a text.
 
-    Errors: CompileError with the line that clang refuses, and for a text without a kernel.
+    Errors: CompileError with the line that clang refuses.
     """
     ir = clang.compile(
         text, {NAME: HEADER}, *_READ, _TARGET, "-O2", "-fno-unroll-loops"
     )
-    if SPIRV.convention not in ir:
-        raise CompileError("clang", "the text has no kernel", text, "a __kernel")
     located = without_locations(_COPY.sub("", ir))
     marked = with_marks(located.text, lambda line: located.numbers[line - 1])
     written = clang.compile(

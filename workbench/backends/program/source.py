@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from workbench.backends.program.launch import LaunchShape
 from workbench.base.dtypes import DType, dtypes
+from workbench.base.errors import CompileError
 from workbench.ir.node.uop import UOp
+
+MOST_CHARACTERS = 1 << 22
+"""A compiler takes minutes for a longer text, and no kernel of a person has one."""
+_UNREADABLE = re.compile("[\0\ud800-\udfff]")
+"""Characters that no compiler reads: a NUL ends the text for many, which say nothing of the rest,
+and half of a pair is no character of UTF-8."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,8 +28,10 @@ class Source:
     (`Memory.alignment_bytes`); `block` is the lowered statement tree, for the emulator. `lines`
     has, for each line of the text, the positions in the linear program of the nodes whose code it
     is (none for a brace or a comment); it is empty where that is unknown, as `linear`, that
-    program, is where a user wrote the text.
+    program, is where a user wrote the text. `original` is the Source of which somebody edited the
+    text, None where nobody did.
 
+    Errors: CompileError for a text that no compiler reads as it is shown.
     Units: shared_bytes is the memory of a group that a launch gives it, 0 where its arrays have
     their sizes in the text; scratch_bytes is the scratch memory that a launch passes; 0 where it
     is on the kernel's stack.
@@ -38,6 +48,14 @@ class Source:
     lines: tuple[tuple[int, ...], ...] = field(default=(), compare=False, repr=False)
     linear: tuple[UOp, ...] = field(default=(), compare=False, repr=False)
     shared_bytes: int = 0
+    original: Source | None = field(default=None, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        require_readable(self.text)
+
+    def edited(self, text: str) -> Source:
+        """Return it with a text that somebody edited."""
+        return replace(self, text=text, lines=(), linear=(), original=self)
 
     def __str__(self) -> str:
         return self.text
@@ -46,6 +64,20 @@ class Source:
     def slots(self) -> list[int]:
         """The slots that the kernel uses, in the order of the parameters of its text."""
         return [slot for slot, (dtype, _) in enumerate(self.params) if dtype.bits]
+
+
+def require_readable(text: str) -> None:
+    """Errors: CompileError for a text with a character that no compiler reads, and a long one."""
+    fault = None if text.isascii() and "\0" not in text else _UNREADABLE.search(text)
+    if fault is not None:
+        line = text.count("\n", 0, fault.start()) + 1
+        name = "a NUL" if fault[0] == "\0" else f"half a character, U+{ord(fault[0]):X}"
+        because = f"line {line} has {name}: what is read is not what is shown"
+        hint = f"line {line} without it"
+        raise CompileError("read", because, hint=hint, line=line)
+    if len(text) > MOST_CHARACTERS:
+        because = f"the text has {len(text):,} characters, and a compiler gets {MOST_CHARACTERS:,}"
+        raise CompileError("read", because, hint="a shorter text, or other opts")
 
 
 def signature(params: Iterable[UOp]) -> tuple[tuple[DType, int], ...]:

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from workbench.backends.compilers import llvm
 from workbench.backends.compilers.child import in_child
+from workbench.backends.compilers.refusal import missing_kernel
 from workbench.backends.native import object_cache
 from workbench.backends.program.source import Source
 from workbench.base.errors import CompileError
@@ -30,6 +31,12 @@ _ORDER = (1, 2, 3, 4, 5, 6, 7, 8, 9, 12, 10, 11)
 _FUNCTION = 0
 _TABLE = 1
 _GLOBAL = 3
+_LINKING = b"linking"
+_SYMBOLS = 8
+_DATA = 1
+_SECTION = 3
+_UNDEFINED = 0x10
+_EXPLICIT_NAME = 0x40
 
 
 def module_of(source: Source) -> bytes:
@@ -38,19 +45,22 @@ def module_of(source: Source) -> bytes:
     It exports `EXPORT`, a function of the addresses of the arguments that the kernel touches, in
     order of their slots, and of its scratch memory where the Source has some. It imports MEMORY
     from "env", and STACK, a number that can change, where it needs a stack.
-    Errors: CompileError if LLVM refuses the text.
+    Errors: CompileError if LLVM refuses the text, or it has no such kernel.
     """
 
     def compile_text(text: str) -> bytes:
-        return with_export(in_child(llvm.object_of, text, ISA), EXPORT)
+        image = in_child(llvm.object_of, text, ISA)
+        functions = dict(_functions(image))
+        if source.name not in functions:
+            raise missing_kernel("wasm", source)
+        return with_export(image, EXPORT, functions[source.name])
 
-    version = [llvm.package_version()]
+    version = [llvm.package_version(), source.name]
     return object_cache.object_of(source.text, version, ISA, compile_text)
 
 
-def with_export(image: bytes, name: str) -> bytes:
-    """Return a module that exports the first function of an object file, without what only linkers
-    read.
+def with_export(image: bytes, name: str, function: int = 0) -> bytes:
+    """Return a module that exports a function of an object file, without what only linkers read.
 
     Errors: CompileError where it needs functions that nothing has.
     """
@@ -61,7 +71,7 @@ def with_export(image: bytes, name: str) -> bytes:
         because = f"WebAssembly has no {' and no '.join(functions)}"
         raise CompileError("wasm", because)
     word = name.encode()
-    entry = _number(len(word)) + word + bytes([_FUNCTION]) + _number(0)
+    entry = _number(len(word)) + word + bytes([_FUNCTION]) + _number(function)
     sections[_EXPORTS] = _number(1) + entry
     return image[:8] + b"".join(
         bytes([kind]) + _number(len(sections[kind])) + sections[kind]
@@ -77,12 +87,41 @@ class Import(NamedTuple):
     name: str
 
 
-def _sections(image: bytes) -> Iterator[tuple[int, bytes]]:
-    at = 8
+def _sections(image: bytes, at: int = 8) -> Iterator[tuple[int, bytes]]:
     while at < len(image):
         size, begin = _read(image, at + 1)
         yield image[at], image[begin : begin + size]
         at = begin + size
+
+
+def _functions(image: bytes) -> Iterator[tuple[str, int]]:
+    """Yield the functions of an object file by its table of symbols, which is for linkers: the name
+    of each, and its number (WebAssembly's tool conventions, "Linking")."""
+    for kind, body in _sections(image):
+        size, at = _read(body, 0)
+        if kind == _CUSTOM and body[at : at + size] == _LINKING:
+            _, at = _read(body, at + size)  # the version
+            for part, content in _sections(body, at):
+                if part == _SYMBOLS:
+                    yield from _function_symbols(content)
+
+
+def _function_symbols(body: bytes) -> Iterator[tuple[str, int]]:
+    count, at = _read(body, 0)
+    for _ in range(count):
+        kind, (flags, at) = body[at], _read(body, at + 1)
+        is_data, has_name = kind == _DATA, not flags & _UNDEFINED
+        index = 0
+        if not is_data:
+            index, at = _read(body, at)
+        if kind != _SECTION and (is_data or has_name or flags & _EXPLICIT_NAME):
+            size, begin = _read(body, at)
+            at = begin + size
+            if kind == _FUNCTION and has_name:
+                yield body[begin:at].decode(), index
+        if is_data and has_name:
+            for _ in range(3):  # where it is
+                _, at = _read(body, at)
 
 
 def _imports(body: bytes) -> Iterator[Import]:

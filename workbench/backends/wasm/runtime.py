@@ -9,6 +9,7 @@ from typing import Any
 from workbench.backends.buffer import Buffer
 from workbench.backends.compilers import llvm
 from workbench.backends.compilers.child import in_child
+from workbench.backends.compilers.refusal import errors_in, require_arguments
 from workbench.backends.llvm_ir.locations import with_locations
 from workbench.backends.native.assembly import AsmLine, readable
 from workbench.backends.program.source import Source
@@ -36,13 +37,23 @@ class WasmProgram:
 
     def __init__(self, source: Source, memory: WasmMemory):
         self.source, self.memory = source, memory
-        self.module = module_of(source)
+        with errors_in(source):
+            self.module = module_of(source)
         """The bytes that a browser runs, too."""
 
     @once
     def kernel(self) -> Any:
         """The function of addresses, compiled for this processor."""
-        return engine().instance(self.module)[EXPORT]
+        kernel = engine().instance(self.module)[EXPORT]
+        count = len(kernel.type(engine().store).params)
+        with errors_in(self.source):
+            more = int(self.source.scratch_bytes > 0)
+            require_arguments("wasm", count, self.source, more)
+        return kernel
+
+    def require_code(self) -> None:
+        """Errors: CompileError."""
+        _ = self.kernel
 
     @once
     def assembly(self) -> str:

@@ -8,8 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from workbench.backends.buffer import Buffer
-from workbench.backends.compilers.refusal import refusal
-from workbench.backends.elsewhere import about_line
+from workbench.backends.compilers.refusal import errors_in, refusal
 from workbench.backends.program.launch import grid_size
 from workbench.backends.program.source import Source
 from workbench.backends.webgpu.driver import WebGpuDriver
@@ -18,9 +17,11 @@ from workbench.base.errors import CompileError, DeviceError
 from workbench.base.forking import once
 from workbench.base.libraries import library
 
-_WRITTEN = re.compile(r"@binding\((\d+)\) var<storage, read_write>")
-_ERROR = re.compile(r"error: (?P<what>.*)\n.*wgsl:(?P<line>\d+):\d+(?P<rest>[^$]*)")
-"""What naga says of a text that it refuses: the error, and the line, from 1."""
+_STORAGE = re.compile(
+    r"((?:@\s*\w+\s*\([^()]*\)\s*)+)var\s*<\s*storage\s*,\s*read_write\s*,?\s*>"
+)
+_BINDING = re.compile(r"@\s*binding\s*\(\s*(\d+)")
+_COMMENT = re.compile(r"//[^\n]*|/\*(?:(?!/\*|\*/).)*\*/", re.DOTALL)
 
 
 class WebGpuProgram:
@@ -32,7 +33,7 @@ class WebGpuProgram:
     def __init__(self, source: Source):
         self.source = source
         self.slots = source.slots
-        places = map(int, _WRITTEN.findall(source.text))
+        places = [p for p in written_places(source.text) if p < len(self.slots)]
         self.written = {self.slots[place] for place in places}
 
     def require_code(self) -> None:
@@ -42,6 +43,10 @@ class WebGpuProgram:
     @once
     def pipeline(self) -> Any:
         """The compiled program."""
+        with errors_in(self.source):
+            return self._compiled()
+
+    def _compiled(self) -> Any:
         device, wgpu = WebGpuDriver.here().device, library("wgpu")
         most = device.limits["max-storage-buffers-per-shader-stage"]
         if len(self.slots) > most:
@@ -54,15 +59,23 @@ class WebGpuProgram:
             stage = {"module": module, "entry_point": self.source.name}
             return device.create_compute_pipeline(layout="auto", compute=stage)
         except wgpu.GPUError as error:
-            raise about_line(
-                refusal("webgpu", str(error), self.source.text, _ERROR), self.source
-            ) from error
+            raise refusal("webgpu", str(error), self.source.text) from error
 
     def __call__(self, buffers: Sequence[Buffer]) -> None:
         self.bind(buffers)()
 
     def bind(self, buffers: Sequence[Buffer]) -> WebGpuLaunch:
         return WebGpuLaunch(self, buffers)
+
+
+def written_places(text: str) -> list[int]:
+    """Return the numbers of the bindings that a text declares as memory that it writes: attributes
+    stand in any order, with spaces and comments between them."""
+    count = 1
+    while count:  # comments may be in each other
+        text, count = _COMMENT.subn(" ", text)
+    matches = (_BINDING.search(attributes) for attributes in _STORAGE.findall(text))
+    return [int(match[1]) for match in matches if match]
 
 
 class WebGpuLaunch:

@@ -47,6 +47,8 @@ Rule = Annotated[int, place("rule", "rules")]
 Variant = Annotated[int, place("variant", "variants")]
 Text = Annotated[str, text("short text")]
 Name = Annotated[str, text("name")]
+Program = Annotated[str, Meta(title="text of a program")]
+"""A text that a compiler gets: what it may be says `Source`."""
 Seconds = Annotated[
     float,
     Meta(
@@ -204,7 +206,7 @@ class EditRequest(Request, tag="edit"):
     reply: ClassVar[type[Struct]] = VariantReply
     variant: Variant
     language: Text
-    text: Text
+    text: Program
 
 
 class CompileRequest(Request, tag="compile"):
@@ -214,7 +216,7 @@ class CompileRequest(Request, tag="compile"):
     reply: ClassVar[type[Struct]] = EditedCode
     variant: Variant
     language: Text
-    text: Text | None
+    text: Program | None
 
 
 class CostsRequest(Request, tag="costs"):

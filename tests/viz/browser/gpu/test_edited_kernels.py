@@ -106,6 +106,82 @@ def test_what_the_compiler_refuses_is_at_its_line(
     assert "✓ right" in says(page, "the kernel itself takes")
 
 
+def test_attributes_stand_in_any_order(record: dict[str, Any], page: Any) -> None:
+    text = text_of(record, store_in(record))
+    other, count = re.subn(
+        r"(@group\(0\)) (@binding\(\d+\)) var<storage, (\w+)>",
+        r"\2 // of the kernel: @binding(9)\n  /* here */ \1\nvar < storage , \3 >",
+        text,
+    )
+    assert count == 2
+    page.fill(EDITOR, other)
+    expect(page.locator(FAULT)).to_contain_text("✓ compiles")
+    assert "✓ right" in says(page, "the kernel itself takes")
+
+
+@pytest.mark.parametrize("character", ["\0", "\ud800"])
+def test_what_no_compiler_reads_is_refused(
+    character: str, record: dict[str, Any], page: Any
+) -> None:
+    lines, at = store_of(record)
+    written = "\n".join([*lines[: at + 1], "// x", *lines[at + 1 :]])
+    code = "lone" if character != "\0" else "nul"
+    page.evaluate(
+        """([text, code]) => {
+          const editor = document.querySelector(".wb-editor");
+          const odd = code === "nul" ? "\\0" : "\\ud800";
+          editor.value = text.replace("// x", "// " + odd);
+          editor.dispatchEvent(new Event("input", { bubbles: true }));
+        }""",
+        [written, code],
+    )
+    expect(page.locator(FAULT)).to_contain_text(re.compile(rf"line {at + 2}: .*shown"))
+    assert f"at line {at + 2}" in says(page, "what is shown")
+
+
+def test_what_is_written_stays_after_cancel(record: dict[str, Any], page: Any) -> None:
+    plain, written = text_of(record, store_in(record)), text_of(record, "  // mine")
+    page.fill(EDITOR, written)
+    page.click("text=Cancel")
+    page.click(".wb-code-bar >> text=edit")
+    assert page.input_value(EDITOR) == written
+    page.click("[data-key=undo-edit]")
+    assert page.input_value(EDITOR) == plain
+    expect(page.locator("[data-key=undo-edit]")).to_be_hidden()
+    page.click("text=Cancel")
+    page.click(".wb-code-bar >> text=edit")
+    assert page.input_value(EDITOR) == plain
+
+
+COUNTED = """(() => {
+  const make = GPUDevice.prototype.createBuffer;
+  const destroy = GPUBuffer.prototype.destroy;
+  window.live = new Set();
+  GPUDevice.prototype.createBuffer = function (...words) {
+    const buffer = make.apply(this, words);
+    window.live.add(buffer);
+    return buffer;
+  };
+  GPUBuffer.prototype.destroy = function () {
+    window.live.delete(this);
+    return destroy.apply(this);
+  };
+})()"""
+"""From now on `live` are the buffers of GPUs that nobody has destroyed."""
+
+
+def test_a_run_leaves_no_buffers(record: dict[str, Any], page: Any) -> None:
+    """Also one that the browser refuses once they are made."""
+    page.evaluate(COUNTED)
+    text = text_of(record, store_in(record))
+    page.fill(EDITOR, text)
+    assert "✓ right" in says(page, "the kernel itself takes")
+    assert page.evaluate("live.size") == 0
+    page.fill(EDITOR, text.replace("@binding(1)", "@binding(7)"))
+    assert "✓ right" not in says(page, "[Bb]inding")
+    assert page.evaluate("live.size") == 0
+
+
 def test_an_input_may_be_left_out(record: dict[str, Any], page: Any) -> None:
     place, _ = re.match(r" *(p0\[.*?\]) = (.*);", store_in(record)).groups()  # type: ignore[union-attr]
     page.fill(EDITOR, text_of(record, f"  {place} = 1.0f;"))

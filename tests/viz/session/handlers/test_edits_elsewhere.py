@@ -203,7 +203,7 @@ def test_where_nothing_compiles_a_text_it_says_what_would(
         kernel = exploration(device).kernels[0]
         source = stages(kernel.ast, device, "source").source
         with pytest.raises(DeviceError) as missing:
-            info.load_edited(source, source.text).assembly_lines  # type: ignore[attr-defined]  # noqa: B018
+            info.load(source.edited(source.text)).assembly_lines  # type: ignore[attr-defined]  # noqa: B018
         assert missing.value.hint.startswith(hint)
         return
     with session_of(exploration(device)) as session:

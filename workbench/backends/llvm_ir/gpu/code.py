@@ -36,6 +36,9 @@ _AMD_KEYS = {
 _AMD_FIELD = re.compile(r"^\s+\.(\w+):\s+(\d+)$", re.MULTILINE)
 _OCCUPANCY = re.compile(r"^; Occupancy: (\d+)", re.MULTILINE)
 _REGISTER_BYTES = 4
+_KERNEL = re.compile(r"^\s*\.(?:amdhsa_kernel|visible \.entry) (\w+)", re.MULTILINE)
+"""How assembly says that a function is a kernel: AMDGCN's, and PTX."""
+_ENTRY_POINT = re.compile(r'^\s*OpEntryPoint Kernel %\w+ "([^"]+)"', re.MULTILINE)
 
 
 def gpu_source(
@@ -129,7 +132,8 @@ def read_gpu(gpu: GpuTarget, arch: str, text: str) -> MachineCode:
     lines = tuple(_instructions(readable(_without_ends(text))))
     use = amd_resources(text) if gpu is AMDGCN else ResourceUse()
     name, compiler = f"{gpu.name} for {arch}", f"LLVM {llvm.package_version()}"
-    return MachineCode(gpu.family, name, compiler, text, lines, use)
+    kernels = tuple(_KERNEL.findall(text))
+    return MachineCode(gpu.family, name, compiler, text, lines, kernels, use)
 
 
 def read_spirv(text: str, marked: MarkedIr) -> MachineCode:
@@ -137,7 +141,8 @@ def read_spirv(text: str, marked: MarkedIr) -> MachineCode:
     lines = tuple(lines_of(text, marked.statements))
     compiler = f"LLVM {llvm.package_version()}"
     plain = without_marks(text)
-    return MachineCode(SPIRV.family, SPIRV.name, compiler, plain, lines)
+    kernels = tuple(_ENTRY_POINT.findall(text))
+    return MachineCode(SPIRV.family, SPIRV.name, compiler, plain, lines, kernels)
 
 
 def _without_ends(text: str) -> str:

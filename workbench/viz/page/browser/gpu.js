@@ -1,5 +1,6 @@
 // A program on the GPU of the browser that shows the page, through WebGPU: compiled, run, timed.
 
+import { withoutComments } from "./loops.js";
 import { timings } from "./timing.js";
 
 /** @import { PageLaunch } from "../record.d.ts" */
@@ -16,8 +17,10 @@ const LIMITS = [
   "maxComputeWorkgroupSizeZ",
 ];
 const CLOCK = "timestamp-query";
+const UNREADABLE = /\0|[\ud800-\udfff]/u; // a NUL, and half of a pair
 
-const BINDING = /@group\(([01])\)\s*@binding\((\d+)\)\s*var<storage(?:,\s*(\w+))?>/g;
+const STORAGE = /((?:@\s*\w+\s*\([^()]*\)\s*)+)var\s*<\s*storage\s*(?:,\s*(\w+)\s*)?,?\s*>/g;
+const ATTRIBUTE = /@\s*(group|binding)\s*\(\s*(\d+)[iu]?\s*,?\s*\)/g;
 
 /** @type {Promise<Gpu> | null} */
 let opened = null;
@@ -99,29 +102,33 @@ export async function runOnce(gpu, text, launch, groups) {
     throw trouble("this browser cannot run the kernel", because, "a kernel with fewer inputs");
   }
   const pipeline = await compiled(device, text, launch.entry);
+  /** @type {GPUBuffer[]} */
+  const buffers = [];
+  const free = () => buffers.forEach((buffer) => buffer.destroy());
   device.pushErrorScope("out-of-memory");
   device.pushErrorScope("validation");
-  const filledGroups = groups.map((contents) => contents.map((bytes) => filled(device, bytes)));
-  const buffers = filledGroups.flat();
-  const bindGroups = filledGroups.map((group, place) =>
-    device.createBindGroup({
+  const bindGroup = (/** @type {Uint8Array[]} */ contents, /** @type {number} */ place) => {
+    const group = contents.map((bytes) => filled(device, bytes));
+    buffers.push(...group);
+    return device.createBindGroup({
       layout: pipeline.getBindGroupLayout(place),
       entries: group.map((buffer, binding) => ({ binding, resource: { buffer } })),
-    })
-  );
+    });
+  };
   const dispatch = (/** @type {GPUComputePassEncoder} */ pass) => {
     const [x, y, z] = launch.grid;
     pass.dispatchWorkgroups(x, y, z);
   };
-  const timer = { device, pipeline, bindGroups, dispatch };
-  const answers = await read(timer, buffers);
-  const error = (await device.popErrorScope()) ?? (await device.popErrorScope());
-  if (error) throw trouble("this browser cannot run the kernel", error.message, "");
-  return {
-    answers,
-    time: () => timed(gpu, timer),
-    free: () => buffers.forEach((buffer) => buffer.destroy()),
-  };
+  try {
+    const timer = { device, pipeline, bindGroups: groups.map(bindGroup), dispatch };
+    const answers = await read(timer, buffers);
+    const error = (await device.popErrorScope()) ?? (await device.popErrorScope());
+    if (error) throw trouble("this browser cannot run the kernel", error.message, "");
+    return { answers, time: () => timed(gpu, timer), free };
+  } catch (error) {
+    free();
+    throw error;
+  }
 }
 
 /** @typedef {{
@@ -134,12 +141,19 @@ export async function runOnce(gpu, text, launch, groups) {
  * @param {string} text
  * @param {string} entry */
 export async function compiled(device, text, entry) {
+  const what = "the browser's compiler refuses the program";
+  const odd = UNREADABLE.exec(text);
+  if (odd) {
+    const line = text.slice(0, odd.index).split("\n").length;
+    const name = odd[0] === "\0" ? "a NUL" : "half a character";
+    const because = `line ${line} has ${name}: what is read is not what is shown`;
+    throw trouble(what, because, `line ${line} without it`, line);
+  }
   device.pushErrorScope("validation");
   const module = device.createShaderModule({ code: text });
   const { messages } = await module.getCompilationInfo();
   const refusal = await device.popErrorScope();
   const first = messages.find(({ type }) => type === "error");
-  const what = "the browser's compiler refuses the program";
   if (first) throw trouble(what, first.message, "", first.lineNum || null);
   if (refusal) throw trouble(what, refusal.message, "");
   try {
@@ -152,6 +166,17 @@ export async function compiled(device, text, entry) {
   }
 }
 
+/** The buffers that a text declares: attributes stand in any order, with spaces and comments between
+ * them.
+ * @param {string} text */
+export function buffersIn(text) {
+  return [...withoutComments(text).matchAll(STORAGE)].map(([, attributes, access]) => {
+    const pairs = [...attributes.matchAll(ATTRIBUTE)];
+    const numbers = Object.fromEntries(pairs.map(([, name, digits]) => [name, Number(digits)]));
+    return { group: numbers.group, binding: numbers.binding, isWritten: access === "read_write" };
+  });
+}
+
 /** The buffers of a program, as its text declares them: one that it does not use is bound all the
  * same.
  * @param {GPUDevice} device
@@ -159,11 +184,11 @@ export async function compiled(device, text, entry) {
 function layoutOf(device, text) {
   /** @type {GPUBindGroupLayoutEntry[][]} */
   const groups = [[], []];
-  for (const [, group, binding, access] of text.matchAll(BINDING)) {
-    groups[Number(group)].push({
-      binding: Number(binding),
+  for (const { group, binding, isWritten } of buffersIn(text)) {
+    groups[group]?.push({
+      binding,
       visibility: GPUShaderStage.COMPUTE,
-      buffer: { type: access === "read_write" ? "storage" : "read-only-storage" },
+      buffer: { type: isWritten ? "storage" : "read-only-storage" },
     });
   }
   const bindGroupLayouts = groups.map((entries) => device.createBindGroupLayout({ entries }));

@@ -5,7 +5,7 @@
 /** How often the loops of all work-items may go around together: twice what a page has kernels for. */
 const MOST_STEPS = 1 << 25;
 const LEAST_STEPS = 1 << 12;
-const SIZE = /@workgroup_size\(([^)]*)\)/;
+const SIZE = /@\s*workgroup_size\s*\(([^)]*)\)/;
 
 const WORD = /\b(?:fn|for|while|loop)\b/g;
 
@@ -52,7 +52,7 @@ export function bounded(text, most) {
 
 /** Return a text with spaces in the place of comments, which may be in each other.
  * @param {string} text */
-function withoutComments(text) {
+export function withoutComments(text) {
   let [out, depth] = ["", 0];
   for (let i = 0; i < text.length; i++) {
     const two = text.slice(i, i + 2);

@@ -137,10 +137,12 @@ async function ran(gpu, { text, launch, isEdited }, buffers) {
   const { bound, contents } = bindings(launch, buffers);
   if (isEdited) await requireEnd(gpu, { text, launch }, contents);
   const { answers, time, free } = await runOnce(gpu, text, launch, [contents]);
-  const check = compared(bound, answers);
-  const timing = check.ok ? await time() : null;
-  free();
-  return { isBusy: false, gpu: gpu.name, check, timing };
+  try {
+    const check = compared(bound, answers);
+    return { isBusy: false, gpu: gpu.name, check, timing: check.ok ? await time() : null };
+  } finally {
+    free();
+  }
 }
 
 /**

@@ -21,21 +21,73 @@ const COMPILE_AFTER_MS = 300;
  *   isRunning: boolean
  * }} CodeDraft */
 
-/** Begin to edit a program of a variant.
+/** Begin to edit a program of a variant, or go on where it was edited before.
  * @param {App} app
  * @param {number} variant
  * @param {CodeRow} code */
 export function beginEdit(app, variant, code) {
-  const { language, lines } = code;
-  const launch = runsInPage(app, code) ? code.launch ?? null : null;
-  const state = { code: [], error: null, compiled: null, isCompiling: false, isRunning: false };
-  app.editing = { variant, language, text: lines.join("\n"), of: code, launch, ...state };
+  keepDraft(app);
+  app.editing = draftBefore(app, variant, code) ?? newDraft(app, variant, code);
   app.changed("editing");
   compile(app, app.editing);
 }
 
-/** @param {App} app */
-export function endEdit(app) {
+/** @param {App} app
+ * @param {number} variant
+ * @param {CodeRow} code
+ * @returns {CodeDraft} */
+function newDraft(app, variant, code) {
+  const { language } = code;
+  const launch = runsInPage(app, code) ? code.launch ?? null : null;
+  const state = { code: [], error: null, compiled: null, isCompiling: false, isRunning: false };
+  return { variant, language, text: textOf(code), of: code, launch, ...state };
+}
+
+/** @param {CodeRow} code */
+const textOf = ({ lines }) => lines.join("\n");
+
+/** Whether something was written that is not in the program.
+ * @param {CodeDraft} draft */
+export const isChanged = ({ text, of }) => text !== textOf(of);
+
+/** The draft of a program that was left before; nothing where the program is another one since.
+ * @param {App} app
+ * @param {number} variant
+ * @param {CodeRow} code */
+function draftBefore({ leftDrafts }, variant, code) {
+  const draft = leftDrafts.get(`${variant} ${code.language}`);
+  return draft && textOf(draft.of) === textOf(code) ? draft : null;
+}
+
+/** Keep what is written, for the next time that somebody edits the program.
+ * @param {App} app */
+function keepDraft({ editing, leftDrafts }) {
+  if (!editing) return;
+  const key = `${editing.variant} ${editing.language}`;
+  if (isChanged(editing)) leftDrafts.set(key, editing);
+  else leftDrafts.delete(key);
+}
+
+/** Close the editor; what is written stays for the next time.
+ * @param {App} app */
+export function leaveEdit(app) {
+  keepDraft(app);
+  app.editing = null;
+  app.changed("editing");
+}
+
+/** Write the program as it is again.
+ * @param {App} app
+ * @param {CodeDraft} draft */
+export function undoEdit(app, draft) {
+  write(app, draft, textOf(draft.of));
+}
+
+/** Close the editor, whose text has become a variant.
+ * @param {App} app
+ * @param {CodeDraft} draft */
+function endEdit(app, draft) {
+  app.leftDrafts.delete(`${draft.variant} ${draft.language}`);
   app.editing = null;
   app.changed("editing");
 }
@@ -60,10 +112,43 @@ export async function compile(app, draft) {
   if (app.editing !== draft || draft.isCompiling || draft.compiled === text) return;
   draft.isCompiling = true;
   app.changed("draft");
-  draft.error = launch ? await refusalOf(text, launch) : await refusalThere(app, draft);
+  draft.error = launch ? await refusalHere(draft, launch) : await refusalThere(app, draft);
   Object.assign(draft, { isCompiling: false, compiled: text });
   app.changed("draft");
   compile(app, draft);
+}
+
+/** What the browser's compiler says against a draft, with what to try.
+ * @param {CodeDraft} draft
+ * @param {PageLaunch} launch
+ * @returns {Promise<ErrorWords | null>} */
+async function refusalHere({ text, of }, launch) {
+  const error = await refusalOf(text, launch);
+  return error && !error.try ? { ...error, try: beforeEdit(of.lines, text, error.line) } : error;
+}
+
+/** What to try about a line of an edited text: what it was before.
+ * @param {string[]} before
+ * @param {string} text
+ * @param {number | null | undefined} line */
+export function beforeEdit(before, text, line) {
+  const { start, end, added } = changedLines(before, text.split("\n"));
+  const place = (line ?? 0) - 1;
+  const isEdited = start <= place && place < start + added;
+  if (isEdited && added === end - start) return `line ${line} as it was: ${before[place].trim()}`;
+  return `the text as it was before the edit, which begins at line ${start + 1}`;
+}
+
+/** Where two texts differ: lines `start` to `end` of the first are `added` lines in the second.
+ * @param {string[]} before
+ * @param {string[]} lines */
+export function changedLines(before, lines) {
+  const shorter = Math.min(before.length, lines.length);
+  let start = 0;
+  while (start < shorter && before[start] === lines[start]) start++;
+  let alike = 0;
+  while (alike < shorter - start && before.at(-1 - alike) === lines.at(-1 - alike)) alike++;
+  return { start, end: before.length - alike, added: lines.length - alike - start };
 }
 
 /** What Python's compiler says against a draft; else the draft has what it became.
@@ -114,7 +199,7 @@ export async function run(app, draft) {
     app.changed("failure");
   }
   app.changed("draft");
-  if (reply && app.editing === draft) endEdit(app);
+  if (reply && app.editing === draft) endEdit(app, draft);
 }
 
 /** The program of a variant as it is edited, and for a device (nothing: for any); null where it is

@@ -4,7 +4,7 @@
 import { button } from "../app/pieces.js";
 import { linked } from "../app/links.js";
 import { elementsOf, h, refill } from "../base/elements.js";
-import { endEdit, faultOf, run, write } from "./drafts.js";
+import { changedLines, faultOf, isChanged, leaveEdit, run, undoEdit, write } from "./drafts.js";
 import { codeLink } from "./lines.js";
 import { isOnlyCompiled, languageOf } from "./programs.js";
 import { coloured } from "./tokens.js";
@@ -58,11 +58,18 @@ function editorPane(app, draft, isTinted) {
     name: "run-edit",
     title: `${draft.launch ? HERE : isCompiled ? NOWHERE : APART} · key Ctrl+Enter`,
   });
+  const undoButton = button(app, "As it was", () => undoEdit(app, draft), {
+    name: "undo-edit",
+    title: "the program without what was written",
+  });
   const buttons = h(
     "div",
     { class: "wb-buttons" },
     runButton,
-    button(app, "Cancel", () => endEdit(app)),
+    button(app, "Cancel", () => leaveEdit(app), {
+      title: "what is written stays, for the next time that this program is edited",
+    }),
+    undoButton,
   );
   const el = h(
     "div",
@@ -84,6 +91,7 @@ function editorPane(app, draft, isTinted) {
     markError(draft, lines);
     status.replaceChildren(...statusOf(draft, area));
     const running = isCompiled ? "Compiling…" : "Running…";
+    undoButton.hidden = !isChanged(draft);
     runButton.textContent = draft.isRunning ? running : label;
   };
   update();
@@ -127,18 +135,6 @@ function showLines(app, { language, text }, container, before) {
   );
   rows.forEach((row) => container.insertBefore(row, next));
   return lines;
-}
-
-/** Where two texts differ: lines `start` to `end` of the first are `added` lines in the second.
- * @param {string[]} before
- * @param {string[]} lines */
-export function changedLines(before, lines) {
-  const shorter = Math.min(before.length, lines.length);
-  let start = 0;
-  while (start < shorter && before[start] === lines[start]) start++;
-  let alike = 0;
-  while (alike < shorter - start && before.at(-1 - alike) === lines.at(-1 - alike)) alike++;
-  return { start, end: before.length - alike, added: lines.length - alike - start };
 }
 
 /** Give lines the colours of their statements, as they were compiled last.

@@ -6,6 +6,7 @@ from __future__ import annotations
 from workbench.backends.compilers.machine_code import MachineCode
 from workbench.backends.device import Device
 from workbench.backends.native.assembly import AsmLine
+from workbench.backends.program.source import require_readable
 from workbench.base.errors import DeviceError, WorkbenchError
 from workbench.base.typed import typed
 from workbench.viz.record.about import language_rows
@@ -37,6 +38,7 @@ def compile_source(
     source = own if text is None else Edited(_runs(session, language), text)
     assert source is not None
     try:
+        require_readable(source.text)
         with session.jobs.use_worker(source.device) as worker:
             code = _compiled(session, worker, variant, source)
     except TaskStopped:
@@ -57,6 +59,7 @@ def edit(session: LiveRecord, variant: int, language: str, text: str) -> Variant
     source that its compiler refuses, which becomes no variant, and where there are too many.
     """
     source = Edited(_runs(session, language), text)
+    require_readable(text)
     tuning.leave_room(session)
     is_alone = Device[source.device].can_abort
     with session.jobs.use_worker(source.device, alone=is_alone) as worker:

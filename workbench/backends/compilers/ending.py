@@ -1,0 +1,103 @@
+"""How a compiler ended that gave no answer: it was killed, crashed, or took too long or too much
+memory. Only some of that is the fault of the text."""
+
+from __future__ import annotations
+
+import re
+import signal
+import subprocess
+from collections.abc import Mapping, Sequence
+
+from workbench.base.errors import CompileError
+
+TOO_MUCH = "other opts, or a shorter text: this one is too much for the compiler"
+"""What to try where a compiler takes too long, or crashes."""
+MEMORY = "close what holds much memory, and compile it again; or other opts"
+"""What to try where memory ran out."""
+AGAIN = "again: the text is not at fault"
+"""What to try where somebody ended a compiler."""
+DOCTOR = "`workbench doctor`, which says what is missing"
+"""What to try where a compiler is not whole."""
+_OUT_OF_MEMORY = re.compile(
+    r"out of memory|bad_alloc|MemoryError|cannot allocate memory|Killed signal"
+    r"|memory exhausted",
+    re.IGNORECASE,
+)
+_CRASHES = ("SIGSEGV", "SIGABRT", "SIGBUS", "SIGILL", "SIGFPE", "SIGTRAP", "SIGSYS")
+_OF_MACHINE = ("SIGKILL", "SIGXCPU")
+_SHELL = 128
+"""A program that starts another one ends with this, and the number of the signal that ended it."""
+_MARKS = ("error:", "unreachable", "assert", "cannot select", "unsupported", "fatal")
+_LAST_WORDS = 400
+
+
+def ending(stage: str, status: int, output: str) -> CompileError:
+    """Return the error of a compiler's process that ended with a status, below zero for a signal,
+    after some output."""
+    words = _first_words(output)
+    if _OUT_OF_MEMORY.search(output):
+        return CompileError(stage, f"its memory ran out: {words}", hint=MEMORY)
+    name = _signal_name(status)
+    if name in _OF_MACHINE:
+        because = f"its process was ended by {name}, by the system, as it does when memory runs out"
+        return CompileError(stage, because + ", or by somebody", hint=MEMORY)
+    if name and name not in _CRASHES:
+        because = f"its process was ended from outside, by {name}"
+        return CompileError(stage, because, hint=AGAIN)
+    how = f"by {name}" if name else f"with status {status}"
+    because = f"it ended its process: {words}"
+    if not words:
+        because = f"it ended its process: it said nothing, and ended {how}"
+    return CompileError(stage, because, hint=TOO_MUCH)
+
+
+def lateness(stage: str, limit_s: float) -> CompileError:
+    """Return the error of a compiler that was ended because it took longer than a limit."""
+    return CompileError(stage, f"it took more than {limit_s:g} s", hint=TOO_MUCH)
+
+
+def run_compiler(
+    stage: str,
+    command: Sequence[str],
+    limit_s: float,
+    text: str = "",
+    environment: Mapping[str, str] | None = None,
+) -> subprocess.CompletedProcess[str]:
+    """Return what a compiler that is a program writes, also where it refuses the `text`.
+
+    Errors: CompileError where it does not start, is ended, or takes longer than the limit.
+    """
+    try:
+        process = subprocess.run(
+            command,
+            input=text,
+            capture_output=True,
+            encoding="utf-8",
+            errors="replace",
+            env=environment,
+            timeout=limit_s,
+        )
+    except OSError as error:
+        because = f"{command[0]} does not start: {error}"
+        raise CompileError(stage, because, hint=DOCTOR) from None
+    except subprocess.TimeoutExpired:
+        raise lateness(stage, limit_s) from None
+    if _signal_name(process.returncode) or _OUT_OF_MEMORY.search(process.stderr):
+        raise ending(stage, process.returncode, process.stderr)
+    return process
+
+
+def _signal_name(status: int) -> str:
+    """Return the signal that ended a process, "" where none did."""
+    number = -status if status < 0 else status - _SHELL
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return ""
+
+
+def _first_words(text: str) -> str:
+    """Return the line of an output that says best why a process ended."""
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    telling = (x for x in lines if any(mark in x.lower() for mark in _MARKS))
+    return next(telling, lines[0] if lines else "")[:_LAST_WORDS]
