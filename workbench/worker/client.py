@@ -22,10 +22,10 @@ from typing import IO, Any
 import numpy as np
 
 from workbench.backends.buffer import Buffer
+from workbench.backends.compilers.child import python_environment
 from workbench.backends.device import Device
 from workbench.base.errors import WorkbenchError
 from workbench.base.forking import free_lock
-from workbench.base.python_process import python_environment
 from workbench.worker import protocol
 from workbench.worker.time_limit import uninterrupted
 

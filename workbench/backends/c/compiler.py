@@ -85,8 +85,8 @@ class Compiler:
         command = [*self.command, *arguments]
         process = run_compiler("c", command, _TIMEOUT_S, text, self._environment())
         if process.returncode:
-            said = f"{self.command[0]} ended with status {process.returncode}"
-            raise refusal("c", process.stderr or said, text)
+            status = f"{self.command[0]} ended with status {process.returncode}"
+            raise refusal("c", process.stderr or status, text)
         return process.stdout
 
     def _environment(self) -> dict[str, str] | None:

@@ -14,15 +14,16 @@ import pickle
 import queue
 import subprocess
 import sys
+import sysconfig
 import tempfile
 from collections.abc import Callable
+from pathlib import Path
 from threading import Thread
 from typing import IO, Any, ParamSpec, TypeVar
 
 from workbench.backends.compilers.ending import ending, lateness
 from workbench.base.errors import CompileError, DeviceError, WorkbenchError
 from workbench.base.forking import free_lock
-from workbench.base.python_process import python_environment
 
 LIMIT_S = 60.0
 """Seconds that a compiler may take."""
@@ -145,6 +146,17 @@ class CompilerProcess:
             self._stderr.close()
             self._stderr = None
         return process.returncode, words
+
+
+def python_environment() -> dict[str, str]:
+    """Return the environment of a process that imports this package from where this one has it, but
+    no modules of the current folder."""
+    home = str(Path(__file__).resolve().parents[3])
+    installed = {sysconfig.get_path("purelib"), sysconfig.get_path("platlib")}
+    if home in installed:
+        return dict(os.environ)
+    paths = [os.environ.get("PYTHONPATH", ""), home]
+    return os.environ | {"PYTHONPATH": os.pathsep.join(p for p in paths if p)}
 
 
 def _listen(pipe: IO[bytes], replies: queue.SimpleQueue[bytes | None]) -> None:

@@ -94,12 +94,12 @@ def about_line(error: CompileError, source: Source) -> CompileError:
         because += f" (at the end, line {line}; what was edited first is line {edit})"
         line = edit
     if line is not None and 0 < line <= len(lines):
-        because += f"; line {line} is {_shown(lines[line - 1])}"
+        because += f"; line {line} is {_excerpt(lines[line - 1])}"
         old = line_before(before or lines, lines, line)
         was = before[old - 1] if before and old else ""
         if was and was != lines[line - 1]:
-            because += f", before the edit {_shown(was)}"
-            hint = hint or f"line {line} as it was: {_shown(was)}"
+            because += f", before the edit {_excerpt(was)}"
+            hint = hint or f"line {line} as it was: {_excerpt(was)}"
         because += _operation(source, old)
         if before and not old:
             hint = hint or f"the text without line {line}"
@@ -165,7 +165,7 @@ def _try(source: Source, line: int | None, edit: int | None) -> str:
     edited."""
     deleted = _first_deletion(_lines_before(source), source.text.split("\n"))
     if deleted and edit == line:
-        return f"{_shown(deleted)} before line {edit}, as before the edit"
+        return f"{_excerpt(deleted)} before line {edit}, as before the edit"
     if edit is not None:
         return f"the text as it was before the edit, which begins at line {edit}"
     if source.lines:
@@ -173,7 +173,7 @@ def _try(source: Source, line: int | None, edit: int | None) -> str:
     return "another text" if line is None else f"line {line} written otherwise"
 
 
-def _shown(line: str) -> str:
+def _excerpt(line: str) -> str:
     words = line.strip() or "empty"
     return words if len(words) <= _LAST_WORDS else f"{words[:_LAST_WORDS]}.."
 

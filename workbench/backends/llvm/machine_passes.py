@@ -13,9 +13,9 @@ import subprocess
 import sys
 from typing import NamedTuple
 
+from workbench.backends.compilers.child import python_environment
 from workbench.backends.native import jit
 from workbench.base.errors import DeviceError
-from workbench.base.python_process import python_environment
 
 _DUMP = re.compile(
     r"^(?:# )?\*\*\* IR Dump After (.*) \((\S*)\) \*\*\*(?: \(loop: %(\S+)\))?.*$",

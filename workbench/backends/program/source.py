@@ -15,7 +15,7 @@ MOST_CHARACTERS = 1 << 22
 """A compiler takes minutes for a longer text, and no kernel of a person has one."""
 _UNREADABLE = re.compile("[\0\ud800-\udfff]")
 """Characters that no compiler reads: a NUL ends the text for many, which say nothing of the rest,
-and half of a pair is no character of UTF-8."""
+and UTF-8 has no half of a pair."""
 
 
 @dataclass(frozen=True, slots=True)
