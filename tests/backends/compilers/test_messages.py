@@ -188,7 +188,7 @@ def test_an_error_of_an_edited_text_leads_to_the_edit(
 def test_what_nobody_edited_is_no_fault_of_the_reader() -> None:
     error = about_line(CompileError("c", "wrong", line=3), SOURCE)
     assert error.because == "wrong; line 3 is a;" and "other opts" in error.hint
-    own = Source("k", "C", TEXT, ())
+    own = Source("k", "C", TEXT, (), is_handwritten=True)
     assert about_line(CompileError("c", "wrong", line=3), own).hint == (
         "line 3 written otherwise"
     )

@@ -172,8 +172,9 @@ HARMFUL: dict[str, tuple[str, type[WorkbenchError], str]] = {
     "an input": ("((float *)x)[0] = 7;", WorkbenchError, "changes buffer x, an input"),
     "endless": ("for (;;) { volatile int i = 0; i++; }", WorkerEnded, "did not end"),
     "the end": ("extern void exit(int); exit(3);", WorkerEnded, "status 3"),
-    "not C": ("out[0] = ;", WorkbenchError, "1:.*error: expected"),
-    "an unknown function": ("other(out);", WorkbenchError, "materialize symbols.*bad"),
+    "not C": ("out[0] = ;", WorkbenchError, "expected expression.*line 1 is .*\n.*line 1 written otherwise"),
+    "an unknown function": ("other(out);", WorkbenchError, "declar.*other.*line 1 is"),
+    "an absent function": ("void other(float *); other(out);", WorkbenchError, "does not have"),
 }  # fmt: skip
 
 

@@ -168,7 +168,7 @@ def _try(source: Source, line: int | None, edit: int | None) -> str:
         return f"{_excerpt(deleted)} before line {edit}, as before the edit"
     if edit is not None:
         return f"the text as it was before the edit, which begins at line {edit}"
-    if source.lines:
+    if not source.is_handwritten:
         return "other opts, or another device: nobody edited this text"
     return "another text" if line is None else f"line {line} written otherwise"
 

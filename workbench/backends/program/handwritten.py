@@ -51,4 +51,5 @@ def slots_of(kernel: UOp) -> tuple[list[int], list[CopiedArgument]]:
 
 def source_of(kernel: UOp, name: str, language: str, text: str) -> Source:
     """Return the Source of a kernel whose whole text is here: a launch runs it once."""
-    return Source(name, language, text, signature(leaves([kernel], Ops.PARAM)))
+    params = signature(leaves([kernel], Ops.PARAM))
+    return Source(name, language, text, params, is_handwritten=True)

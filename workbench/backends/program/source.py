@@ -29,7 +29,7 @@ class Source:
     has, for each line of the text, the positions in the linear program of the nodes whose code it
     is (none for a brace or a comment); it is empty where that is unknown, as `linear`, that
     program, is where a user wrote the text. `original` is the Source of which somebody edited the
-    text, None where nobody did.
+    text, None where nobody did; `is_handwritten` says that a user wrote the kernel.
 
     Errors: CompileError for a text that no compiler reads as it is shown.
     Units: shared_bytes is the memory of a group that a launch gives it, 0 where its arrays have
@@ -49,6 +49,7 @@ class Source:
     linear: tuple[UOp, ...] = field(default=(), compare=False, repr=False)
     shared_bytes: int = 0
     original: Source | None = field(default=None, compare=False, repr=False)
+    is_handwritten: bool = False
 
     def __post_init__(self) -> None:
         require_readable(self.text)
