@@ -172,7 +172,7 @@ HARMFUL: dict[str, tuple[str, type[WorkbenchError], str]] = {
     "an input": ("((float *)x)[0] = 7;", WorkbenchError, "changes buffer x, an input"),
     "endless": ("for (;;) { volatile int i = 0; i++; }", WorkerEnded, "did not end"),
     "the end": ("extern void exit(int); exit(3);", WorkerEnded, "status 3"),
-    "not C": ("out[0] = ;", WorkbenchError, "expected expression.*line 1 is .*\n.*line 1 written otherwise"),
+    "not C": ("out[0] = ;", WorkbenchError, "expected expression.*line 1 is .*\n.*1 written"),
     "an unknown function": ("other(out);", WorkbenchError, "declar.*other.*line 1 is"),
     "an absent function": ("void other(float *); other(out);", WorkbenchError, "does not have"),
 }  # fmt: skip
