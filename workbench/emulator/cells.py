@@ -96,6 +96,21 @@ class Cells:
                 self.origins.pop(cell, None)
         return conflict or self._at_once(access)
 
+    def are_read_freely(self, access: CellAccess) -> bool:
+        """Whether all cells have been written, and no read races."""
+        races = self._conflict(access, self.writes, ("writes", "reads"))
+        return races is None and bool(self.is_written[access.cells].all())
+
+    def are_written_freely(self, access: CellAccess) -> bool:
+        """Whether each write is of another cell, and none races, or is of what nobody wrote."""
+        ordered = np.sort(access.cells)
+        logs = (self.writes, self._reads, self._others)
+        return (
+            not self.origins
+            and not (ordered[1:] == ordered[:-1]).any()
+            and all(self._conflict(access, log, ("", "")) is None for log in logs)
+        )
+
     def spoil(self, cells: Array, origin: Origin) -> None:
         """Note that what was written to some cells depends on what nobody wrote."""
         self.is_written[cells] = False

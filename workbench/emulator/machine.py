@@ -25,6 +25,13 @@ from workbench.emulator.arithmetic import (
 )
 from workbench.emulator.cells import Origin
 from workbench.emulator.finding_list import FindingList
+from workbench.emulator.loops.rounds import (
+    LEAST_ROUNDS,
+    MOST_ELEMENTS,
+    Rounds,
+    RoundsPlan,
+    rounds_plan,
+)
 from workbench.emulator.memory import Lanes, Memories, Shadow, poison
 from workbench.ir.nest.accesses import idle_lanes, size_of
 from workbench.ir.node.ops import Ops
@@ -76,7 +83,7 @@ class Machine:
     the slots `fresh` before, a program must not use.
 
     `warp_lanes` work-items are a warp; at most `lanes_at_once` run together. `watcher` is told what
-    happens.
+    happens. Where nobody watches, and it `batches`, rounds of a loop are done at once.
     """
 
     def __init__(
@@ -87,9 +94,10 @@ class Machine:
         lanes_at_once: int = LANES_AT_ONCE,
         fresh: Set[int] = frozenset(),
         watcher: Watcher | None = None,
+        batches: bool = True,
     ):
         self.linear, self.warp_lanes = tuple(linear), warp_lanes
-        self.watcher = watcher
+        self.watcher, self.batches = watcher, batches
         self.launch: LaunchShape = launch_shape(linear)
         self.group_items = math.prod(self.launch.group)
         self.group_count = math.prod(self.launch.grid)
@@ -104,6 +112,7 @@ class Machine:
         )
         self.totals = Totals()
         self._ends = _ends(self.linear)
+        self._plans: dict[int, RoundsPlan | None] = {}
         self._counted: Array | None = None
         """The mask whose work-items are counted, which are `_active`."""
         self._active = 0
@@ -148,7 +157,7 @@ class Machine:
             self.watcher.step(position, self)
 
     def _loop(self, position: int, axis: UOp) -> None:
-        for step in range(axis.extent):
+        for step in range(self._rounds_together(position, axis), axis.extent):
             self.values[axis] = np.int64(step)
             if self.watcher is not None:
                 self.watcher.open(axis, step)
@@ -156,6 +165,31 @@ class Machine:
             self._body(position + 1, self._ends[position])
         if self.watcher is not None:
             self.watcher.close(axis)
+
+    def _rounds_together(self, position: int, axis: UOp) -> int:
+        """Run rounds of a loop at once, where nobody watches and it makes no difference; return how
+        many are done."""
+        if self.watcher is not None or axis.extent < LEAST_ROUNDS or not self.batches:
+            return 0
+        if position not in self._plans:
+            end = self._ends[position]
+            self._plans[position] = rounds_plan(self.linear, position + 1, end, axis)
+        plan = self._plans[position]
+        if plan is None or not plan.is_known(self):
+            return 0
+        most = MOST_ELEMENTS // (self.mask.size * plan.lanes)
+        for first in range(0, axis.extent, most) if most >= LEAST_ROUNDS else ():
+            last = min(first + most, axis.extent)
+            if not Rounds(self, plan, first, last).run():
+                self._plans[position] = None  # nor are they the next time, mostly
+                return first
+            self._count_executed(plan, last - first)
+        return axis.extent if most >= LEAST_ROUNDS else 0
+
+    def _count_executed(self, plan: RoundsPlan, rounds: int) -> None:
+        executed, active = self.totals.executed, int(self.mask.sum()) * rounds
+        for position in range(plan.begin, plan.end):
+            executed[position] = executed.get(position, 0) + active
 
     def _if(self, position: int, node: UOp) -> None:
         before = self.mask
@@ -193,7 +227,7 @@ class Machine:
         elif op is Ops.STORE:
             self._store(position, node)
         elif op is Ops.SET:
-            self._set(node)
+            self.set_register(node)
         elif op is Ops.BARRIER:
             self._barrier(position)
         elif op is Ops.WARP_SHUFFLE:
@@ -208,7 +242,7 @@ class Machine:
             elif op is Ops.EXCHANGE:
                 lanes = 1 << len(node.arg[0].lane.split())
                 self._require_whole_warps(position, lanes)
-            self._compute(node)
+            self.compute(node)
 
     def value(self, node: UOp) -> Array:
         """Return the value of a node, for the work-items that run together."""
@@ -241,7 +275,8 @@ class Machine:
         numbers: Array = flat // inner % node.axis.extent
         return numbers
 
-    def _compute(self, node: UOp) -> None:
+    def compute(self, node: UOp) -> None:
+        """Compute a value of the work-items that run together."""
         sources = [self.value(s) for s in node.src]
         self.values[node] = computed(node, sources)
         shadowed = [self.shadows[s] for s in node.src if s in self.shadows]
@@ -269,7 +304,8 @@ class Machine:
         if np.any(mask):
             self.shadows[node] = Shadow(mask, read)
 
-    def _set(self, node: UOp) -> None:
+    def set_register(self, node: UOp) -> None:
+        """Set a register, by those that are on."""
         register, value = node.src
         lanes = () if register.dtype.count == 1 else (register.dtype.count,)
         shape = (*self.mask.shape, *lanes)

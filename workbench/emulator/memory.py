@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
+from contextlib import contextmanager
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
@@ -43,6 +44,17 @@ class Lanes:
         count = self.takes_part.shape[-1]
         return (self.first[..., None] + np.arange(count))[self.takes_part]
 
+    def backwards(self, rounds: int) -> Lanes:
+        """Return the access of several rounds of a loop, the last round first."""
+        parts = (self.index, self.first, self.takes_part)
+        shapes = [(rounds, -1, *part.shape[1:]) for part in parts]
+        return Lanes(
+            *[
+                part.reshape(shape)[::-1].reshape(part.shape)
+                for part, shape in zip(parts, shapes, strict=True)
+            ]
+        )
+
 
 @dataclass(frozen=True)
 class Shadow:
@@ -78,10 +90,22 @@ class Memories:
 
     def start(self, numbers: Array) -> None:
         """Begin with other work-groups."""
-        self.numbers = numbers
+        self.numbers, self.rounds = numbers, 1
         self.epochs = np.zeros((len(numbers), 1), int)
         self.arrays: dict[UOp, Array] = {}
         self.cells: dict[UOp, Cells] = {}
+
+    @contextmanager
+    def repeated(self, rounds: int) -> Iterator[None]:
+        """Let accesses be those of several rounds of a loop: each is as many groups more."""
+        before = self.numbers, self.epochs
+        self.numbers, self.epochs = (np.tile(each, (rounds, 1)) for each in before)
+        self.rounds = rounds
+        try:
+            yield
+        finally:
+            self.numbers, self.epochs = before
+            self.rounds = 1
 
     def define(self, node: UOp) -> None:
         """Make an array full of conspicuous values for each group, or work-item."""
@@ -111,8 +135,28 @@ class Memories:
             name = name_of(memory)
             self.findings.outside(name, element, number, position, size, verb)
             takes_part = takes_part & ~outside
-        self._count(position, memory, index, takes_part, is_store)
-        return Lanes(index, index + self._owner(memory, size), takes_part)
+        self.count(position, memory, index, takes_part, is_store)
+        return self.at(place, index, takes_part)
+
+    def at(self, place: UOp, index: Array, takes_part: Array) -> Lanes:
+        """Return an access that is in its memory."""
+        first = index + self._owner(place.param, size_of(place.param))
+        return Lanes(index, first, takes_part)
+
+    def reads_freely(self, position: int, place: UOp, lanes: Lanes) -> bool:
+        """Whether reads find nothing, and it makes no difference which of them is first: of a cell
+        of a group's the first reader is noted, and one more."""
+        cells = self._cells(place.param)
+        if cells is None or not lanes.takes_part.any():
+            return True
+        is_of_all = place.param.op is Ops.PARAM
+        return not is_of_all and cells.are_read_freely(self._accessed(position, lanes))
+
+    def writes_freely(self, position: int, place: UOp, lanes: Lanes) -> bool:
+        """Whether writes find nothing, and each is of another cell."""
+        cells = self._cells(place.param)
+        assert cells is not None
+        return cells.are_written_freely(self._accessed(position, lanes))
 
     def read(self, position: int, place: UOp, lanes: Lanes) -> Shadow | None:
         """Note a read; return which lanes read what nobody has written, None if none does."""
@@ -166,12 +210,12 @@ class Memories:
         if memory.op is Ops.PARAM:
             return np.int64(0)
         count, items = self.numbers.shape
-        groups = np.arange(count)[:, None]
+        groups = (np.arange(count) % (count // self.rounds))[:, None]
         if memory.space == "shared":
             return groups * size
         return (groups * items + np.arange(items)) * size
 
-    def _count(
+    def count(
         self,
         position: int,
         memory: UOp,
@@ -179,6 +223,7 @@ class Memories:
         takes_part: Array,
         is_store: bool,
     ) -> None:
+        """Count an access, where it is to memory that others see."""
         is_global = memory.op is Ops.PARAM
         if not is_global and memory.space != "shared":
             return

@@ -1,0 +1,292 @@
+"""All rounds of a loop at once, where each does what it would do alone.
+
+The work-items that run together may be few, and a loop long: then its steps are many, each of a few
+elements. In most loops the rounds depend on each other by sums alone. So what is the same in each
+order (indexes, loads, arithmetic, stores) is done for all rounds, with one dimension more, the
+rounds, before those of groups and work-items; and what goes on from round to round (registers that
+the loop sets) is done round by round with those values, or by numpy's accumulate. Accesses are
+counted as if each round were groups of its own, which costs the same.
+
+What would be found (memory that nobody wrote, a race, an index outside) depends on the order of
+rounds: where anything is, the loop runs step by step, as it does for those who watch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from workbench.emulator.arithmetic import beside, computed
+from workbench.emulator.memory import Lanes, Memories, Shadow
+from workbench.ir.nest.accesses import size_of
+from workbench.ir.node.ops import REDUCTIONS, Ops
+from workbench.ir.node.uop import UOp
+
+Array = Any  # numpy arrays of any dtype
+MOST_ELEMENTS = 1 << 14
+"""Elements of a value that has several rounds: more are slower, since no cache holds them."""
+LEAST_ROUNDS = 4
+"""Rounds that are worth it."""
+_NO_ROUNDS = frozenset(
+    {Ops.LOOP, Ops.IF, Ops.BARRIER, Ops.WARP_SHUFFLE, Ops.SPECIAL, Ops.DEFINE}
+    | {Ops.WMMA, Ops.EXCHANGE}
+)
+"""What wants groups and work-items alone, or ends what is the same in each order."""
+_ACCUMULATED = frozenset({Ops.ADD, Ops.MUL, Ops.MAX, Ops.MIN})
+_NOTHING = frozenset(
+    {Ops.BLOCK, Ops.INDEX, Ops.CONST, Ops.LANES, Ops.REG, Ops.RANGE, Ops.PARAM}
+    | {Ops.AFTER, Ops.ENDLOOP, Ops.ENDIF}
+)
+
+
+class LockStep(Protocol):
+    """What rounds need of a machine: its program, what its work-items have, and single steps."""
+
+    linear: tuple[UOp, ...]
+    mask: Array
+    values: dict[UOp, Array]
+    shadows: dict[UOp, Shadow]
+    registers: dict[UOp, Array]
+    memory: Memories
+
+    def value(self, node: UOp) -> Array: ...
+
+    def compute(self, node: UOp) -> None: ...
+
+    def set_register(self, node: UOp) -> None: ...
+
+
+@dataclass(frozen=True)
+class RoundsPlan:
+    """What a loop does: `together` are the positions of what is done for all rounds at once,
+    `by_round` of what is done round by round. `lanes` is the widest vector; `outside` is what it
+    uses and does not compute, registers among it."""
+
+    axis: UOp
+    begin: int
+    end: int
+    together: tuple[int, ...]
+    by_round: tuple[int, ...]
+    lanes: int
+    outside: tuple[UOp, ...]
+
+    def is_known(self, machine: LockStep) -> bool:
+        """Whether nothing that it uses depends on what nobody has written."""
+        return not any(
+            node in machine.shadows
+            or node.op is Ops.REG
+            and node not in machine.registers
+            for node in self.outside
+        )
+
+
+class IrregularError(Exception):
+    """A round does what depends on the order of rounds."""
+
+
+def rounds_plan(
+    linear: Sequence[UOp], begin: int, end: int, axis: UOp
+) -> RoundsPlan | None:
+    """Return what a loop with the body `begin` to `end` does; None where its rounds depend on each
+    other by more than registers."""
+    body = [(p, linear[p]) for p in range(begin, end) if linear[p].op not in _NOTHING]
+    if not body or any(node.op in _NO_ROUNDS for _, node in body):
+        return None
+    registers = dict.fromkeys(n.src[0] for _, n in body if n.op is Ops.SET)
+    stored = [n.place.param for _, n in body if n.op is Ops.STORE]
+    loaded = [n.place.param for _, n in body if n.op is Ops.LOAD]
+    if len(stored) > len({*stored} - {*loaded}):
+        return None  # what a round reads, or overwrites, an earlier one has written
+    in_order: set[UOp] = set(registers)
+    together, by_round = list[int](), list[int]()
+    for position, node in body:
+        sources = _sources(node)
+        is_in_order = node.op is Ops.SET or any(s in in_order for s in sources)
+        if is_in_order and node.op in (Ops.LOAD, Ops.STORE):
+            return None
+        (by_round if is_in_order else together).append(position)
+        if is_in_order:
+            in_order.add(node)
+    nodes = dict.fromkeys(node for _, node in body)
+    used = dict.fromkeys(source for node in nodes for source in _sources(node))
+    lanes = max(each.dtype.count for each in (*nodes, *used))
+    outside = [n for n in used if n not in nodes and n is not axis]
+    return RoundsPlan(
+        axis,
+        begin,
+        end,
+        tuple(together),
+        tuple(by_round),
+        lanes,
+        (*registers, *outside),
+    )
+
+
+def _sources(node: UOp) -> list[UOp]:
+    """Return the values that a step uses: of a place its index, of a SET not its register."""
+    sources = list[UOp]()
+    for number, source in enumerate(node.src):
+        if source.op is Ops.INDEX:
+            sources.append(_value(source.src[1]))
+        elif node.op is not Ops.SET or number > 0:
+            sources.append(_value(source))
+    return sources
+
+
+def _value(node: UOp) -> UOp:
+    while node.op is Ops.AFTER:
+        node = node.src[0]
+    return node
+
+
+class Rounds:
+    """Some rounds of a loop of a machine, `first` to `last`."""
+
+    def __init__(self, machine: LockStep, plan: RoundsPlan, first: int, last: int):
+        self.machine, self.plan = machine, plan
+        self.count = last - first
+        steps = np.arange(first, last, dtype=np.int64)
+        self.values: dict[UOp, Array] = {plan.axis: steps[:, None, None]}
+        self.commits: list[Callable[[], None]] = []
+        self.shape = (self.count, *machine.mask.shape)
+
+    def run(self) -> bool:
+        """Do all of it; return False, and do nothing, where a round is irregular."""
+        linear, machine = self.machine.linear, self.machine
+        try:
+            for position in self.plan.together:
+                node = linear[position]
+                if node.op is Ops.LOAD:
+                    self._load(position, node)
+                elif node.op is Ops.STORE:
+                    self._store(position, node)
+                else:
+                    sources = [self.value(s) for s in node.src]
+                    self.values[node] = computed(node, sources)
+        except IrregularError:
+            return False
+        with machine.memory.repeated(self.count):
+            for commit in self.commits:
+                commit()
+        self._by_round()
+        return True
+
+    def value(self, node: UOp) -> Array:
+        node = _value(node)
+        value = self.values.get(node)
+        return self.machine.value(node) if value is None else value
+
+    def _of_round(self, node: UOp, number: int) -> Array:
+        """Return the value of a node in a round; one that has no rounds is that of each."""
+        value = self.values[node]
+        has_rounds = np.ndim(value) == (3 if node.dtype.count == 1 else 4)
+        of_round = value[number] if has_rounds else value
+        return np.int64(of_round[0, 0]) if node is self.plan.axis else of_round
+
+    # what goes on from round to round
+
+    def _by_round(self) -> None:
+        machine, linear = self.machine, self.machine.linear
+        steps = [linear[p] for p in self.plan.by_round]
+        left = [node for node in steps if not self._accumulated(node, steps)]
+        sums = {n.src[1] for n in steps if n.op is Ops.SET and n not in left}
+        left = [node for node in left if node not in sums]
+        used = {s for node in left for s in _sources(node) if s in self.values}
+        for number in range(self.count) if left else ():
+            for node in used:
+                machine.values[node] = self._of_round(node, number)
+            for node in left:
+                if node.op is Ops.SET:
+                    machine.set_register(node)
+                else:
+                    machine.compute(node)
+        for node in self.values:
+            machine.values[node] = self._of_round(node, self.count - 1)
+            machine.shadows.pop(node, None)
+
+    def _accumulated(self, node: UOp, steps: Sequence[UOp]) -> bool:
+        """Whether a SET adds a value of each round to its register, which nobody else reads: then
+        it is done."""
+        if node.op is not Ops.SET or node.src[0].dtype.count > 1:
+            return False
+        register, total = node.src
+        if total.op not in _ACCUMULATED or total.src[0] is not register:
+            return False
+        part = _value(total.src[1])
+        uses = [n for n in steps for s in _sources(n) if s in (register, total)]
+        sets = [n for n in steps if n.op is Ops.SET and n.src[0] is register]
+        if part not in self.values or len(uses) != 2 or len(sets) != 1:
+            return False
+        machine = self.machine
+        before = np.broadcast_to(machine.registers[register], machine.mask.shape)
+        parts = np.broadcast_to(self.values[part], self.shape)
+        whole = np.concatenate([before[None], parts])
+        ufunc = REDUCTIONS[total.op].ufunc
+        after = ufunc.accumulate(whole, 0, dtype=whole.dtype)[-1]
+        machine.values[total] = after
+        machine.registers[register] = np.where(machine.mask, after, before)
+        return True
+
+    # memory
+
+    def _lanes(
+        self, node: UOp, gates: Sequence[UOp], count: int
+    ) -> tuple[Array, Array]:
+        """Return the index of each access, and which lanes take part: (rounds, groups, items)."""
+        place = node.place
+        index = np.broadcast_to(self.value(place.src[1]), self.shape).astype(np.int64)
+        takes_part = np.broadcast_to(self.machine.mask[..., None], (*self.shape, count))
+        for gate in gates:
+            takes_part = takes_part & beside(self.value(gate), gate, 2)
+        size = size_of(place.param)
+        if size == 0:
+            raise IrregularError
+        elements = (
+            index[..., None] + np.arange(count) if count > 1 else index[..., None]
+        )
+        if (takes_part & ((elements < 0) | (elements >= size))).any():
+            raise IrregularError
+        rows = self.count * self.shape[1]
+        return index.reshape(rows, -1), takes_part.reshape(rows, self.shape[2], count)
+
+    def _load(self, position: int, node: UOp) -> None:
+        memory, count, place = self.machine.memory, node.dtype.count, node.place
+        index, takes_part = self._lanes(node, node.src[1:], count)
+        with memory.repeated(self.count):
+            lanes = memory.at(place, index, takes_part)
+            if not memory.reads_freely(position, place, lanes):
+                raise IrregularError
+        array = memory.array(place.param)
+        values = np.zeros(takes_part.shape, array.dtype)
+        values[takes_part] = array[lanes.places]
+        values = values.reshape(*self.shape, count)
+        self.values[node] = values if count > 1 else values[..., 0]
+        self.commits.append(lambda: self._note(position, place, lanes, False))
+
+    def _store(self, position: int, node: UOp) -> None:
+        memory, value, place = self.machine.memory, node.src[1], node.place
+        count = value.dtype.count
+        index, takes_part = self._lanes(node, node.src[2:], count)
+        with memory.repeated(self.count):
+            lanes = memory.at(place, index, takes_part)
+            if not memory.writes_freely(position, place, lanes):
+                raise IrregularError
+        new = np.broadcast_to(beside(self.value(value), value, 2), (*self.shape, count))
+        new = new.reshape(takes_part.shape)
+
+        def commit() -> None:
+            memory.array(place.param)[lanes.places] = new[takes_part]
+            self._note(position, place, lanes, True)
+
+        self.commits.append(commit)
+
+    def _note(self, position: int, place: UOp, lanes: Lanes, is_store: bool) -> None:
+        memory = self.machine.memory
+        memory.count(position, place.param, lanes.index, lanes.takes_part, is_store)
+        if is_store:
+            memory.write(position, place, lanes, None)
+        else:
+            memory.read(position, place, lanes.backwards(self.count))
