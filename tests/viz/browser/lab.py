@@ -40,10 +40,10 @@ IDLE = """() => {
   return panel?.context?.isReady && context.isReady && kernel?.connectionStatus === "connected"
     && kernel.status === "idle";
 }"""
-OWN = """(path) => {
+OWN = """async (path) => {
   const { shell } = window.jupyterapp;
   for (const panel of [...shell.widgets("main")].filter((w) => w.context?.path !== path)) {
-    panel.context?.sessionContext.shutdown().catch(() => {}); // it may not have begun
+    await panel.context?.sessionContext.shutdown().catch(() => {}); // it may not have begun
     if (panel.context) panel.context.model.dirty = false; // nobody is asked whether to save
     panel.close();
   }
@@ -51,6 +51,8 @@ OWN = """(path) => {
   const own = [...shell.widgets("main")].find((w) => w.context?.path === path);
   shell.activateById(own.id);
 }"""
+"""It waits until the other sessions have ended: until then the server gives one that is ending to
+whoever opens the same path, and its Python never answers."""
 GIVEN_UP_MODEL = "[anywidget] Failed to initialize model."
 """What anywidget says of a model whose script has not begun within two seconds: the page hears Python
 all the same."""
@@ -193,8 +195,8 @@ class Notebook:
             "async (path) => { await jupyterapp.commands.execute('docmanager:open', {path}); }",
             name,
         )
-        self.ready()
         try:
+            self.ready()
             yield self.page.locator(".jp-NotebookPanel:visible")
         finally:
             self.come_back()
