@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.support import ROOT
+from tests.support import PATIENCE_S, ROOT
 from tests.tools.processes import children
 from tests.viz.support import array, matmul
 from workbench.backends.device import Device
@@ -28,8 +28,6 @@ from workbench.worker import client
 from workbench.worker.client import STOPS_WITHIN_S, TaskStopped, Worker, WorkerEnded
 from workbench.worker.server import WorkerServer
 
-PATIENCE_S = 250.0
-"""A busy machine may be silent for so long; a hang is a failure all the same."""
 NEEDS_C = pytest.mark.skipif(not Device.available("C"), reason="no C compiler")
 
 

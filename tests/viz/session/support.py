@@ -11,11 +11,12 @@ from typing import Any
 
 import msgspec
 
+from tests.support import PATIENCE_S
 from tests.viz.record.support import patched, plain
 from tests.viz.schema import decoded
 from workbench.viz import Exploration
 from workbench.viz.schema.record import PageRecord
-from workbench.viz.session.jobs import Jobs
+from workbench.viz.session.jobs import PREFETCH, Jobs
 from workbench.viz.session.session import Session
 
 LAST = 9
@@ -88,4 +89,10 @@ def done(session: Session, do: str, **fields: Any) -> Any:
 
 def finish_jobs(queue: Jobs) -> None:
     """Wait until nothing is left to do: a job behind all others is over."""
-    assert queue.submit(None, iter(()), LAST).wait(60)
+    assert queue.submit(None, iter(()), LAST).wait(PATIENCE_S)
+
+
+def prefetch_all(session: Session, measures: bool = True) -> None:
+    """Do what is done in the background of a page, to its end."""
+    steps = session._prefetch(measures)
+    assert session.jobs.submit(session, steps, PREFETCH).wait(PATIENCE_S)

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from jupyter_client.manager import KernelManager
 
+from tests.support import PATIENCE_S
 from workbench.cli.tour import listening_at
 
 SHOWN = """import numpy as np, threading, time
@@ -38,14 +39,14 @@ def test_messages_stay_whole_until_the_end(tmp_path: Any) -> None:
         client = manager.client()
         client.start_channels()
         try:
-            client.wait_for_ready(timeout=60)
+            client.wait_for_ready(timeout=PATIENCE_S)
             reply = client.execute_interactive(
-                SHOWN, timeout=60, output_hook=lambda m: None
+                SHOWN, timeout=PATIENCE_S, output_hook=lambda m: None
             )
             assert reply["content"]["status"] == "ok", reply["content"]
             # a message that is not whole has no valid signature
             for _ in range(6):
-                client.get_iopub_msg(timeout=60)
+                client.get_iopub_msg(timeout=PATIENCE_S)
         finally:
             manager.shutdown_kernel()
         with pytest.raises(queue.Empty):

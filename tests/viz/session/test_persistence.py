@@ -13,7 +13,7 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from tests.support import ROOT
+from tests.support import PATIENCE_S, ROOT
 from tests.viz.support import matmul
 from workbench.base.cache.json_files import MOST_BYTES
 from workbench.base.typed import typed
@@ -248,7 +248,7 @@ def test_two_processes_at_once_leave_a_whole_file(folder: Path) -> None:
         )
         for name in "AB"
     ]  # fmt: skip
-    assert [w.wait(60) for w in writers] == [0, 0]
+    assert [w.wait(PATIENCE_S) for w in writers] == [0, 0]
     names = {key.opts[0] for key in persistence.load(KEY)}
     assert {f"A{n}" for n in range(10)} <= names or {
         f"B{n}" for n in range(10)

@@ -7,11 +7,10 @@ from typing import Any
 import pytest
 
 from tests.viz.record.support import broken, plain
-from tests.viz.session.support import Page, session_of
+from tests.viz.session.support import Page, prefetch_all, session_of
 from tests.viz.support import array, matmul
 from workbench.viz import explore
 from workbench.viz.session.handlers import variants as tuning
-from workbench.viz.session.jobs import PREFETCH
 from workbench.viz.session.live_record import Edited
 from workbench.viz.session.session import Session
 
@@ -57,7 +56,7 @@ def test_edited_source_comes_back() -> None:
         assert before["edited 3"]["error"]["what"] == "the program crashed"
     with session_of(matmul()) as session:
         page = Page(session)
-        assert session.jobs.submit(session, session._prefetch(), PREFETCH).wait(60)
+        prefetch_all(session)
         assert session.jobs.worker.pid is None, "nothing was run"
         after = {v["name"]: v for v in page.record["variants"] if v["edited"]}
         assert set(after) == set(before) and broken(page.record) == []
@@ -131,9 +130,9 @@ def test_what_is_wrong_stays_marked() -> None:
         node = next(d.node for d in session.record.plan.decisions if d.forced)
         done(session, "replan", node=node, store=None)
         session.complete()
-        assert session.jobs.submit(session, session._prefetch(False), PREFETCH).wait(60)
+        prefetch_all(session, measures=False)
         assert wrong(session)
         done(session, "note", variant=0, text="saves again")
     with session_of(explore((x @ x).relu())) as session:
-        assert session.jobs.submit(session, session._prefetch(False), PREFETCH).wait(60)
+        prefetch_all(session, measures=False)
         assert wrong(session)

@@ -12,8 +12,9 @@ from typing import Any
 
 import pytest
 
+from tests.support import PATIENCE_S
 from tests.viz.record.support import broken, plain
-from tests.viz.session.support import Page, done, finish_jobs, session_of
+from tests.viz.session.support import Page, done, finish_jobs, prefetch_all, session_of
 from tests.viz.support import array, matmul, softmax
 from workbench.base.context import Context
 from workbench.kernel.kernel import Kernel
@@ -21,7 +22,7 @@ from workbench.viz import explore
 from workbench.viz.record import offers
 from workbench.viz.record.record import Recorder, build
 from workbench.viz.schema.replies import NoResult
-from workbench.viz.session import prefetch
+from workbench.viz.session import live_record, prefetch
 from workbench.viz.session.handlers import baselines, measurement
 from workbench.viz.session.handlers import variants as tuning
 from workbench.viz.session.jobs import CHOICE, PREFETCH, REQUESTED, Jobs
@@ -50,16 +51,16 @@ class Busy:
     def __init__(self, queue: Jobs):
         self._begun, self._over = Event(), Event()
         self.finished = queue.submit(self, self._steps(), REQUESTED)
-        assert self._begun.wait(60)
+        assert self._begun.wait(PATIENCE_S)
 
     def _steps(self) -> Iterator[None]:
         self._begun.set()
-        assert self._over.wait(60)
+        assert self._over.wait(PATIENCE_S)
         yield
 
     def let_go(self) -> None:
         self._over.set()
-        assert self.finished.wait(60)
+        assert self.finished.wait(PATIENCE_S)
 
 
 # stops
@@ -97,7 +98,7 @@ def test_what_a_reader_turns_to_comes_before_what_nobody_asked_for() -> None:
     first = queue.submit(queue, steps("prefetch"), PREFETCH)
     last = queue.submit(queue, steps("device"), CHOICE)
     busy.let_go()
-    assert first.wait(60) and last.wait(60)
+    assert first.wait(PATIENCE_S) and last.wait(PATIENCE_S)
     assert order == ["device"] * 3 + ["prefetch"] * 3
 
 
@@ -279,6 +280,7 @@ def test_work_in_the_background_gives_way_to_a_request(
     """One that waits for the lock has it next, however soon the next piece of work wants it."""
     order: list[str] = []
     begun = Event()
+    monkeypatch.setattr(live_record, "GIVE_WAY_S", PATIENCE_S)
     with session_of(matmul()) as session:
         monkeypatch.setitem(
             QUICK, "ping", lambda *_, **__: order.append("answer") or NoResult()
@@ -297,9 +299,9 @@ def test_work_in_the_background_gives_way_to_a_request(
         steps = session.in_this_plan(pieces())
         thread = Thread(target=lambda: [*steps])
         thread.start()
-        assert begun.wait(60)
+        assert begun.wait(PATIENCE_S)
         session.handle({"id": 1, "do": "ping"})
-        thread.join(60)
+        thread.join(PATIENCE_S)
     assert order == ["piece", "answer", "next piece"] and not session.waiting
 
 
@@ -310,7 +312,7 @@ def test_a_machine_has_sources_before_machine_code(
     compiled: list[bool] = []
 
     def take() -> None:
-        compiled.append(session.lock.acquire(timeout=60))
+        compiled.append(session.lock.acquire(timeout=PATIENCE_S))
         session.lock.release()
 
     def compile(make: Callable[[], Kernel]) -> None:
@@ -371,7 +373,7 @@ def test_baselines_are_not_timed_ahead_on_an_emulator() -> None:
     ex = softmax().baseline("mine", lambda: None)
     with session_of(ex, prefetches=True) as session:
         done(session, "device", name="PYTHON")
-        assert session.jobs.submit(session, session._prefetch(), PREFETCH).wait(60)
+        prefetch_all(session)
         assert plain(session.record)["baselines"][0]["timing"] is None
 
 

@@ -4,15 +4,23 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support import eventually
+from tests.support import PATIENCE_S, eventually
 from tests.viz.record.support import broken, plain
-from tests.viz.session.support import Page, ask, done, finish_jobs, session_of, unpacked
+from tests.viz.session.support import (
+    Page,
+    ask,
+    done,
+    finish_jobs,
+    prefetch_all,
+    session_of,
+    unpacked,
+)
 from tests.viz.support import array, matmul
 from workbench.tensor.tensor import Tensor
 from workbench.viz import explore
 from workbench.viz.session import prefetch
 from workbench.viz.session.handlers import measurement
-from workbench.viz.session.jobs import PREFETCH, REQUESTED
+from workbench.viz.session.jobs import REQUESTED
 from workbench.viz.session.session import QUICK, Session
 
 pytestmark = pytest.mark.usefixtures("nothing_saved")
@@ -29,6 +37,7 @@ def test_a_fault_of_ours_is_an_answer(
 def test_stop_drops_what_is_under_way(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(measurement, "BUDGET_S", 3600.0)
     monkeypatch.setattr(measurement, "SAMPLES", 10**9)
+    monkeypatch.setattr(measurement, "SETTLED_SHARE", -1.0)
     with session_of(explore(array(400, 400) @ array(400, 400))) as session:
         page = Page(session)
         request = {"id": 1, "do": "measure", "variants": [0]}
@@ -39,7 +48,7 @@ def test_stop_drops_what_is_under_way(monkeypatch: pytest.MonkeyPatch) -> None:
         ]
         eventually(lambda: any("warm" in text for text in said(page)))
         assert done(session, "stop") == {"stopped": 5}
-        assert all(event.wait(60) for event in events)
+        assert all(event.wait(PATIENCE_S) for event in events)
         answered = [m for m in page.messages if m.get("id") in range(5)]
         assert sorted(m["id"] for m in answered) == [0, 1, 2, 3, 4]
         assert {m["error"]["what"] for m in answered if m["id"]} == {"stopped"}
@@ -63,10 +72,18 @@ def test_what_fails_is_no_longer_under_way(do: str) -> None:
             copy = next(d for d in rows if d["is_requested"])
             message |= {"node": copy["node"], "store": False}
         job = session.job(message, page)
-        assert session.jobs.submit(session, job, REQUESTED).wait(60)
+        assert session.jobs.submit(session, job, REQUESTED).wait(PATIENCE_S)
         assert [m["error"]["what"] for m in page.messages if m.get("id") == 7]
         statuses = [m["status"]["task"] for m in page.messages if "status" in m]
         assert statuses[0] == do and statuses[-1] is None
+
+
+def test_a_page_that_asks_nothing_is_completed() -> None:
+    with session_of(matmul()) as session:
+        session.begin_after(0.0)
+        eventually(lambda: len(session.record.variants) == 2)
+        finish_jobs(session.jobs)
+        assert all(row.passes for row in session.record.variants)
 
 
 def test_two_sessions_do_not_meet() -> None:
@@ -88,7 +105,7 @@ def test_variants_come_back() -> None:
         timing = plain(session.row(number))["timing"]
     with session_of(matmul()) as session:
         page = Page(session)
-        assert session.jobs.submit(session, session._prefetch(), PREFETCH).wait(60)
+        prefetch_all(session)
         rows = {tuple(v["opts"]): (i, v) for i, v in enumerate(page.record["variants"])}
         place, row = rows['UPCAST("g1", 4)',]
         assert (row["name"], row["note"]) == ("UPCAST g1 4", "good")
@@ -110,7 +127,7 @@ def test_a_late_page_gets_the_whole_record(session: Session) -> None:
 def test_nothing_to_compute() -> None:
     with session_of(explore(Tensor(2.0)), prefetches=True) as session:
         page = Page(session)
-        assert session.jobs.submit(session, session._prefetch(), PREFETCH).wait(60)
+        prefetch_all(session)
         assert page.is_record_of(session)
         assert not ask(session, "apply", variant=0, opt='UPCAST("g1", 4)')["ok"]
 

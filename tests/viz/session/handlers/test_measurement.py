@@ -7,14 +7,22 @@ from typing import Any
 
 import pytest
 
+from tests.support import PATIENCE_S
 from tests.tools.compiler import needs_c
 from tests.viz.record.support import broken, plain
-from tests.viz.session.support import Page, ask, done, finish_jobs, session_of, unpacked
+from tests.viz.session.support import (
+    Page,
+    ask,
+    done,
+    finish_jobs,
+    prefetch_all,
+    session_of,
+    unpacked,
+)
 from tests.viz.support import array, matmul, softmax
 from workbench.viz import explore
 from workbench.viz.session import prefetch
 from workbench.viz.session.handlers import baselines, measurement
-from workbench.viz.session.jobs import PREFETCH
 from workbench.viz.session.session import Session
 from workbench.viz.session.timing_rows import timing_text
 
@@ -110,7 +118,7 @@ def test_baselines() -> None:
 def test_a_baseline_that_hangs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(baselines, "LIMIT_S", 0.1)
     is_over = Event()
-    ex = matmul().baseline("slow", lambda: is_over.wait(60))
+    ex = matmul().baseline("slow", lambda: is_over.wait(PATIENCE_S))
     with session_of(ex) as session:
         done(session, "baseline")
         is_over.set()
@@ -122,8 +130,7 @@ def test_what_is_done_ahead(monkeypatch: pytest.MonkeyPatch) -> None:
     ex = softmax().baseline("mine", lambda: None)
     with session_of(ex, prefetches=True) as session:
         page = Page(session)
-        finished = session.jobs.submit(session, session._prefetch(), PREFETCH)
-        assert finished.wait(60)
+        prefetch_all(session)
         finish_jobs(session.jobs)
         record = page.record
         assert page.is_record_of(session) and broken(record) == []
@@ -137,7 +144,7 @@ def test_an_offer_that_ran_once_has_no_spread(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(prefetch, "MOST_OFFERS", 4)
     monkeypatch.setattr(prefetch, "SAMPLES", 1)
     with session_of(softmax(), prefetches=True) as session:
-        assert session.jobs.submit(session, session._prefetch(), PREFETCH).wait(60)
+        prefetch_all(session)
         finish_jobs(session.jobs)
         offers = plain(session.row(0))["offers"]
         assert {o["spread"] for o in offers if o["measured"]} == {None}
@@ -174,7 +181,7 @@ def test_search(monkeypatch: pytest.MonkeyPatch) -> None:
         timed = [(s, spread) for _, _, _, s, _, spread in tried["candidates"] if s]
         assert timed and any(spread is not None for _, spread in timed)
     with session_of(explore(array(64, 64) @ array(64, 64))) as session:
-        assert session.jobs.submit(session, session._prefetch(), PREFETCH).wait(60)
+        prefetch_all(session)
         again = [v["search"] for v in plain(session.record)["variants"] if v["search"]]
         assert again == [plain(tried)]
 
@@ -217,7 +224,7 @@ def test_devices_are_timed_in_turns_and_stand_beside_each_other(
 def test_another_device_is_timed_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(prefetch, "MOST_OFFERS", 0)
     with session_of(softmax(), prefetches=True) as session:
-        assert session.jobs.submit(session, session._prefetch(), PREFETCH).wait(60)
+        prefetch_all(session)
         done(session, "device", name="C")
         done(session, "offers", variant=0)  # as a page asks
         finish_jobs(session.jobs)

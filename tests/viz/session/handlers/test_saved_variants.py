@@ -5,17 +5,16 @@ from __future__ import annotations
 import pytest
 
 from tests.viz.record.support import plain
-from tests.viz.session.support import Page, done, session_of
+from tests.viz.session.support import Page, done, prefetch_all, session_of
 from tests.viz.support import matmul
 from workbench.viz.session import persistence
-from workbench.viz.session.jobs import PREFETCH
 from workbench.viz.session.session import Session
 
 pytestmark = pytest.mark.usefixtures("nothing_saved")
 
 
 def names(session: Session) -> list[str]:
-    assert session.jobs.submit(session, session._prefetch(), PREFETCH).wait(60)
+    prefetch_all(session)
     return sorted(v["name"] for v in plain(session.record)["variants"])
 
 
