@@ -26,7 +26,7 @@ FLAGS = (
 )  # fmt: skip
 NAMES = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
 """The first has no windows: a page takes a fourth less of the processor than in the others."""
-WAIT_MS = 60_000
+WAIT_MS = 120_000
 """A machine that has much else to do is slow; what never comes fails all the same."""
 _SESSION = """<!doctype html><html lang="en"><meta charset="utf-8"><title>workbench</title>
 <style id="style">{css}</style>

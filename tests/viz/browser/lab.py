@@ -25,6 +25,7 @@ import nbformat
 import pytest
 from nbformat.v4 import new_notebook
 
+from tests.support import PATIENCE_S
 from tests.viz.browser.browser import WAIT_MS
 from workbench.cli.tour import SOCKET_BYTES
 
@@ -269,7 +270,7 @@ class Notebook:
 
     def settle(self) -> None:
         """Wait until the workbench has done all that it does in the background."""
-        last = "jobs.jobs().submit(jobs, iter(()), 9).wait(100)"
+        last = f"jobs.jobs().submit(jobs, iter(()), 9).wait({PATIENCE_S})"
         answer = self.python(
             f"(jobs := __import__('workbench.viz.session.jobs', fromlist=['x'])) and {last}"
         )

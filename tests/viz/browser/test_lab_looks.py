@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.viz.browser.browser import FAINT
+from tests.viz.browser.browser import FAINT, drawn
 from tests.viz.browser.lab import LAB, Notebook
 
 pytestmark = LAB
@@ -120,6 +120,7 @@ def test_a_view_of_its_own_has_all_of_the_tab(notebook: Notebook, height: int) -
     view.focus()
     page.keyboard.press("3")
     page.wait_for_function(f"({TAB})().graph > 100")
+    drawn(page)
     seen = page.evaluate(TAB)
     assert seen["scrolls"] == 0, seen
     assert 0 <= seen["above"] < 16 and 0 <= seen["below"] < 24, seen

@@ -19,6 +19,12 @@ def nothing_saved(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
 
 
 @pytest.fixture
+def no_timer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Work in the background begins when a page asks, not in the midst of a slow test."""
+    monkeypatch.setattr(Session, "begin_after", lambda *_: None)
+
+
+@pytest.fixture
 def session(nothing_saved: None) -> Iterator[Session]:
     with session_of(matmul()) as matmul_session:
         page = Page(matmul_session)

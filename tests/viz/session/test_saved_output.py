@@ -27,7 +27,7 @@ class Publisher:
 
 
 @pytest.fixture
-def publisher(monkeypatch: pytest.MonkeyPatch) -> Publisher:
+def publisher(monkeypatch: pytest.MonkeyPatch, no_timer: None) -> Publisher:
     """Everything is as in a live notebook."""
     publisher = Publisher()
     shell = type("Shell", (), {"display_pub": publisher})

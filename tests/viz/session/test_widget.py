@@ -21,14 +21,13 @@ from workbench.viz import explore
 from workbench.viz.session import show
 from workbench.viz.session.jobs import jobs
 from workbench.viz.session.lru_cache import SESSIONS
-from workbench.viz.session.session import Session
 
 
 @pytest.fixture(autouse=True)
-def apart(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> Iterator[None]:
+def apart(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Any, no_timer: None
+) -> Iterator[None]:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    # a second later a timer would begin work, which has the session, in the midst of a slow test
-    monkeypatch.setattr(Session, "begin_after", lambda *_: None)
     SESSIONS.clear()
     with Context(LIVE=1):
         yield

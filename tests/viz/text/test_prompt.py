@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support import ROOT
+from tests.support import PATIENCE_S, ROOT
 
 pty = pytest.importorskip("pty", reason="there are terminals to play on POSIX only")
 COLUMNS = 60
@@ -76,7 +76,7 @@ def at_prompt(tmp_path: Path, *lines: str, is_terminal: bool = False) -> str:
         typed = "\n".join([*lines, SESSION, "exit()\n"])
         if not is_terminal:
             os.close(ours)
-            return shell.communicate(typed, timeout=120)[0]
+            return shell.communicate(typed, timeout=PATIENCE_S)[0]
         assert shell.stdin is not None
         shell.stdin.write(typed)
         shell.stdin.close()
