@@ -15,7 +15,11 @@ import pytest
 from hypothesis import settings
 from xdist.scheduler import LoadScopeScheduling
 
-from tests.support import LONG, count
+# What tests share says what differs, as they do: it is imported after this.
+_SHARED = [f"tests.{path.stem}" for path in Path(__file__).parent.iterdir()]
+pytest.register_assert_rewrite(*_SHARED)
+
+from tests.support import LONG, count  # noqa: E402
 
 # Each process of the run has a cache of its own, so that no test depends on what an
 # earlier run, the user or another worker compiled.
