@@ -221,7 +221,8 @@ class Notebook:
         self.python("__import__('ipywidgets').Widget.close_all()")
         self.page.evaluate(
             """() => { const shared = jupyterapp.shell.currentWidget.content.model.sharedModel;
-              shared.deleteCellRange(0, shared.cells.length); }"""
+              shared.deleteCellRange(0, shared.cells.length);
+              shared.deleteMetadata("widgets"); }"""
         )
 
     def cell(self, source: str, wait: bool = True) -> Any:
