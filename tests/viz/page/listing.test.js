@@ -18,6 +18,7 @@ import { buffersIn } from "../../../workbench/viz/page/browser/gpu.js";
 import { changesOf } from "../../../workbench/viz/page/listing/compiler.js";
 import { codeLink, diffSigns } from "../../../workbench/viz/page/listing/lines.js";
 import { aboutLine, heatOf, shareText } from "../../../workbench/viz/page/listing/machine.js";
+import { hasNoLine } from "../../../workbench/viz/page/listing/origin.js";
 import {
   codeFor,
   isOnlyCompiled,
@@ -253,6 +254,17 @@ Deno.test("an instruction says what it does and costs, where that is known", () 
   costs[3] = [4, 0.5, { A: 0.5, B: 1 }];
   const more = aboutLine({ ...ASM, costs, costs_by: "a tool" }, 3);
   assert.equal(more, `${words}\noccupies, in cycles: A 0.5, B 1`);
+});
+
+Deno.test("an instruction without a line says so; a label and a brace have none anyway", () => {
+  const record = recordOf();
+  record.languages.push({ name: "asm", role: "machine" });
+  const app = new App(record);
+  const lines = ["top:", "  mov r1, 4", "  add r1, r2"];
+  const links = [null, null, { axes: [], nodes: [1], lines: [0], source: [2], statement: 2 }];
+  const rows = lines.map((_, i) => hasNoLine(app, { language: "asm", lines, links }, i));
+  assert.deepEqual(rows, [false, true, false]);
+  assert.equal(hasNoLine(app, { language: "C", lines, links }, 1), false);
 });
 
 Deno.test("a pass of the compiler is told by the lines that it changed", () => {

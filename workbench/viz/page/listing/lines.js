@@ -9,6 +9,7 @@ import { plural } from "../base/text.js";
 import { withNames } from "../record/names.js";
 import { costCell } from "./accesses.js";
 import { aboutLine, partsOf, shareText } from "./machine.js";
+import { hasNoLine, NO_LINE } from "./origin.js";
 import { languageOf } from "./programs.js";
 import { coloured } from "./tokens.js";
 
@@ -96,6 +97,7 @@ function codeLine(app, { code, variant, heat, costs }, i, text, sign = "") {
       "data-key": `line-${i}`,
       "data-line": i + 1,
       "aria-selected": String(isPinned(app, code, i)),
+      title: hasNoLine(app, code, i) ? NO_LINE : null,
       onclick: () => pickLine(app, code, variant, i),
     },
     h("span", { class: "wb-gutter" }, `${i + 1}`),

@@ -18,8 +18,7 @@ export const partsOf = (line) => /^(\s+)(\S+)(.*)$/.exec(line)?.slice(1) ?? null
 /** What the instruction of a line does, and costs; "" where nothing is known.
  * @param {CodeRow} code
  * @param {number} i */
-export function aboutLine(code, i) {
-  const { lines, help = {}, costs = [], costs_by = "", live = [] } = code;
+export function aboutLine({ lines, help = {}, costs = [], costs_by = "", live = [] }, i) {
   const mnemonic = partsOf(lines[i])?.[1] ?? "";
   const cost = costs[i];
   const words = cost && [
@@ -29,17 +28,7 @@ export function aboutLine(code, i) {
   const text = Object.hasOwn(help, mnemonic) ? `${mnemonic}: ${help[mnemonic]}` : "";
   const count = live[i];
   const inUse = typeof count === "number" ? `${count} registers in use` : "";
-  return [text, words, inUse, hasNoLine(code, i) && NO_LINE].filter(Boolean).join("\n");
-}
-
-export const NO_LINE =
-  "no line: the compiler made it (a constant, an address, a mask), moved it, or joined several lines";
-
-/** Whether a line of machine code is an instruction that the compiler says no line of.
- * @param {CodeRow} code
- * @param {number} i */
-export function hasNoLine({ lines, links, help }, i) {
-  return Boolean(help) && !links[i] && partsOf(lines[i]) !== null;
+  return [text, words, inUse].filter(Boolean).join("\n");
 }
 
 /** @param {Record<string, number>} [ports] */

@@ -4,11 +4,15 @@ import { h, words } from "../base/elements.js";
 import { nodeHistory } from "../record/history.js";
 import { passesOf } from "../record/passes.js";
 import { timelineOf } from "../record/states.js";
-import { hasNoLine, NO_LINE } from "./machine.js";
+import { partsOf } from "./machine.js";
+import { languageOf } from "./programs.js";
 
+/** @import { CodeRow } from "../record.d.ts" */
 /** @import { App } from "../app/store.js" */
 /** @import { Timeline } from "../record/states.js" */
 
+export const NO_LINE =
+  "no line: the compiler made it (a constant, an address, a mask), moved it, or joined several lines";
 const MOST_MAKERS = 3; // rules that a line names
 
 /** Where a rewrite stands.
@@ -60,7 +64,16 @@ function noLine(app, { language, device, line }) {
   const code = app.variant()?.code.find((row) =>
     row.language === language && row.device === device
   );
-  return code && hasNoLine(code, line) ? [h("span", { class: "wb-quiet" }, NO_LINE)] : null;
+  return code && hasNoLine(app, code, line) ? [h("span", { class: "wb-quiet" }, NO_LINE)] : null;
+}
+
+/** Whether a line of machine code is an instruction that the compiler says no line of.
+ * @param {App} app
+ * @param {CodeRow} code
+ * @param {number} i */
+export function hasNoLine(app, { language, lines, links }, i) {
+  const isMachine = languageOf(app, language)?.role === "machine";
+  return isMachine && !links[i] && partsOf(lines[i]) !== null;
 }
 
 /** The first step of a pass after which a node is there; its last, where no state has it.
