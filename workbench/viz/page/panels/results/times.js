@@ -46,7 +46,12 @@ export function timeCells(app, timing, hidden = false) {
  * @param {App} app
  * @param {VariantRow} variant */
 export function predictedCells(app, { cost }) {
-  if (!cost) return h("span", { class: "wb-quiet wb-said" }, "not predicted");
+  if (!cost) {
+    const isOther = app.record.variants.some((variant) => variant.cost);
+    const title = isOther && "a variant is predicted once it is selected";
+    const words = isOther ? "not predicted yet" : "not predicted";
+    return h("span", { class: "wb-quiet wb-said", title: title || null }, words);
+  }
   const other = reference(app)?.cost;
   return h(
     "span",
