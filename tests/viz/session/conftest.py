@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator
 from typing import Any
 
@@ -22,6 +23,14 @@ def nothing_saved(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
 def no_timer(monkeypatch: pytest.MonkeyPatch) -> None:
     """Work in the background begins when a page asks, not in the midst of a slow test."""
     monkeypatch.setattr(Session, "begin_after", lambda *_: None)
+
+
+@pytest.fixture
+def nothing_fails(caplog: pytest.LogCaptureFixture) -> Iterator[None]:
+    """A job that fails says so in the log, and nowhere else."""
+    with caplog.at_level(logging.ERROR, "workbench"):
+        yield
+    assert [r.exc_text for r in caplog.get_records("call")] == []
 
 
 @pytest.fixture

@@ -1,0 +1,123 @@
+"""What changes, or stops, while a search runs or something is measured."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tests.viz.record.support import plain
+from tests.viz.session.support import Page, done, finish_jobs, session_of
+from tests.viz.support import matmul
+from workbench.viz.session import prefetch
+from workbench.viz.session.handlers import baselines, measurement
+from workbench.worker.client import TaskStopped
+
+pytestmark = pytest.mark.usefixtures("nothing_saved", "nothing_fails")
+
+
+def meanwhile(
+    monkeypatch: pytest.MonkeyPatch, module: Any, name: str, do: Callable[[], Any]
+) -> None:
+    """Do something when a function has its result, and has not returned yet."""
+    function = getattr(module, name)
+
+    def called(*args: Any) -> Any:
+        result = function(*args)
+        do()
+        return result
+
+    monkeypatch.setattr(module, name, called)
+
+
+def test_results_are_of_the_device_that_made_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with session_of(matmul()) as session:
+        page = Page(session)
+        with monkeypatch.context() as patched:
+            away = lambda: done(session, "device", name="PYTHON")  # noqa: E731
+            meanwhile(patched, measurement, "ask", away)
+            for do, fields in (("measure", {"variants": [0], "cold": None}),
+                               ("check", {"variant": 0})):  # fmt: skip
+                done(session, "device", name="LLVM")
+                done(session, do, **fields)
+        row = page.record["variants"][0]
+        assert session.device == "PYTHON" and row["timing"] is row["check"] is None
+        assert set(session.timings) == set(session.checks) == {(0, "LLVM")}
+        done(session, "device", name="LLVM")
+        row = page.record["variants"][0]
+        assert row["timing"]["device"] == "LLVM" and row["check"]["ok"]
+
+
+def test_baselines_change_while_they_are_timed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(baselines, "SAMPLES", 2)
+    ex = matmul()
+    with session_of(ex) as session:
+
+        def change() -> None:
+            if plain(session.record)["pinned"] is not None:
+                ex.display.baselines["another"] = lambda: None
+                done(session, "device", name="PYTHON")
+                done(session, "pin", variant=None)
+
+        ex.display.baselines = {"mine": change, "next": lambda: None}
+        page = Page(session)
+        done(session, "pin", variant=0)
+        done(session, "baseline")
+        rows = page.record["baselines"]
+        assert [(r["name"], r["error"]) for r in rows] == [
+            ("mine", None),
+            ("next", None),
+        ]
+        run = session.timings[0, "LLVM"].run
+        assert rows[0]["timing"]["run"] == run, "as it began"
+        assert set(session.timings) == {(0, "LLVM")}
+        assert page.record["variants"][0]["timing"] is None
+        assert [m["status"]["task"] for m in page.messages if "status" in m][-1] is None
+
+
+def test_offers_change_while_they_are_measured(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(prefetch, "MOST_OFFERS", 8)
+    with session_of(matmul(), prefetches=True) as session:
+
+        def away_and_back() -> None:
+            for name in ("PYTHON", "LLVM"):
+                done(session, "device", name=name)
+
+        done(session, "measure", variants=[0], cold=None)
+        meanwhile(monkeypatch, measurement, "times", away_and_back)
+        done(session, "offers", variant=0)
+        finish_jobs(session.jobs)
+        offers = plain(session.row(0))[
+            "offers"
+        ]  # of this device, they came back with it
+        assert 0 < len([o for o in offers if o["measured"]]) <= 4, "and no more"
+
+
+# stops
+
+
+def test_a_search_that_is_stopped_before_anything_was_timed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with session_of(matmul()) as session:
+        done(session, "search", variant=0, budget_s=0.5)
+        searches = [v["search"] for v in plain(session.record)["variants"]]
+        monkeypatch.setattr(session.jobs, "is_stopped", lambda: True)
+        message = {"do": "search", "variant": 0, "budget_s": 5.0}
+        assert plain(session.handle(message))["error"]["what"] == "stopped"
+        assert [v["search"] for v in plain(session.record)["variants"]] == searches
+
+
+def test_a_search_stays_though_its_last_measurement_is_stopped(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def stopped(*_: Any) -> None:
+        raise TaskStopped()
+
+    monkeypatch.setattr(measurement, "time_group", stopped)
+    with session_of(matmul()) as session:
+        number = done(session, "search", variant=0, budget_s=0.5)["variant"]
+        assert plain(session.row(number))["search"]
