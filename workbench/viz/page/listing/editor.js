@@ -53,15 +53,8 @@ function editorPane(app, draft, isTinted) {
   const status = h("div", { class: "wb-editor-status", role: "status" });
   const isCompiled = !draft.launch && isOnlyCompiled(app.record, draft.language);
   const label = isCompiled ? COMPILE : RUN;
-  const runButton = button(app, label, () => run(app, draft), {
-    python: !draft.launch,
-    name: "run-edit",
-    title: `${draft.launch ? HERE : isCompiled ? NOWHERE : APART} · key Ctrl+Enter`,
-  });
-  const undoButton = button(app, "As it was", () => undoEdit(app, draft), {
-    name: "undo-edit",
-    title: "the program without what was written",
-  });
+  const runButton = runButtonOf(app, draft, isCompiled, label);
+  const undoButton = undoButtonOf(app, draft);
   const buttons = h(
     "div",
     { class: "wb-buttons" },
@@ -98,6 +91,23 @@ function editorPane(app, draft, isTinted) {
   const focus = () => area.focus({ preventScroll: true });
   return { el, update, focus };
 }
+
+/** The button that runs what is written, or only compiles it.
+ * @type {(app: App, draft: CodeDraft, isCompiled: boolean, label: string) => HTMLElement} */
+const runButtonOf = (app, draft, isCompiled, label) =>
+  button(app, label, () => run(app, draft), {
+    python: !draft.launch,
+    name: "run-edit",
+    title: `${draft.launch ? HERE : isCompiled ? NOWHERE : APART} · key Ctrl+Enter`,
+  });
+
+/** The button that takes back what is written.
+ * @type {(app: App, draft: CodeDraft) => HTMLElement} */
+const undoButtonOf = (app, draft) =>
+  button(app, "As it was", () => undoEdit(app, draft), {
+    name: "undo-edit",
+    title: "the program without what was written",
+  });
 
 /** The text area of a draft.
  * @param {App} app
