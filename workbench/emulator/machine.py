@@ -25,13 +25,8 @@ from workbench.emulator.arithmetic import (
 )
 from workbench.emulator.cells import Origin
 from workbench.emulator.finding_list import FindingList
-from workbench.emulator.loops.rounds import (
-    LEAST_ROUNDS,
-    MOST_ELEMENTS,
-    Rounds,
-    RoundsPlan,
-    rounds_plan,
-)
+from workbench.emulator.loops.ends import ends_of
+from workbench.emulator.loops.rounds import Rounds, RoundsPlan, rounds_plan
 from workbench.emulator.memory import Lanes, Memories, Shadow, poison
 from workbench.ir.nest.accesses import idle_lanes, size_of
 from workbench.ir.node.ops import Ops
@@ -111,7 +106,7 @@ class Machine:
             arrays, self.findings, warp_lanes, written, fresh, idle_at
         )
         self.totals = Totals()
-        self._ends = _ends(self.linear)
+        self._ends = ends_of(self.linear)
         self._plans: dict[int, RoundsPlan | None] = {}
         self._counted: Array | None = None
         """The mask whose work-items are counted, which are `_active`."""
@@ -169,7 +164,7 @@ class Machine:
     def _rounds_together(self, position: int, axis: UOp) -> int:
         """Run rounds of a loop at once, where nobody watches and it makes no difference; return how
         many are done."""
-        if self.watcher is not None or axis.extent < LEAST_ROUNDS or not self.batches:
+        if self.watcher is not None or not self.batches:
             return 0
         if position not in self._plans:
             end = self._ends[position]
@@ -177,14 +172,14 @@ class Machine:
         plan = self._plans[position]
         if plan is None or not plan.is_known(self):
             return 0
-        most = MOST_ELEMENTS // (self.mask.size * plan.lanes)
-        for first in range(0, axis.extent, most) if most >= LEAST_ROUNDS else ():
-            last = min(first + most, axis.extent)
+        at_once = plan.at_once(self.mask.size)
+        for first in range(0, axis.extent, at_once) if at_once > 1 else ():
+            last = min(first + at_once, axis.extent)
             if not Rounds(self, plan, first, last).run():
                 self._plans[position] = None  # nor are they the next time, mostly
                 return first
             self._count_executed(plan, last - first)
-        return axis.extent if most >= LEAST_ROUNDS else 0
+        return axis.extent if at_once > 1 else 0
 
     def _count_executed(self, plan: RoundsPlan, rounds: int) -> None:
         executed, active = self.totals.executed, int(self.mask.sum()) * rounds
@@ -450,18 +445,6 @@ def written_slots(linear: Sequence[UOp]) -> frozenset[int]:
 
 def _is_of_param(node: UOp) -> bool:
     return node.op is Ops.INDEX and node.param.op is Ops.PARAM
-
-
-def _ends(linear: Sequence[UOp]) -> dict[int, int]:
-    """Return the position of the end of each LOOP and IF."""
-    ends: dict[int, int] = {}
-    opened: list[int] = []
-    for position, node in enumerate(linear):
-        if node.op in (Ops.LOOP, Ops.IF):
-            opened.append(position)
-        elif node.op in (Ops.ENDLOOP, Ops.ENDIF):
-            ends[opened.pop()] = position
-    return ends
 
 
 _NO_STEP = frozenset(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -14,7 +15,14 @@ from tests.emulator.assembly import GPU
 from tests.emulator.test_mutants import once, without
 from tests.support import count
 from workbench import Kernel, Tensor, dtypes, emulate, explore
+from workbench.emulator.checks.duration import (
+    STEP_S,
+    emulation_s,
+    repeats,
+    rounds_at_once,
+)
 from workbench.emulator.emulate import _memory, _program
+from workbench.emulator.loops.rounds import Rounds
 from workbench.emulator.machine import Machine
 from workbench.emulator.memory import spoil
 from workbench.ir.node.ops import Ops
@@ -154,3 +162,36 @@ def test_long_rows_take_no_longer_than_short_ones(
     steps.clear()
     assert emulate(kernel, GPU, history=True).history is not None
     assert len(steps) > 4096, "who steps sees each round"
+
+
+def test_what_is_expected_to_run_at_once_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is said of a program's duration before it runs counts as many rounds at once."""
+    done: dict[int, int] = {}
+    run_rounds = Rounds.run
+
+    def note(rounds: Rounds) -> bool:
+        is_regular = run_rounds(rounds)
+        done.setdefault(rounds.plan.begin - 1, rounds.count if is_regular else 1)
+        return is_regular
+
+    monkeypatch.setattr(Rounds, "run", note)
+    seen = 0
+    for seed in range(20 + count(1500) // 10):
+        linear, arrays, fresh = arguments(kernel_of(random.Random(seed)))
+        print(seed)
+        machine = Machine(linear, arrays, GPU.warp_lanes, fresh=fresh)
+        machine.run()
+        items = min(math.prod([*machine.launch.grid, *machine.launch.group]), 1 << 14)
+        expected = rounds_at_once(linear, items)
+        loops = {p: r for p, r in expected.items() if linear[p].op is Ops.LOOP}
+        assert {p: r for p, r in loops.items() if r > 1 and p in done} == done
+        seen += len(done)
+        done.clear()
+    assert seen
+
+
+def test_a_long_row_is_expected_to_take_little() -> None:
+    row = explore(Tensor(np.ones((1, 8192), np.float32)).softmax()).kernels[-1]
+    linear = arguments(row)[0]
+    steps = sum(times for _, times in repeats(linear))
+    assert emulation_s(linear) < steps * STEP_S / 20

@@ -1,11 +1,14 @@
-"""How long the emulator takes for a program, before it runs it: how often each step is executed."""
+"""How long the emulator takes for a program, before it runs it: how often each step is executed,
+and in how many goes."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from workbench.backends.program.launch import launch_shape
+from workbench.emulator.loops.ends import ends_of
+from workbench.emulator.loops.rounds import rounds_plan
 from workbench.emulator.machine import LANES_AT_ONCE
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
@@ -34,8 +37,27 @@ def emulation_s(linear: Sequence[UOp], groups: int | None = None) -> float:
     launch = launch_shape(linear)
     count = math.prod(launch.grid) if groups is None else groups
     items = count * math.prod(launch.group)
-    rounds = -(-items // LANES_AT_ONCE)
+    goes = -(-items // LANES_AT_ONCE)
+    at_once = rounds_at_once(linear, max(1, min(items, LANES_AT_ONCE)))
     return sum(
-        times * (rounds * STEP_S + items * max(1, node.dtype.count) * LANE_S)
-        for node, times in repeats(linear)
+        times * (goes / at_once.get(position, 1) * STEP_S)
+        + times * items * max(1, node.dtype.count) * LANE_S
+        for position, (node, times) in enumerate(repeats(linear))
     )
+
+
+def rounds_at_once(linear: Sequence[UOp], items: int) -> Mapping[int, int]:
+    """Return how many rounds of its loop are done at once, by the position of each step that is not
+    done round by round."""
+    at_once: dict[int, int] = {}
+    ends = ends_of(linear)
+    for position, node in enumerate(linear):
+        if node.op is not Ops.LOOP:
+            continue
+        plan = rounds_plan(linear, position + 1, ends[position], node.axis)
+        if plan is None:
+            continue
+        rounds = min(plan.at_once(items), node.axis.extent)
+        steps = range(position, ends[position])
+        at_once |= {p: rounds for p in steps if linear[p] not in plan.by_round}
+    return at_once

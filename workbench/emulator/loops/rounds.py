@@ -13,7 +13,7 @@ rounds: where anything is, the loop runs step by step, as it does for those who 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -62,16 +62,24 @@ class LockStep(Protocol):
 @dataclass(frozen=True)
 class RoundsPlan:
     """What a loop does: `together` are the positions of what is done for all rounds at once,
-    `by_round` of what is done round by round. `lanes` is the widest vector; `outside` is what it
-    uses and does not compute, registers among it."""
+    `accumulated` the SETs that add a value of each round to a register, and `by_round` what is done
+    round by round. `lanes` is the widest vector; `outside` is what it uses and does not compute,
+    registers among it."""
 
     axis: UOp
     begin: int
     end: int
     together: tuple[int, ...]
-    by_round: tuple[int, ...]
+    accumulated: tuple[UOp, ...]
+    by_round: tuple[UOp, ...]
     lanes: int
     outside: tuple[UOp, ...]
+
+    def at_once(self, items: int) -> int:
+        """Return how many rounds are done at once, where so many work-items run together; 1 where
+        more are not worth it."""
+        most = MOST_ELEMENTS // (items * self.lanes)
+        return most if min(most, self.axis.extent) >= LEAST_ROUNDS else 1
 
     def is_known(self, machine: LockStep) -> bool:
         """Whether nothing that it uses depends on what nobody has written."""
@@ -101,28 +109,47 @@ def rounds_plan(
     if len(stored) > len({*stored} - {*loaded}):
         return None  # what a round reads, or overwrites, an earlier one has written
     in_order: set[UOp] = set(registers)
-    together, by_round = list[int](), list[int]()
+    together, in_turn = list[int](), list[UOp]()
     for position, node in body:
         sources = _sources(node)
         is_in_order = node.op is Ops.SET or any(s in in_order for s in sources)
         if is_in_order and node.op in (Ops.LOAD, Ops.STORE):
             return None
-        (by_round if is_in_order else together).append(position)
         if is_in_order:
+            in_turn.append(node)
             in_order.add(node)
+        else:
+            together.append(position)
     nodes = dict.fromkeys(node for _, node in body)
     used = dict.fromkeys(source for node in nodes for source in _sources(node))
     lanes = max(each.dtype.count for each in (*nodes, *used))
     outside = [n for n in used if n not in nodes and n is not axis]
+    computed_at_once = {axis, *(linear[p] for p in together)}
+    sums = [n for n in in_turn if _is_sum(n, in_turn, computed_at_once)]
+    left = dict.fromkeys(in_turn).keys() - {*sums, *(n.src[1] for n in sums)}
+    by_round = tuple(n for n in in_turn if n in left)
     return RoundsPlan(
         axis,
         begin,
         end,
         tuple(together),
-        tuple(by_round),
+        tuple(sums),
+        by_round,
         lanes,
         (*registers, *outside),
     )
+
+
+def _is_sum(node: UOp, in_turn: Sequence[UOp], at_once: Set[UOp]) -> bool:
+    """Whether a SET adds a value of each round to its register, which nobody else reads."""
+    if node.op is not Ops.SET or node.src[0].dtype.count > 1:
+        return False
+    register, total = node.src
+    if total.op not in _ACCUMULATED or total.src[0] is not register:
+        return False
+    uses = [n for n in in_turn for s in _sources(n) if s in (register, total)]
+    sets = [n for n in in_turn if n.op is Ops.SET and n.src[0] is register]
+    return _value(total.src[1]) in at_once and len(uses) == 2 and len(sets) == 1
 
 
 def _sources(node: UOp) -> list[UOp]:
@@ -189,11 +216,9 @@ class Rounds:
     # what goes on from round to round
 
     def _by_round(self) -> None:
-        machine, linear = self.machine, self.machine.linear
-        steps = [linear[p] for p in self.plan.by_round]
-        left = [node for node in steps if not self._accumulated(node, steps)]
-        sums = {n.src[1] for n in steps if n.op is Ops.SET and n not in left}
-        left = [node for node in left if node not in sums]
+        machine, left = self.machine, self.plan.by_round
+        for node in self.plan.accumulated:
+            self._accumulate(node)
         used = {s for node in left for s in _sources(node) if s in self.values}
         for number in range(self.count) if left else ():
             for node in used:
@@ -207,28 +232,16 @@ class Rounds:
             machine.values[node] = self._of_round(node, self.count - 1)
             machine.shadows.pop(node, None)
 
-    def _accumulated(self, node: UOp, steps: Sequence[UOp]) -> bool:
-        """Whether a SET adds a value of each round to its register, which nobody else reads: then
-        it is done."""
-        if node.op is not Ops.SET or node.src[0].dtype.count > 1:
-            return False
-        register, total = node.src
-        if total.op not in _ACCUMULATED or total.src[0] is not register:
-            return False
-        part = _value(total.src[1])
-        uses = [n for n in steps for s in _sources(n) if s in (register, total)]
-        sets = [n for n in steps if n.op is Ops.SET and n.src[0] is register]
-        if part not in self.values or len(uses) != 2 or len(sets) != 1:
-            return False
-        machine = self.machine
+    def _accumulate(self, node: UOp) -> None:
+        """Add the values of all rounds to a register, in their order."""
+        machine, (register, total) = self.machine, node.src
         before = np.broadcast_to(machine.registers[register], machine.mask.shape)
-        parts = np.broadcast_to(self.values[part], self.shape)
+        parts = np.broadcast_to(self.value(total.src[1]), self.shape)
         whole = np.concatenate([before[None], parts])
         ufunc = REDUCTIONS[total.op].ufunc
         after = ufunc.accumulate(whole, 0, dtype=whole.dtype)[-1]
         machine.values[total] = after
         machine.registers[register] = np.where(machine.mask, after, before)
-        return True
 
     # memory
 
