@@ -187,6 +187,7 @@ def test_time_measures_with_its_spread(device: str) -> None:
     estimates = matmul().estimates
     assert timing.gflops == pytest.approx(estimates.flops / timing.median_s / 1e9)
     assert timing.gbytes_per_s == pytest.approx(estimates.bytes / timing.median_s / 1e9)
-    assert "GFLOP/s" in str(timing) and "±" in str(timing)
+    is_repeated = len(timing.samples_s) > 1  # on a busy machine it may not be
+    assert "GFLOP/s" in str(timing) and ("±" in str(timing)) == is_repeated
     emulated = timing.fraction_of_peak is None
     assert emulated == (device == "PYTHON") == ("EMULATOR" in str(timing))
