@@ -76,7 +76,7 @@ class RoundsPlan:
     outside: tuple[UOp, ...]
 
     def at_once(self, items: int) -> int:
-        """Return how many rounds are done at once, where so many work-items run together; 1 where
+        """Return how many rounds are done at once, where `items` work-items run together; 1 where
         more are not worth it."""
         most = MOST_ELEMENTS // (items * self.lanes)
         return most if min(most, self.axis.extent) >= LEAST_ROUNDS else 1
