@@ -41,6 +41,14 @@ GCC = """\
     5 | }
       | ~
 """
+GCC_TYPE = """\
+t.c: In function ‘f’:
+t.c:4:12: error: incompatible type for argument 1 of ‘g’
+    4 |   return g(p);
+      |            ^
+      |            |
+      |            float *
+"""
 ZIG = """\
 /root/.cache/zig/tmp/776b07-stdin.c:1:15: error: call to undeclared function 'f'
     1 | void k(void){ f(1); }
@@ -106,6 +114,7 @@ BACK_END = "warning: w\nfatal error: error in backend: no such shuffle\n"
     [
         (CLANG, Message("error", "expected ';' after expression", 4, 13, ";")),
         (GCC, Message("error", "expected ‘;’ before ‘}’ token", 4, 12, ";")),
+        (GCC_TYPE, Message("error", "incompatible type for argument 1 of ‘g’", 4, 12)),
         (ZIG, Message("error", "call to undeclared function 'f'", 1, 15)),
         (LLVM, Message("error", "expected ',' after store operand", 9, 26)),
         (POCL, Message("error", "redefinition of 'k'", 19, 6)),
@@ -206,7 +215,8 @@ def test_a_text_has_its_kernel_alone() -> None:
         require_kernel("c", ["other"], edited)
     with pytest.raises(CompileError, match="has the kernels k, a, and one is run"):
         require_kernel("c", ["a", "k"], edited)
-    assert missing_kernel("c", Source("k", "C", "", ())).hint == "as before: k"
+    own = missing_kernel("c", Source("k", "C", "", ()))
+    assert own.hint == "a kernel with the name k"
 
 
 def test_a_kernel_takes_what_it_is_launched_with() -> None:

@@ -14,6 +14,7 @@ from tests.agreement.hunt import attempts, report
 from tests.backends.gpu.fake_gpu import FakeGpu
 from tests.support import count
 from workbench import Kernel, Opt, OptOps, Tensor, TinyJit, explore
+from workbench.backends.contract import require_code
 from workbench.backends.device import Device
 from workbench.backends.program.source import Source
 from workbench.base.errors import CompileError, DeviceError
@@ -120,10 +121,12 @@ def check_an_error_names_the_line_and_the_operation(device: str) -> None:
     at = next(i for i, line in enumerate(lines) if line.lstrip().startswith("p0["))
     lines[at] = lines[at].replace("p1", "undefined_name")
     wrong = replace(source, text="\n".join(lines))
-    with pytest.raises(CompileError, match="the code of ") as error:
-        Device[device].load(wrong).bind([])
-    assert error.value.line == at + 1 and lines[at].strip() in str(error.value)
-    assert "undefined_name" in error.value.because
+    for use in (require_code, lambda program: program.bind([])):
+        with pytest.raises(CompileError) as error:
+            use(Device[device].load(wrong))
+        assert error.value.line == at + 1 and lines[at].strip() in str(error.value)
+        assert "undefined_name" in error.value.because
+        assert error.value.because.count("the code of ") == 1
 
 
 def check_absence(device: str, extra: str) -> None:

@@ -19,10 +19,11 @@ AGAIN = "again: the text is not at fault"
 DOCTOR = "`workbench doctor`, which says what is missing"
 """What to try where a compiler is not whole."""
 _OUT_OF_MEMORY = re.compile(
-    r"out of memory|bad_alloc|MemoryError|cannot allocate memory|Killed signal"
-    r"|memory exhausted",
-    re.IGNORECASE,
+    r"^(?=\S).*(?:out of memory|bad_alloc|MemoryError|cannot allocate memory|Killed signal"
+    r"|memory exhausted)",
+    re.IGNORECASE | re.MULTILINE,
 )
+"""It stands in no line that begins with a space: there a compiler quotes the text."""
 _CRASHES = ("SIGSEGV", "SIGABRT", "SIGBUS", "SIGILL", "SIGFPE", "SIGTRAP", "SIGSYS")
 _OF_MACHINE = ("SIGKILL", "SIGXCPU")
 _SHELL = 128
@@ -82,7 +83,10 @@ def run_compiler(
         raise CompileError(stage, because, hint=DOCTOR) from None
     except subprocess.TimeoutExpired:
         raise lateness(stage, limit_s) from None
-    if _signal_name(process.returncode) or _OUT_OF_MEMORY.search(process.stderr):
+    has_failed = process.returncode != 0
+    if _signal_name(process.returncode) or (
+        has_failed and _OUT_OF_MEMORY.search(process.stderr)
+    ):
         raise ending(stage, process.returncode, process.stderr)
     return process
 

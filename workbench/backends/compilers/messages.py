@@ -31,7 +31,8 @@ _SHAPES = tuple(
 )
 _PLACE = re.compile(r"\s*┌─ .*?:(?P<line>\d+):(?P<column>\d+)")
 _MARK = re.compile(r"[\s|]*[\s~]*\^[\s~^]*")
-_FIX = re.compile(r"\s*\|?\s+(?P<fix>\S.*)")
+_FIX = re.compile(r"\s*\|?\s+(?P<fix>[^\s|].*)")
+"""Below a mark GCC may also write, after a line more of bars, which type stands there."""
 _QUOTED = re.compile(r"\s*\d+ \|")
 _MARK_WITHIN = 3
 """Lines after a message in which the mark is."""

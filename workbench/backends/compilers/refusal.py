@@ -58,7 +58,8 @@ def missing_kernel(stage: str, source: Source, because: str = "") -> CompileErro
     head = next(heads, source.name)
     because = f"{because or 'the text has no kernel'}, and {source.name} is run"
     line = _first_edit(texts, source.text.split("\n")) if texts else None
-    return CompileError(stage, because, source.text, f"as before: {head}", line)
+    hint = f"as before: {head}" if texts else f"a kernel with the name {source.name}"
+    return CompileError(stage, because, source.text, hint, line)
 
 
 def require_arguments(stage: str, count: int, source: Source, more: int = 0) -> None:

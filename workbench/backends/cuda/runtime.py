@@ -38,8 +38,9 @@ class CudaProgram:
 
     def require_code(self) -> None:
         """Errors: CompileError."""
+        kernels = self.machine_code.kernels
         with errors_in(self.source):
-            require_kernel("nvrtc", self.machine_code.kernels, self.source)
+            require_kernel("nvrtc", kernels, self.source)
 
     @once
     def kernel(self) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 from workbench.backends.compilers import llvm
 from workbench.backends.compilers.child import in_child
@@ -12,6 +13,8 @@ from workbench.backends.llvm_ir.locations import with_locations
 from workbench.backends.native.assembly import readable
 
 _FUNCTION = re.compile(r"^\s*\.globl\s+(\w+)", re.MULTILINE)
+_CALL = re.compile(r"\bcall\b[^@\n]*@(\w+)\(")
+"""How LLVM IR calls a function: what is called must be a helper, not the kernel."""
 _SVE_BYTES = 16
 """The least bytes of a vector of SVE; code counts on no more unless it is told so."""
 
@@ -39,4 +42,6 @@ def processor_machine_code(text: str, isa: llvm.Isa, vector_bytes: int) -> Machi
         return ir
 
     version = llvm.package_version()
-    return code_of(compile_text, text, *isa, str(vector_bytes), version)
+    code = code_of(compile_text, text, *isa, str(vector_bytes), version)
+    callees = set(_CALL.findall(text))
+    return replace(code, kernels=tuple(k for k in code.kernels if k not in callees))

@@ -61,8 +61,9 @@ export function compared(buffers, answers) {
       if (Number.isFinite(size)) greatest = Math.max(greatest, size);
     }
     total += buffer.size;
-    worst = Math.max(worst, error && error / greatest);
-    tolerance = Math.max(tolerance, buffer.tolerance && buffer.tolerance / greatest);
+    const scale = greatest || 1; // nothing is a share of zeros
+    worst = Math.max(worst, error / scale);
+    tolerance = Math.max(tolerance, buffer.tolerance / scale);
   });
   return { ok: wrong === 0, wrong, total, worst, tolerance };
 }

@@ -84,11 +84,13 @@ const lineWords = ({ line }) => line ? h("p", { class: "wb-quiet" }, `at line ${
 /** @param {NonNullable<Run["check"]>} check */
 function checkText({ ok, wrong, total, worst, tolerance }) {
   const verdict = ok ? "✓ right" : `✗ WRONG in ${plural(wrong, "element")}`;
+  const elements = `${verdict}: ${countText(total)} elements compared`;
+  if (!tolerance) return elements; // of whole numbers each is right or wrong
   const [error, most] = [worst, tolerance].map((share) => share.toPrecision(2));
   const greatest = worst
     ? `greatest error ${error} of the greatest value (tolerance ${most} of it)`
     : `greatest error 0 (tolerance ${most} of the greatest value)`;
-  return `${verdict}: ${countText(total)} elements compared, ${greatest}`;
+  return `${elements}, ${greatest}`;
 }
 
 /** @param {NonNullable<Run["timing"]>} timing */
