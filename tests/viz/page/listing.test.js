@@ -190,6 +190,19 @@ Deno.test("what is written stays when the editor is closed", () => {
   app.channel.stopWatching();
 });
 
+Deno.test("what is written runs where the program does now", () => {
+  const { app } = compiling();
+  const code = { language: "C", lines: ["a"], launch: { entry: "a" } };
+  beginEdit(app, 0, code);
+  write(app, app.editing, "ab");
+  assert.equal(app.editing.launch, null, "Python runs it");
+  leaveEdit(app);
+  app.live = "silent";
+  beginEdit(app, 0, code);
+  assert.deepEqual([app.editing.text, app.editing.launch], ["ab", code.launch], "the page does");
+  app.channel.stopWatching();
+});
+
 Deno.test("what to try says what a line was", () => {
   const before = ["a", "b", "c"];
   assert.equal(beforeEdit(before, "a\n  B\nc", 2), "line 2 as it was: b");

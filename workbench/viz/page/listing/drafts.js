@@ -38,10 +38,15 @@ export function beginEdit(app, variant, code) {
  * @returns {CodeDraft} */
 function newDraft(app, variant, code) {
   const { language } = code;
-  const launch = runsInPage(app, code) ? code.launch ?? null : null;
+  const launch = launchOf(app, code);
   const state = { code: [], error: null, compiled: null, isCompiling: false, isRunning: false };
   return { variant, language, text: textOf(code), of: code, launch, ...state };
 }
+
+/** How the page runs a program; null where Python does.
+ * @param {App} app
+ * @param {CodeRow} code */
+const launchOf = (app, code) => runsInPage(app, code) ? code.launch ?? null : null;
 
 /** @param {CodeRow} code */
 const textOf = ({ lines }) => lines.join("\n");
@@ -54,9 +59,11 @@ export const isChanged = ({ text, of }) => text !== textOf(of);
  * @param {App} app
  * @param {number} variant
  * @param {CodeRow} code */
-function draftBefore({ leftDrafts }, variant, code) {
-  const draft = leftDrafts.get(`${variant} ${code.language}`);
-  return draft && textOf(draft.of) === textOf(code) ? draft : null;
+function draftBefore(app, variant, code) {
+  const draft = app.leftDrafts.get(`${variant} ${code.language}`);
+  if (!draft || textOf(draft.of) !== textOf(code)) return null;
+  const launch = launchOf(app, code); // Python may have gone meanwhile, or the device be another
+  return Object.assign(draft, { of: code, launch, compiled: null });
 }
 
 /** Keep what is written, for the next time that somebody edits the program.
