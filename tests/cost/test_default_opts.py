@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
 
 from workbench import Tensor, dtypes, explore
 from workbench.backends.device import Device
+from workbench.base.errors import CompileError
+from workbench.base.target import Target
 from workbench.base.trace import observe
 from workbench.cost import default_opts as chosen
 from workbench.cost.default_opts import GAIN, OPTIONAL, default_opts
@@ -65,6 +68,21 @@ def test_a_step_that_is_left_out_is_told() -> None:
     assert [step.name for step in rest] == ["group-columns"]
     steps = explore(Tensor.empty(1000, 513) @ Tensor.empty(513, 4), device="CUDA:H100")
     assert steps.kernels[0].optimized().steps == (reason, *rest)
+
+
+def test_a_step_without_code_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    cost = chosen.predicted_cost
+
+    def refuses(kernel: UOp, target: Target, original: UOp) -> Any:
+        if kernel is proposed:
+            raise CompileError("lower", "on purpose")
+        return cost(kernel, target, original=original)
+
+    target, kernel = Device["CUDA:H100"].target, product(1000, 511, 4)
+    proposed = heuristic(kernel, target)[0]
+    monkeypatch.setattr(chosen, "predicted_cost", refuses)
+    why = default_opts(kernel, target).steps[0].why
+    assert why.endswith("and with product-tile there is no code")
 
 
 def test_what_is_fast_keeps_its_steps() -> None:

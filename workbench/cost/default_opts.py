@@ -8,6 +8,7 @@ is faster without any (a tile that is mostly padding, a window over one channel)
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from math import isinf
 from typing import NamedTuple
 
 from workbench.base.errors import WorkbenchError
@@ -131,10 +132,10 @@ def _least_s(kernel: UOp, target: Target) -> float:
 
 
 def _with_reason(result: DefaultOpts, best: Proposal, first: Proposal) -> DefaultOpts:
-    names = " and ".join(best.without)
-    why = (
-        f"predicted are {seconds_text(best.predicted_s)} without {names}, and"
-        f" {seconds_text(first.predicted_s)} with {best.without[0]}"
-    )
+    names, step_name = " and ".join(best.without), best.without[0]
+    proposed = f"{seconds_text(first.predicted_s)} with {step_name}"
+    if isinf(first.predicted_s):
+        proposed = f"with {step_name} there is no code"
+    why = f"predicted are {seconds_text(best.predicted_s)} without {names}, and {proposed}"
     step = HeuristicStep("left-out", (), why)
     return result._replace(steps=HeuristicSteps((step, *result.steps)))

@@ -256,9 +256,14 @@ def test_it_ends_by_itself_with_the_one_that_started_it(tmp_path: Path) -> None:
 
 
 def test_a_text_may_have_words_of_memory(tmp_path: Path) -> None:
-    """Compilers quote it, and what they warn of is no end."""
+    """Compilers quote it, say what it asks them to say, and what they warn of is no end."""
     script, quoted = tmp_path / "compiler", "    4 | x = ; // out of memory"
-    for line, status in ((quoted, 1), ("warning: out of memory is a word", 0)):
+    said = "k.c:4:2: error: #error out of memory"
+    for line, status in (
+        (quoted, 1),
+        (said, 1),
+        ("warning: out of memory is a word", 0),
+    ):
         script.write_text(f"#!/bin/sh\necho '{line}' >&2\nexit {status}\n")
         script.chmod(0o700)
         assert run_compiler("c", [str(script)], 30).returncode == status

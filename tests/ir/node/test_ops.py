@@ -190,6 +190,7 @@ OTHER_TABLES = {
     "backends/llvm_ir/gpu/targets.py": "LLVM's functions of GPUs",
     "backends/python/statement.py": "what the emulator does at a node of a kernel",
     "backends/webgpu/functions.py": "functions of floats that WGSL leaves open",
+    "backends/webgpu/long_integers.py": "WGSL functions of integers of 64 bits",
     "ir/gradient/arithmetic.py": "the gradient, written in nodes",
     "ir/gradient/functions.py": "the gradient, written in nodes",
     "ir/gradient/movement.py": "the gradient, written in nodes",

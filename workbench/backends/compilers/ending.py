@@ -8,6 +8,7 @@ import signal
 import subprocess
 from collections.abc import Mapping, Sequence
 
+from workbench.backends.compilers.messages import first_error
 from workbench.base.errors import CompileError
 
 TOO_MUCH = "other opts, or a shorter text: this one is too much for the compiler"
@@ -36,7 +37,7 @@ def ending(stage: str, status: int, output: str) -> CompileError:
     """Return the error of a compiler's process that ended with a status, below zero for a signal,
     after some output."""
     words = _first_words(output)
-    if _OUT_OF_MEMORY.search(output):
+    if _is_out_of_memory(output):
         return CompileError(stage, f"its memory ran out: {words}", hint=MEMORY)
     name = _signal_name(status)
     if name in _OF_MACHINE:
@@ -85,10 +86,17 @@ def run_compiler(
         raise lateness(stage, limit_s) from None
     has_failed = process.returncode != 0
     if _signal_name(process.returncode) or (
-        has_failed and _OUT_OF_MEMORY.search(process.stderr)
+        has_failed and _is_out_of_memory(process.stderr)
     ):
         raise ending(stage, process.returncode, process.stderr)
     return process
+
+
+def _is_out_of_memory(output: str) -> bool:
+    """Whether a compiler says so of itself, and not of a line of the text."""
+    first = first_error(output)
+    is_of_line = first is not None and first[0].line is not None
+    return not is_of_line and _OUT_OF_MEMORY.search(output) is not None
 
 
 def _signal_name(status: int) -> str:

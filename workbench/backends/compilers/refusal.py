@@ -175,7 +175,7 @@ def _try(source: Source, line: int | None, edit: int | None) -> str:
 
 
 def _excerpt(line: str) -> str:
-    words = line.strip() or "empty"
+    words = "".join(c if c.isprintable() else " " for c in line.strip()) or "empty"
     return words if len(words) <= _LAST_WORDS else f"{words[:_LAST_WORDS]}.."
 
 

@@ -37,7 +37,7 @@ def _answer(message: bytes) -> tuple[str, Any]:
     except WorkbenchError as error:
         return "other", (error.what, error.because, error.hint)
     except MemoryError:
-        return "compile", ("memory", "its memory ran out", MEMORY, None)
+        return "compile", ("compiler", "its memory ran out", MEMORY, None)
     except Exception as error:
         because = f"{type(error).__name__}: {error}"
         return "other", ("the compiler's process failed", because, DOCTOR)

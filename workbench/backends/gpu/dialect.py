@@ -178,7 +178,7 @@ class Dialect(ABC):
         return None
 
     def has_operators(self, dtype: DType) -> bool:
-        """Whether `+=` and `*=` are for values of a dtype."""
+        """Whether the language has operators for values of a dtype, `+=` and `*=` among them."""
         return True
 
     def cast(self, value: Expression, source: DType, dtype: DType) -> Expression:

@@ -1,5 +1,5 @@
 """WGSL (W3C, WebGPU Shading Language): no pointers, no implicit conversions, 32 bits at most (of
-floats; integers of 64 bits are two words, `words.py`)."""
+floats; integers of 64 bits are two words, `long_integers.py`)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from workbench.backends.program.expression import (
 )
 from workbench.backends.program.language import Language
 from workbench.backends.program.launch import LaunchShape, group_size
-from workbench.backends.webgpu import words
+from workbench.backends.webgpu import long_integers
 from workbench.backends.webgpu.functions import FUNCTIONS, INFINITY, NAN
 from workbench.backends.webgpu.packed import (
     PackedMemory,
@@ -62,10 +62,10 @@ class Wgsl(Dialect):
     where an operation may leave its own."""
 
     language = WGSL
-    reserved = _RESERVED | words.NAMES
+    reserved = _RESERVED | long_integers.NAMES
     types = {
         "bool": "bool", "int8": "i32", "int16": "i32", "int32": "i32", "uint8": "u32",
-        "uint16": "u32", "uint32": "u32", "int64": words.WORDS, "uint64": words.WORDS,
+        "uint16": "u32", "uint32": "u32", "int64": long_integers.WORDS, "uint64": long_integers.WORDS,
         "float32": "f32",
     }  # fmt: skip
     barrier = "workgroupBarrier();"
@@ -74,10 +74,10 @@ class Wgsl(Dialect):
     def __init__(self) -> None:
         self._declarations: dict[str, None] = {}
         self._calls: set[str] = set()
-        """Functions of two words."""
+        """Functions of two long_integers."""
         self._packed = PackedMemory()
         self._shared: set[str] = set()
-        """The arrays of the group whose elements share words."""
+        """The arrays of the group whose elements share long_integers."""
         self._private: set[str] = set()
         """The arrays of a work-item: each element has a word."""
 
@@ -144,30 +144,30 @@ class Wgsl(Dialect):
     # values
 
     def constant(self, value: Const, dtype: DType) -> Expression:
-        if words.has_words(dtype.scalar):
-            return words.constant(int(value))
+        if long_integers.has_words(dtype.scalar):
+            return long_integers.constant(int(value))
         return super().constant(value, dtype)
 
     def operation(
         self, node: UOp, arguments: Sequence[Expression]
     ) -> Expression | None:
         op, source = node.op, node.src[0].dtype.scalar
-        if not words.has_words(source):
+        if not long_integers.has_words(source):
             return None
         if op is Ops.CAST and node.dtype.is_bool:
-            op, arguments = Ops.CMPNE, (*arguments, words.constant(0))
-        text = words.operation(op, source, arguments)
-        return text and self._noted(text)
+            op, arguments = Ops.CMPNE, (*arguments, long_integers.constant(0))
+        text = long_integers.operation(op, source, arguments)
+        return text and self._with_functions(text)
 
     def has_operators(self, dtype: DType) -> bool:
-        return not words.has_words(dtype.scalar)
+        return not long_integers.has_words(dtype.scalar)
 
     def has_vector(self, dtype: DType) -> bool:
-        return not words.has_words(dtype.scalar) and super().has_vector(dtype)
+        return not long_integers.has_words(dtype.scalar) and super().has_vector(dtype)
 
-    def _noted(self, text: Expression) -> Expression:
-        """Note the functions of two words that an expression calls."""
-        self._calls |= words.calls(text[0])
+    def _with_functions(self, text: Expression) -> Expression:
+        """Return an expression; the functions that it calls come before the kernel."""
+        self._calls |= long_integers.calls(text[0])
         return text
 
     def integer_text(self, value: int, dtype: DType) -> str:
@@ -185,10 +185,14 @@ class Wgsl(Dialect):
         return f"{sign}bitcast<f32>({name})"
 
     def cast(self, value: Expression, source: DType, dtype: DType) -> Expression:
-        if words.has_words(dtype) or words.has_words(source) and dtype.is_float:
-            return self._noted(words.cast(value, source, dtype))
-        if words.has_words(source):
-            value, source = words.low_word(value), dtypes.uint32
+        if (
+            long_integers.has_words(dtype)
+            or long_integers.has_words(source)
+            and dtype.is_float
+        ):
+            return self._with_functions(long_integers.cast(value, source, dtype))
+        if long_integers.has_words(source):
+            value, source = long_integers.low_word(value), dtypes.uint32
         kind = self.scalar(dtype)
         if dtype.is_int and source.is_int and dtype.bits < 32:
             return call("extractBits", f"{kind}({value[0]})", "0u", f"{dtype.bits}u")
@@ -294,4 +298,4 @@ class Wgsl(Dialect):
         return "atomic<u32>" if is_atomic else self.in_memory(parameter.dtype)
 
     def preamble(self, uses: frozenset[str]) -> list[str]:
-        return [*self._declarations, *words.functions(self._calls)]
+        return [*self._declarations, *long_integers.functions(self._calls)]

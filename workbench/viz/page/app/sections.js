@@ -11,7 +11,8 @@ const MISSING =
   "This file was written before Python had built this: exported again, the page has it.";
 
 /** Return the pane of a panel. Where it has a section, it is updated once that is there; until then
- * it says what it waits for, and where Python could not build it, why. One below the others is then not there.
+ * it says what it waits for, and where Python could not build it, why. A section at the foot of the
+ * page is hidden until then.
  * @template {Pane} P
  * @param {App} app
  * @param {{name: string, place: string, make: Make<P>}} panel

@@ -77,9 +77,9 @@ export class App {
   /** What is being written, by the name of its field.
    * @type {Map<string, Draft>} */
   drafts = new Map();
-  /** Code that was edited and left, by variant and language.
+  /** Edits of code that were not run, by variant and language.
    * @type {Map<string, CodeDraft>} */
-  leftDrafts = new Map();
+  codeDrafts = new Map();
   /** Code that is being edited.
    * @type {CodeDraft | null} */
   editing = null;

@@ -43,7 +43,7 @@ function numberOfE4m3(bits) {
 export const bytesOf = (text) => Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
 
 /** Hold what a kernel wrote to buffers against what is right. Errors are beside the greatest value of
- * their buffer: the greatest of them, and what of it is allowed there.
+ * their buffer: the greatest error, and the tolerance where it is.
  * @param {PageBuffer[]} buffers
  * @param {Uint8Array[]} answers */
 export function compared(buffers, answers) {

@@ -60,7 +60,7 @@ export const isChanged = ({ text, of }) => text !== textOf(of);
  * @param {number} variant
  * @param {CodeRow} code */
 function draftBefore(app, variant, code) {
-  const draft = app.leftDrafts.get(`${variant} ${code.language}`);
+  const draft = app.codeDrafts.get(`${variant} ${code.language}`);
   if (!draft || textOf(draft.of) !== textOf(code)) return null;
   const launch = launchOf(app, code); // Python may have gone meanwhile, or the device be another
   return Object.assign(draft, { of: code, launch, compiled: null });
@@ -68,11 +68,11 @@ function draftBefore(app, variant, code) {
 
 /** Keep what is written, for the next time that somebody edits the program.
  * @param {App} app */
-function keepDraft({ editing, leftDrafts }) {
+function keepDraft({ editing, codeDrafts }) {
   if (!editing) return;
   const key = `${editing.variant} ${editing.language}`;
-  if (isChanged(editing)) leftDrafts.set(key, editing);
-  else leftDrafts.delete(key);
+  if (isChanged(editing)) codeDrafts.set(key, editing);
+  else codeDrafts.delete(key);
 }
 
 /** Close the editor; what is written stays for the next time.
@@ -94,7 +94,7 @@ export function undoEdit(app, draft) {
  * @param {App} app
  * @param {CodeDraft} draft */
 function endEdit(app, draft) {
-  app.leftDrafts.delete(`${draft.variant} ${draft.language}`);
+  app.codeDrafts.delete(`${draft.variant} ${draft.language}`);
   app.editing = null;
   app.changed("editing");
 }
@@ -140,6 +140,7 @@ async function refusalHere({ text, of }, launch) {
  * @param {number | null | undefined} line */
 export function beforeEdit(before, text, line) {
   const { start, end, added } = changedLines(before, text.split("\n"));
+  if (added === 0 && start === end) return "another device: nobody edited this text";
   const place = (line ?? 0) - 1;
   const isEdited = start <= place && place < start + added;
   if (isEdited && added === end - start) return `line ${line} as it was: ${before[place].trim()}`;

@@ -11,7 +11,7 @@ import pytest
 from tests.agreement.edge_cases import Case, bitcasts, casts, computed, integers, same
 from workbench import Opt, OptOps, Tensor, dtypes, explore
 from workbench.backends.device import Device
-from workbench.backends.webgpu import words
+from workbench.backends.webgpu import long_integers
 from workbench.backends.webgpu.dialect import Wgsl
 from workbench.base.dtypes import DType
 from workbench.kernel.runnable import RunnableKernel
@@ -122,15 +122,18 @@ def test_sorted(dtype: Any, size: int) -> None:
 
 
 def test_a_text_has_the_functions_that_it_calls() -> None:
-    texts = words.functions(["mod_int64"])
+    texts = long_integers.functions(["mod_int64"])
     names = [text[3 : text.index("(")] for text in texts]
     assert "divide_64" in names and "mul_64" not in names
-    assert {*names} <= words.NAMES <= Wgsl.reserved
-    assert words.functions([]) == []
-    assert words.calls("add_64(a, words_of_int32(b))") == {"add_64", "words_of_int32"}
+    assert {*names} <= long_integers.NAMES <= Wgsl.reserved
+    assert long_integers.functions([]) == []
+    assert long_integers.calls("add_64(a, words_of_int32(b))") == {
+        "add_64",
+        "words_of_int32",
+    }
 
 
-@pytest.mark.parametrize("name", sorted(words.NAMES))
+@pytest.mark.parametrize("name", sorted(long_integers.NAMES))
 def test_each_function_is_called_by_a_kernel(name: str) -> None:
     """None is dead text."""
     i = Tensor(np.arange(4)).realize()
