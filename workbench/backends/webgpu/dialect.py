@@ -65,7 +65,8 @@ class Wgsl(Dialect):
     reserved = _RESERVED | long_integers.NAMES
     types = {
         "bool": "bool", "int8": "i32", "int16": "i32", "int32": "i32", "uint8": "u32",
-        "uint16": "u32", "uint32": "u32", "int64": long_integers.WORDS, "uint64": long_integers.WORDS,
+        "uint16": "u32", "uint32": "u32",
+        "int64": long_integers.WORDS, "uint64": long_integers.WORDS,
         "float32": "f32",
     }  # fmt: skip
     barrier = "workgroupBarrier();"
@@ -74,10 +75,10 @@ class Wgsl(Dialect):
     def __init__(self) -> None:
         self._declarations: dict[str, None] = {}
         self._calls: set[str] = set()
-        """Functions of two long_integers."""
+        """Functions of two words."""
         self._packed = PackedMemory()
         self._shared: set[str] = set()
-        """The arrays of the group whose elements share long_integers."""
+        """The arrays of the group whose elements share words."""
         self._private: set[str] = set()
         """The arrays of a work-item: each element has a word."""
 
