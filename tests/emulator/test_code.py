@@ -115,6 +115,61 @@ def test_refusals(
         emulate(kernel, code=changed)
 
 
+HINTS = [
+    (r"(?s).*", "", "the text of emulate(kernel).code, edited"),
+    (r"(?s).*", "hello", "the text of emulate(kernel).code, edited"),
+    (r"ENDLOOP r1\n", "", "at line {0}, as it was: ENDLOOP r1"),
+    (r"ENDLOOP r1\n", "ENDLOOP r1\nENDLOOP r1\n", "the text without line {1}"),
+    (r"ENDLOOP r1\n", "END\0LOOP r1\n", "at line {0}, as it was: ENDLOOP r1"),
+    (r"ENDLOOP r1(?s:.*)", "ENDL", "at line {0}, as it was: ENDLOOP r1, and the"),
+    (r"(v33 = MUL.index r1), 16", r"\1, 99999999999999999999",
+     "at line {0}, as it was: v33 = MUL.index r1, 16"),
+    (r"(v33 = MUL.index r1), 16", r"\1", "at line {0}, as it was: v33 = MUL.index r1, 16"),
+    (r"(v33 = MUL).index", r"\1.index33", "at line {0}, as it was: v33 = MUL.index r1, 16"),
+    (r"\nBLOCK .*", "", "at line {1}, as it was: BLOCK"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("pattern, words, hint", HINTS)
+def test_an_edit_that_is_refused_is_said_undone(
+    kernel: Kernel, code: str, pattern: str, words: str, hint: str
+) -> None:
+    """The program's own text is what to try, at the line where somebody changed it."""
+    place = re.search(pattern, code)
+    assert place is not None
+    line = code.count("\n", 0, place.start()) + 1
+    changed = re.sub(pattern, words, code, count=1)
+    with pytest.raises((ParseError, VerifyError)) as raised:
+        emulate(kernel, code=changed)
+    assert raised.value.hint.startswith(hint.format(line, line + 1))
+    assert f"\n  try      {raised.value.hint}" in str(raised.value)
+    with pytest.raises((ParseError, VerifyError)) as raised:
+        emulate(changed or "\n")
+    assert raised.value.hint == "the text of emulate(kernel).code, edited"
+
+
+@pytest.mark.parametrize("rows", [8, 12])
+def test_an_output_that_gets_the_slot_of_another_argument(rows: int) -> None:
+    """Of another length, or of the same: then nothing is left to be compared."""
+    a = np.arange(8 * rows, dtype=np.float32).reshape(8, rows)
+    x = Tensor(a, device="CUDA:H100").realize()
+    kernel = explore(x @ x.T).kernels[-1].optimized()
+    changed = emulate(kernel).code.replace("{0, 64}", "{1, 64}")
+    because = "it has no p0" if rows == 8 else r"p1 is float32\[96\], and float32\[64\]"
+    with pytest.raises(VerifyError, match=because) as raised:
+        emulate(kernel, code=changed)
+    assert "PARAM.float32 {0, 64}" in raised.value.hint
+    if rows == 12:
+        with pytest.raises(VerifyError, match=because):
+            emulate(changed)
+
+
+def test_accesses_of_a_space_that_there_is_not(kernel: Kernel) -> None:
+    with pytest.raises(WorkbenchError, match="no space 'x'") as raised:
+        emulate(kernel).total("x")
+    assert raised.value.hint == "'global' or 'shared'"
+
+
 def test_a_program_made_of_steps_is_refused_too() -> None:
     p = Assembly(grid=(2, 2, 2, 2), group=(4,))
     p.store(p.param(0, 4), p.items[0], 1.0)
@@ -136,7 +191,7 @@ def test_random_edits(kernel: Kernel, code: str) -> None:
             assert isinstance(emulate(kernel, code=edited), Trace)
             outcomes[0] += 1
         except WorkbenchError as error:
-            assert error.what and error.because, (seed, repr(error))
+            assert error.what and error.because and error.hint, (seed, repr(error))
             outcomes[1] += 1
         except Exception as error:
             raise AssertionError(f"seed {seed}: {edited}") from error

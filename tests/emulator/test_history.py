@@ -165,8 +165,22 @@ def test_the_group_that_is_asked_for() -> None:
         emulate(kernel, history=(4, 0))
     with pytest.raises(WorkbenchError, match="this run noted none"):
         emulate(kernel).step(0)
-    with pytest.raises(IndexError, match="there are 290 steps, and no step 290"):
+    with pytest.raises(IndexError, match="there is no step 290"):
         trace.step(290)
+
+
+def test_steps_and_groups_that_there_are_not_say_which_there_are() -> None:
+    kernel, _ = product(64)
+    trace = emulate(kernel, history=(1, 2))
+    hints = {"a": "trace.step(0)", 1.5: "trace.step(0)", 10**9: "0 to 289"}
+    for number, hint in hints.items():
+        with pytest.raises(WorkbenchError) as raised:
+            trace.step(number)  # type: ignore[arg-type]
+        assert raised.value.hint.startswith(hint)
+    for group in ([99, 99, 99], [-1, 0, 0]):
+        with pytest.raises(WorkbenchError) as raised:
+            emulate(kernel, history=group)
+        assert raised.value.hint.startswith("history=(0, 0) to (3, 3), along x, y")
 
 
 def test_who_used_a_cell() -> None:

@@ -132,7 +132,8 @@ def test_a_search_that_timed_nothing_is_not_kept(
     monkeypatch.setattr(evaluation.OnWorker, "_one", lambda *_: failed)
     own = kernel.apply(Opt(OptOps.UNROLL, "r0", 8))
     result = quick(own, cached=True)
-    assert result.ended == "nothing left to try" and not result.ranked()
+    why = "no candidate could be timed: the program was killed"
+    assert result.ended == f"nothing left to try; {why}" and not result.ranked()
     assert searching._cached(own, 2, 0.1) is None
 
 

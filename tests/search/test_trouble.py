@@ -17,6 +17,7 @@ from tests.search.support import ENDLESS, numbers, quick
 from workbench import Kernel, Opt, OptOps, explore
 from workbench.search import evaluation
 from workbench.search.candidate import Candidate
+from workbench.search.search import run
 from workbench.worker.client import Worker
 
 
@@ -30,6 +31,30 @@ def test_killed_workers_are_a_note_and_no_end(kernel: Kernel) -> None:
         result = quick(kernel, worker=worker, report=kill)
     assert len(result.tried) > 8
     assert result.kernel.check().ok and result.speedup is not None
+
+
+@pytest.mark.parametrize("shows_progress", [False, True])
+def test_a_search_whose_workers_are_all_killed_says_so(
+    kernel: Kernel, monkeypatch: pytest.MonkeyPatch, shows_progress: bool
+) -> None:
+    with Worker() as worker:
+        ask = worker.ask
+
+        def kill(task: Any, progress: Any, quiet_s: float) -> Any:
+            def heard(row: Any) -> None:
+                if worker.pid is not None:
+                    os.kill(worker.pid, signal.SIGKILL)
+                progress(row)
+
+            return ask(task, heard, quiet_s)
+
+        monkeypatch.setattr(worker, "ask", kill)
+        result = run(
+            kernel, budget_s=300.0, cached=False, shows_progress=shows_progress,
+            worker=worker,
+        )  # fmt: skip
+    assert not result.ranked() and result.kernel.ast is kernel.ast
+    assert "no candidate could be timed: the program was killed" in str(result)
 
 
 CRASH = "\n  store volatile i32 1, ptr inttoptr (i64 8 to ptr)\n"

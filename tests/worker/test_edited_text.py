@@ -19,7 +19,11 @@ from workbench import Tensor, explore
 from workbench.backends.compilers.clang import clang_for
 from workbench.backends.cuda import nvrtc
 from workbench.backends.device import Device
-from workbench.backends.program.source import MOST_CHARACTERS, Source
+from workbench.backends.program.source import (
+    MOST_CHARACTERS,
+    Source,
+    require_readable,
+)
 from workbench.base.errors import CompileError, WorkbenchError
 from workbench.pipeline import stages
 from workbench.worker.candidate import row_of
@@ -195,6 +199,16 @@ def test_what_no_compiler_reads_is_refused(character: str, language: Row) -> Non
         error = refusal_of(language, with_store(language, store, inserted))
         assert error.line == place + 2 and "what is shown" in error.because
         assert character not in str(error)
+
+
+@ALL
+def test_a_byte_order_mark_is_refused(language: Row) -> None:
+    """At the beginning, where nobody sees it; within a comment it is a character as others."""
+    text = source_of(language.device).text
+    error = refusal_of(language, f"\ufeff{text}")
+    assert error.line == 1 and "line 1 begins with a byte order mark" in error.because
+    assert error.hint == "line 1 without it"
+    require_readable(f"// \ufeff\n{text}")
 
 
 @ALL

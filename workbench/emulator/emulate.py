@@ -18,6 +18,7 @@ from workbench.base.target import Target
 from workbench.base.trace import unobserved
 from workbench.emulator.checks.code import params_of, program_of, require_params
 from workbench.emulator.checks.duration import emulation_s
+from workbench.emulator.checks.edits import hints_of_edit
 from workbench.emulator.checks.inefficiencies import inefficiencies
 from workbench.emulator.checks.limits import (
     require_elements,
@@ -82,8 +83,9 @@ def emulate(
     spoil(arrays, fresh)
     if code is None:
         return emulated(linear, arrays, gpu, history, fresh=fresh)
-    program = program_of(code)
-    require_params(program, params_of(linear, gpu), gpu)
+    with hints_of_edit(code, linear):
+        program = program_of(code)
+        require_params(program, linear, kernel.original.outputs, gpu)
     expected = _results(kernel, fresh)
     return emulated(program, arrays, gpu, history, expected, fresh)
 
@@ -101,7 +103,8 @@ def _group_numbers(history: Any) -> bool | tuple[int, ...]:
 
 
 def _alone(code: str, gpu: Target, history: bool | Sequence[int]) -> Trace:
-    program = program_of(code)
+    with hints_of_edit(code):
+        program = program_of(code)
     require_elements(program, gpu)
     generator = np.random.default_rng(0)
     arrays = [
@@ -281,7 +284,13 @@ def _group(
         not 0 <= n < size for n, size in zip(numbers, sizes, strict=True)
     ):
         grid = " x ".join(map(str, sizes)) or "1"
-        raise WorkbenchError(f"there is no group {tuple(group)}", f"the grid is {grid}")
+        what, last = f"there is no group {tuple(group)}", tuple(n - 1 for n in sizes)
+        hint = (
+            f"history={(0,) * len(sizes)} to {last}, along x, y and z; or history=True"
+        )
+        raise WorkbenchError(
+            what, f"the grid is {grid}", hint if sizes else "history=True"
+        )
     return among_all(numbers, launch.grid)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from workbench.backends.program.launch import LaunchShape
-from workbench.base.errors import WorkbenchError
+from workbench.base.errors import AxisError, WorkbenchError
 from workbench.base.target import Target
 from workbench.base.words import plural
 from workbench.emulator.accesses import AccessCount
@@ -20,6 +20,9 @@ from workbench.emulator.steps import HistoryStep
 from workbench.ir.node.uop import UOp
 from workbench.ir.text.printer import to_text
 from workbench.ir.text.program import program_lines
+
+SPACES = "global", "shared"
+"""Where memory is whose accesses are counted."""
 
 
 @dataclass(frozen=True)
@@ -52,17 +55,21 @@ class Trace:
         """Return a step of the work-group whose history there is; it prints itself.
 
         Errors: WorkbenchError where there is none, and unless `number` is a whole number;
-        IndexError beyond the last one.
+        AxisError, an IndexError, beyond the last one.
         """
         if self.history is None:
             what, because = "there are no steps", "this run noted none"
             raise WorkbenchError(what, because, "emulate(kernel, history=True)")
         if not isinstance(number, (int, np.integer)):
-            because = "steps have whole numbers"
-            raise WorkbenchError(f"there is no step {number!r:.60}", because)
+            what, because = (
+                f"there is no step {number!r:.60}",
+                "steps have whole numbers",
+            )
+            raise WorkbenchError(what, because, "trace.step(0)")
         count = len(self.history)
         if not -count <= number < count:
-            raise IndexError(f"there are {count} steps, and no step {number}")
+            what, because = f"there is no step {number}", f"there are {count:,} steps"
+            raise AxisError(what, because, f"0 to {count - 1}, or -1, the last one")
         return HistoryStep(self.history, number % count)
 
     @property
@@ -71,7 +78,13 @@ class Trace:
         return to_text(self.linear)
 
     def total(self, space: str) -> AccessCount:
-        """Return the sum of all accesses of a space, "global" or "shared"."""
+        """Return the sum of all accesses of a space, "global" or "shared".
+
+        Errors: WorkbenchError for another space.
+        """
+        if space not in SPACES:
+            what, because = f"there is no space {space!r:.60}", "it has no transactions"
+            raise WorkbenchError(what, because, " or ".join(map(repr, SPACES)))
         whole = _sum(c for c in self.accesses.values() if c.space == space)
         whole.space = space
         return whole

@@ -267,6 +267,8 @@ def search(
                 ended = over
                 break
         best, speedup = state.confirm()
+        if not state.nodes and state.candidates:
+            ended += f"; no candidate could be timed: {state.candidates[0].note}"
     except (KeyboardInterrupt, SearchStopped) as stop:
         ended = "stopped" if isinstance(stop, SearchStopped) else "interrupted"
         best, speedup = _best_so_far(state), None

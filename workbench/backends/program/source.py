@@ -13,9 +13,9 @@ from workbench.ir.node.uop import UOp
 
 MOST_CHARACTERS = 1 << 22
 """A compiler takes minutes for a longer text, and no kernel of a person has one."""
-_UNREADABLE = re.compile("[\0\ud800-\udfff]")
-"""Characters that no compiler reads: a NUL ends the text for many, which say nothing of the rest,
-and UTF-8 has no half of a pair."""
+_UNREADABLE = re.compile("\\A\ufeff|[\0\ud800-\udfff]")
+"""Characters that not every compiler reads: a NUL ends the text for many, which say nothing of the
+rest, UTF-8 has no half of a pair, and NVRTC refuses a byte order mark, which nobody sees."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,8 +72,10 @@ def require_readable(text: str) -> None:
     fault = None if text.isascii() and "\0" not in text else _UNREADABLE.search(text)
     if fault is not None:
         line = text.count("\n", 0, fault.start()) + 1
-        name = "a NUL" if fault[0] == "\0" else f"half a character, U+{ord(fault[0]):X}"
-        because = f"line {line} has {name}: what is read is not what is shown"
+        half = f"has half a character, U+{ord(fault[0]):X}"
+        names = {"\0": "has a NUL", "\ufeff": "begins with a byte order mark"}
+        name = names.get(fault[0], half)
+        because = f"line {line} {name}: what is read is not what is shown"
         hint = f"line {line} without it"
         raise CompileError("read", because, hint=hint, line=line)
     if len(text) > MOST_CHARACTERS:

@@ -86,9 +86,10 @@ class _Line(NamedTuple):
     text: str
 
     def fail(self, problem: str, expected: str) -> ParseError:
-        return ParseError(
-            f"line {self.number}: {problem}", f"expected {expected}", "", self.text
-        )
+        what, because = f"line {self.number}: {problem}", f"expected {expected}"
+        error = ParseError(what, because, where=self.text)
+        error.line = self.number
+        return error
 
     def read(self, values: dict[str, UOp]) -> tuple[UOp, bool]:
         """Return the line's node and whether it is a step; name it in `values`."""
