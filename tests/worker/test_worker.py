@@ -9,6 +9,7 @@ import subprocess
 import sys
 import textwrap
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from queue import Empty
 from threading import Event, Thread
 from types import SimpleNamespace
@@ -17,8 +18,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.support import PATIENCE_S, ROOT
-from tests.tools.processes import children
+from tests.support import PATIENCE_S, ROOT, eventually
+from tests.tools.processes import children, is_alive
 from tests.viz.support import array, matmul
 from workbench.backends.device import Device
 from workbench.base.errors import WorkbenchError
@@ -424,3 +425,34 @@ def test_data_comes_as_it_was_sent(worker: Worker) -> None:
             "original": kernel.to_text(),
         }  # fmt: skip
         assert worker.ask(task, quiet_s=PATIENCE_S)["ok"], dtype
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="it reads /proc")
+def test_a_compiler_ends_with_its_worker(
+    worker: Worker, kernel: Kernel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also the programs that it started."""
+    compiler, pids = tmp_path / "cc", tmp_path / "pids"
+    compiler.write_text(
+        f"""#!/bin/sh
+case "$*" in *--version*) echo 1; exit;; esac
+sleep 1000 & echo $$ $! > {tmp_path}/new; mv {tmp_path}/new {pids}; wait
+"""
+    )
+    compiler.chmod(0o700)
+    monkeypatch.setenv("CC", str(compiler))
+    worker.start()
+    task = {"do": "compile", "kernel": sent(kernel, "void kernel(void) {}\n", "C")}
+
+    def ask() -> None:
+        with pytest.raises((TaskStopped, WorkerEnded)):
+            worker.ask(task, quiet_s=PATIENCE_S)
+
+    thread = Thread(target=ask)
+    thread.start()
+    eventually(pids.exists)
+    numbers = [int(word) for word in pids.read_text().split()]
+    assert len(numbers) == 2 and all(is_alive(pid) for pid in numbers)
+    worker.close()
+    thread.join(PATIENCE_S)
+    eventually(lambda: not any(is_alive(pid) for pid in numbers))

@@ -14,10 +14,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.support import ROOT
+from tests.support import PATIENCE_S, ROOT, eventually
+from tests.tools.processes import is_alive
 from workbench.backends.compilers import child
 from workbench.backends.compilers.child import CompilerProcess
 from workbench.backends.compilers.ending import run_compiler
+from workbench.backends.compilers.process_group import MEMORY_GIB
 from workbench.base.errors import CompileError, DeviceError, WorkbenchError
 
 
@@ -267,3 +269,80 @@ def test_a_text_may_have_words_of_memory(tmp_path: Path) -> None:
         script.write_text(f"#!/bin/sh\necho '{line}' >&2\nexit {status}\n")
         script.chmod(0o700)
         assert run_compiler("c", [str(script)], 30).returncode == status
+
+
+IS_LINUX = pytest.mark.skipif(
+    not sys.platform.startswith("linux"), reason="it reads /proc, and limits of memory"
+)
+
+
+@pytest.fixture
+def driver(tmp_path: Path) -> Path:
+    """A compiler's driver that starts an endless program, and waits for it."""
+    script = tmp_path / "driver"
+    script.write_text(
+        f"#!/bin/sh\nsleep 1000 &\necho $! > {tmp_path}/new\n"
+        f"mv {tmp_path}/new {tmp_path}/pid\nwait\n"
+    )
+    script.chmod(0o700)
+    return script
+
+
+def pid_of_child(driver: Path) -> int:
+    """Return the endless program, once it runs."""
+    path = driver.with_name("pid")
+    eventually(path.exists)
+    return int(path.read_text())
+
+
+@IS_LINUX
+@pytest.mark.parametrize("end", [subprocess.TimeoutExpired("cc", 1), KeyboardInterrupt])
+def test_what_a_driver_started_ends_with_its_call(
+    end: BaseException, driver: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pids = []
+
+    def interrupt(*_: object) -> None:
+        pids.append(pid_of_child(driver))
+        assert is_alive(pids[0])
+        raise end
+
+    monkeypatch.setattr(subprocess.Popen, "communicate", interrupt)
+    with pytest.raises((CompileError, KeyboardInterrupt)):
+        run_compiler("c", [str(driver)], 1)
+    eventually(lambda: not is_alive(pids[0]))
+
+
+_CALL = """
+import sys
+from workbench.backends.compilers.ending import run_compiler
+run_compiler("c", sys.argv[1:], 1000)
+"""
+
+
+@IS_LINUX
+def test_what_a_driver_started_ends_with_its_caller(driver: Path) -> None:
+    """Even if that is killed, and so can end nothing itself."""
+    command = [sys.executable, "-c", _CALL, str(driver)]
+    with subprocess.Popen(command, cwd=ROOT) as caller:
+        pid = pid_of_child(driver)
+        assert is_alive(pid)
+        caller.kill()
+    eventually(lambda: not is_alive(pid))
+
+
+@IS_LINUX
+def test_a_program_gets_so_much_memory(tmp_path: Path) -> None:
+    """What it only reserves does not count: compilers reserve more than they use."""
+    script = tmp_path / "compiler"
+    for protection in ("PROT_READ", "PROT_READ | mmap.PROT_WRITE"):
+        flags = f"mmap.MAP_PRIVATE, mmap.{protection}"
+        script.write_text(
+            f"#!{sys.executable}\nimport mmap\nmmap.mmap(-1, {MEMORY_GIB << 30}, {flags})\n"
+        )
+        script.chmod(0o700)
+        if protection == "PROT_READ":
+            assert run_compiler("c", [str(script)], PATIENCE_S).returncode == 0
+    with pytest.raises(CompileError, match="its memory ran out") as error:
+        run_compiler("c", [str(script)], PATIENCE_S)
+    assert "a shorter text" in error.value.hint

@@ -34,7 +34,8 @@ _FLAGS = (
 _ZIG_FLAGS = ("-fno-sanitize=all", "-fomit-frame-pointer")
 # fmt: on
 _NAMES = ("cc", "clang", "gcc")
-_TIMEOUT_S = 300
+_LIMIT_S = 60.0
+"""Seconds that a call may take. Kernels of a shared call that is late are compiled one by one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +84,7 @@ class Compiler:
 
     def _run(self, *arguments: str, text: str = "") -> str:
         command = [*self.command, *arguments]
-        process = run_compiler("c", command, _TIMEOUT_S, text, self._environment())
+        process = run_compiler("c", command, _LIMIT_S, text, self._environment())
         if process.returncode:
             status = f"{self.command[0]} ended with status {process.returncode}"
             raise refusal("c", process.stderr or status, text)

@@ -9,11 +9,12 @@ import subprocess
 from collections.abc import Mapping, Sequence
 
 from workbench.backends.compilers.messages import first_error
+from workbench.backends.compilers.process_group import program
 from workbench.base.errors import CompileError
 
 TOO_MUCH = "other opts, or a shorter text: this one is too much for the compiler"
 """What to try where a compiler takes too long, or crashes."""
-MEMORY = "close what holds much memory, and compile it again; or other opts"
+MEMORY = "a shorter text, or other opts; or close what holds much memory, and compile it again"
 """What to try where memory ran out."""
 AGAIN = "again: the text is not at fault"
 """What to try where somebody ended a compiler."""
@@ -27,6 +28,8 @@ _OUT_OF_MEMORY = re.compile(
 """It stands in no line that begins with a space: there a compiler quotes the text."""
 _CRASHES = ("SIGSEGV", "SIGABRT", "SIGBUS", "SIGILL", "SIGFPE", "SIGTRAP", "SIGSYS")
 _OF_MACHINE = ("SIGKILL", "SIGXCPU")
+_NO_START = (126, 127)
+"""A shell ends with one of these where it cannot start a program."""
 _SHELL = 128
 """A program that starts another one ends with this, and the number of the signal that ended it."""
 _MARKS = ("error:", "unreachable", "assert", "cannot select", "unsupported", "fatal")
@@ -65,31 +68,30 @@ def run_compiler(
     text: str = "",
     environment: Mapping[str, str] | None = None,
 ) -> subprocess.CompletedProcess[str]:
-    """Return what a compiler that is a program writes, also where it refuses the `text`.
+    """Return what a compiler that is a program writes, also where it refuses the `text`. None of
+    its processes outlives the call.
 
-    Errors: CompileError where it does not start, is ended, or takes longer than the limit.
+    Errors: CompileError where it does not start, is ended, or takes longer than the limit, or more
+    than `process_group.MEMORY_GIB`.
     """
     try:
-        process = subprocess.run(
-            command,
-            input=text,
-            capture_output=True,
-            encoding="utf-8",
-            errors="replace",
-            env=environment,
-            timeout=limit_s,
-        )
+        with program(command, environment) as process:
+            output, errors = process.communicate(text, limit_s)
     except OSError as error:
-        because = f"{command[0]} does not start: {error}"
-        raise CompileError(stage, because, hint=DOCTOR) from None
+        raise _no_start(stage, command, str(error)) from None
     except subprocess.TimeoutExpired:
         raise lateness(stage, limit_s) from None
-    has_failed = process.returncode != 0
-    if _signal_name(process.returncode) or (
-        has_failed and _is_out_of_memory(process.stderr)
-    ):
-        raise ending(stage, process.returncode, process.stderr)
-    return process
+    status = process.returncode
+    if status in _NO_START:
+        raise _no_start(stage, command, _first_words(errors))
+    if _signal_name(status) or (status and _is_out_of_memory(errors)):
+        raise ending(stage, status, errors)
+    return subprocess.CompletedProcess(command, status, output, errors)
+
+
+def _no_start(stage: str, command: Sequence[str], words: str) -> CompileError:
+    because = f"{command[0]} does not start: {words}"
+    return CompileError(stage, because, hint=DOCTOR)
 
 
 def _is_out_of_memory(output: str) -> bool:
