@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from tests.ir.opt.support import MATMUL, apply, opt
 from tests.ir.opt.test_docs import MODULES, REFUSED_EVERYWHERE, shown
 from tests.tools.filecheck import filecheck
 from tests.tools.kernels import EXAMPLES, LLVM, interpreted
+from workbench import Tensor, emulate, explore
 from workbench.backends.device import Device
 from workbench.ir.lower.lower import lower
 from workbench.ir.opt.opt import OptOps
@@ -254,6 +256,25 @@ def test_every_op_is_tested_and_has_a_caption() -> None:
 def test_order_undoes_order_and_swap_undoes_swap() -> None:
     assert apply(MATMUL, opt("SWAP", "g0", "r0"), opt("SWAP", "g0", "r0")) is MATMUL
     assert apply(MATMUL, opt("ORDER", "r0", "g1"), opt("ORDER", "g1", "r0")) is MATMUL
+
+
+def test_a_sum_in_an_index_stays_one_sum_where_its_axis_is_padded() -> None:
+    """As an index that is clamped it would be another, in memory of the same name."""
+    n = 5
+    keys, values, table = np.array([2, 0, 1, 4, 3]), np.arange(n), np.arange(n) * 10.0
+    found = (Tensor(keys).reshape(n, 1) == Tensor.arange(n)).where(
+        Tensor(values).reshape(n, 1), 0
+    )
+    places = found.sum(0)
+    y = (Tensor(table.astype(np.float32))[places] + places).max(0)
+    kernel = explore(y, device="CUDA:H100").kernels[-1]
+    for opts in (
+        [opt("GROUP", "r1", 0), opt("PADTO", "r0", 8)],
+        [opt("PADTO", "r1", 8), opt("GROUP", "r1", 0), opt("PADTO", "r0", 8)],
+    ):
+        after = kernel.apply(*opts)
+        verify(after.ast, "kernel")
+        assert emulate(after).outputs[0] == [44.0]
 
 
 def test_without_work_groups_the_program_here_is_the_same() -> None:

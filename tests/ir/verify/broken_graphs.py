@@ -215,6 +215,11 @@ KERNEL: dict[str, list[Callable[[], UOp]]] = {
     ],
     "one-thread": [lambda: sink(x + (t0 + t1).cast(F), "g0 t0 t1", "t0 t1 g0")],
     "slots": [lambda: sink(x + load(param(1, 5), g0))],
+    "stage-names": [
+        lambda: sink(
+            at(stage("s", (4,), x, g0), g0) + at(stage("s", (4,), x + x, g0), g0)
+        )
+    ],
     "no-race": [
         lambda: sink(load(param(0, 4), g0)),
         lambda: sink(load(param(0, 4), -g0 + 3)),

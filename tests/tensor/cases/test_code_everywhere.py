@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
 
 import pytest
@@ -30,6 +31,22 @@ def kernels(case: Case, machine: str) -> list[Kernel]:
     results = case.ours(case.our_tensors(case.inputs(case.dtypes[0])))
     tensors = [t for t in results if isinstance(t, Tensor)]
     return list(explore(*tensors, device=machine).kernels) if tensors else []
+
+
+def repeated_and_padded() -> Tensor:
+    return Tensor.empty(7).repeat(2).pad(((3, 1),)) + 1
+
+
+def indexed_apart() -> Tensor:
+    rows, columns = Tensor([0, 2, 1]), Tensor([1, 3, 0])
+    return Tensor.empty(3, 4, 5)[rows, :, columns]
+
+
+@pytest.mark.parametrize("make", [repeated_and_padded, indexed_apart])
+def test_small_tensors_need_no_wide_indexes(make: Callable[[], Tensor]) -> None:
+    """Also where a position before the first, which nobody reads, is divided."""
+    for kernel in explore(make(), device="WEBGPU:BROWSER").kernels:
+        assert kernel.code_for("WEBGPU:BROWSER")
 
 
 @pytest.mark.parametrize("machine", MACHINES)

@@ -112,9 +112,23 @@ def _shr(a: Bounds, b: Bounds, bits: int) -> Bounds:
     return min(corners), max(corners)
 
 
-def _of_positive(rule: Callable[[Bounds, Bounds], Bounds]) -> Callable[..., Bounds]:
-    """Truncated and floored division are one where neither operand is negative."""
-    return lambda a, b: rule(a, b) if a[0] >= 0 and b[0] > 0 else _ANY
+def _truncated_div(a: Bounds, b: Bounds) -> Bounds:
+    if b[0] <= 0 <= b[1]:
+        return _ANY
+    corners = [
+        abs(x) // abs(y) * (1 if (x < 0) == (y < 0) else -1) for x in a for y in b
+    ]
+    return min(corners), max(corners)
+
+
+def _truncated_mod(a: Bounds, b: Bounds) -> Bounds:
+    """It has the sign of a, and is nearer to 0 than a is, and than b."""
+    if b[0] <= 0 <= b[1]:
+        return _ANY
+    if a[0] >= 0 and b[0] == b[1] > 0:
+        return _mod(a, b)
+    most = max(abs(bound) for bound in b) - 1
+    return max(min(a[0], 0), -most), min(max(a[1], 0), most)
 
 
 _ANY: Bounds = (-math.inf, math.inf)
@@ -126,7 +140,7 @@ _INTEGER: dict[Ops, Callable[..., Bounds]] = {
     Ops.MAX: lambda a, b: (max(a[0], b[0]), max(a[1], b[1])),
     Ops.MIN: lambda a, b: (min(a[0], b[0]), min(a[1], b[1])),
     Ops.NEG: lambda a: (-a[1], -a[0]),
-    Ops.CDIV: _of_positive(_idiv),
-    Ops.CMOD: _of_positive(_mod),
+    Ops.CDIV: _truncated_div,
+    Ops.CMOD: _truncated_mod,
     Ops.AND: lambda a, b: (0, b[1]) if b[0] == b[1] and b[0] >= 0 else _ANY,
 }

@@ -171,6 +171,12 @@ def slots(node: UOp) -> str:
     return f"slot {twice[0]} has two parameters" if twice else ""
 
 
+def stage_names(node: UOp) -> str:
+    names = Counter(s.name for s in node.toposort() if s.op is Ops.STAGE)
+    twice = sorted(name for name, count in names.items() if count > 1)
+    return f"two stages have the name {twice[0]}" if twice else ""
+
+
 def no_race(node: UOp) -> str:
     """Check that no statement reads a parameter that the kernel writes: its value would depend on
     the order of loops on a device. A read behind an AFTER of all writes of the parameter is
@@ -387,6 +393,7 @@ KERNEL = by_op((
     Spec("loop-order", (Ops.SINK,),  loop_order, "the order names each loop once, and no lane"),
     Spec("one-thread", (Ops.SINK,),  one_thread, "one axis is spread over threads at most"),
     Spec("slots",      (Ops.SINK,),  slots,      "each slot has one parameter"),
+    Spec("stage-names", (Ops.SINK,), stage_names, "each STAGE has its own name"),
     Spec("no-race",    (Ops.SINK,),  no_race,    "a kernel reads no parameter that it writes"),
     Spec("few-lanes",  (Ops.SINK,),  few_lanes,  "lanes are few enough to write out"),
 ))
