@@ -92,8 +92,15 @@ def test_the_record_and_every_pane_come_back(name: str, tmp_path: Path) -> None:
     ex = EXPLORATIONS[name]()
     other = load(saved(ex, tmp_path))
     assert compared(other) == compared(ex)
-    for pane in panes():
-        assert str(other.pane(pane)) == str(ex.pane(pane))
+    for pane, panel in panes().items():
+        there, here = str(other.pane(pane)), str(ex.pane(pane))
+        if panel.has_steps and name != "constants":
+            # it runs kernels, and there are no data in a file
+            not_run = "not run: the data of its tensors are not here"
+            assert not_run in there and "reads p" not in there
+            assert {*there.split("\n")} - {not_run} <= {*here.split("\n")}
+        else:
+            assert there == here
     assert other.headline == ex.headline and other.show == ex.show
     assert [k.line for k in other.kernels] == [k.line for k in ex.kernels] or all(
         str(a.line) == str(b.line)

@@ -35,7 +35,7 @@ def _kernel_text(kernel: Kernel, is_first: bool) -> str:
     names = [f"p{slot} is {name}" for slot, name in enumerate(opened.names) if name]
     head = f"{target_of(opened).device}, {opts}"
     lines = [head, *([", ".join(names)] if names else [])]
-    trace = unasked_run(opened) if is_first else None
+    trace = unasked_run(opened) if is_first and opened.has_data else None
     lines.append(_program(opened, is_first) if trace is None else run_text(trace))
     return "\n".join(lines)
 
@@ -46,7 +46,9 @@ def _program(kernel: Kernel, is_first: bool) -> str:
     launch = launch_shape(linear)
     groups = plural(math.prod(launch.grid), "group")
     items = plural(math.prod(launch.group), "work-item")
-    if is_first:
+    if not kernel.has_data:
+        why = "the data of its tensors are not here"
+    elif is_first:
         seconds = plural(round(seconds_for_steps(kernel)), "second")
         why = f"a group alone would take about {seconds}"
     else:
