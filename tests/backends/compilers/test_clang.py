@@ -97,4 +97,4 @@ def test_one_that_takes_long_is_given_up(
     path.write_text("#!/bin/sh\nexec sleep 60\n")
     with pytest.raises(CompileError, match="took more than 0.1 s") as error:
         Clang((str(path),), False).compile("text", {})
-    assert "other opts" in error.value.hint
+    assert error.value.last_good == "text" and "other opts" in error.value.hint

@@ -56,9 +56,10 @@ def ending(stage: str, status: int, output: str) -> CompileError:
     return CompileError(stage, because, hint=TOO_MUCH)
 
 
-def lateness(stage: str, limit_s: float) -> CompileError:
+def lateness(stage: str, limit_s: float, text: str = "") -> CompileError:
     """Return the error of a compiler that was ended because it took longer than a limit."""
-    return CompileError(stage, f"it took more than {limit_s:g} s", hint=TOO_MUCH)
+    because = f"it took more than {limit_s:g} s"
+    return CompileError(stage, because, text or None, TOO_MUCH)
 
 
 def run_compiler(
@@ -80,7 +81,7 @@ def run_compiler(
     except OSError as error:
         raise _no_start(stage, command, str(error)) from None
     except subprocess.TimeoutExpired:
-        raise lateness(stage, limit_s) from None
+        raise lateness(stage, limit_s, text) from None
     status = process.returncode
     if status in _NO_START:
         raise _no_start(stage, command, _first_words(errors))
