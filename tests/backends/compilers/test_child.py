@@ -18,9 +18,10 @@ from tests.support import PATIENCE_S, ROOT, eventually
 from tests.tools.processes import is_alive
 from workbench.backends.compilers import child
 from workbench.backends.compilers.child import CompilerProcess
-from workbench.backends.compilers.ending import run_compiler
+from workbench.backends.compilers.ending import LIMIT_S, run_compiler
 from workbench.backends.compilers.process_group import MEMORY_GIB
 from workbench.base.errors import CompileError, DeviceError, WorkbenchError
+from workbench.worker.client import QUIET_S
 
 
 def double(number: int) -> int:
@@ -255,6 +256,10 @@ def test_it_ends_by_itself_with_the_one_that_started_it(tmp_path: Path) -> None:
     run = subprocess.run(script, capture_output=True, text=True)
     assert not run.returncode and not run.stderr, run.stderr
     assert words.read_text() == "the end"
+
+
+def test_a_compiler_is_late_before_its_worker_is() -> None:
+    assert LIMIT_S < QUIET_S
 
 
 def test_a_text_may_have_words_of_memory(tmp_path: Path) -> None:

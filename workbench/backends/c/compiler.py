@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-from workbench.backends.compilers.ending import run_compiler
+from workbench.backends.compilers.ending import LIMIT_S, run_compiler
 from workbench.backends.compilers.refusal import refusal
 from workbench.backends.compilers.zig import zig_command, zig_environment
 from workbench.base.errors import CompileError, DeviceError
@@ -34,8 +34,6 @@ _FLAGS = (
 _ZIG_FLAGS = ("-fno-sanitize=all", "-fomit-frame-pointer")
 # fmt: on
 _NAMES = ("cc", "clang", "gcc")
-_LIMIT_S = 60.0
-"""Seconds that a call may take. Kernels of a shared call that is late are compiled one by one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +82,7 @@ class Compiler:
 
     def _run(self, *arguments: str, text: str = "") -> str:
         command = [*self.command, *arguments]
-        process = run_compiler("c", command, _LIMIT_S, text, self._environment())
+        process = run_compiler("c", command, LIMIT_S, text, self._environment())
         if process.returncode:
             status = f"{self.command[0]} ended with status {process.returncode}"
             raise refusal("c", process.stderr or status, text)

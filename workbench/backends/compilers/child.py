@@ -21,12 +21,10 @@ from pathlib import Path
 from threading import Thread
 from typing import IO, Any, ParamSpec, TypeVar
 
-from workbench.backends.compilers.ending import ending, lateness
+from workbench.backends.compilers.ending import LIMIT_S, ending, lateness
 from workbench.base.errors import CompileError, DeviceError, WorkbenchError
 from workbench.base.forking import free_lock
 
-LIMIT_S = 60.0
-"""Seconds that a compiler may take."""
 ENDS_WITHIN_S = 1.0
 """Seconds that it may take to end by itself."""
 _LAST_WORDS_BYTES = 2000

@@ -15,13 +15,11 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-from workbench.backends.compilers.ending import run_compiler
+from workbench.backends.compilers.ending import LIMIT_S, run_compiler
 from workbench.backends.compilers.refusal import refusal
 from workbench.backends.compilers.zig import zig_command, zig_environment
 from workbench.base.errors import CompileError
 
-LIMIT_S = 60.0
-"""Seconds that a call may take."""
 _QUIET = ("-w", "-Qunused-arguments")
 _VERSION = re.compile(r"clang version (\S+)")
 

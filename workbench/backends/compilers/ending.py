@@ -12,6 +12,9 @@ from workbench.backends.compilers.messages import first_error
 from workbench.backends.compilers.process_group import program
 from workbench.base.errors import CompileError
 
+LIMIT_S = 50.0
+"""Seconds that a compiler may take: fewer than a worker may be silent, or its silence would be told
+as a program that does not end."""
 TOO_MUCH = "other opts, or a shorter text: this one is too much for the compiler"
 """What to try where a compiler takes too long, or crashes."""
 MEMORY = "a shorter text, or other opts; or close what holds much memory, and compile it again"
