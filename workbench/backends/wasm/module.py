@@ -59,8 +59,9 @@ def module_of(source: Source) -> bytes:
     return object_cache.object_of(source.text, version, ISA, compile_text)
 
 
-def with_export(image: bytes, name: str, function: int = 0) -> bytes:
-    """Return a module that exports a function of an object file, without what only linkers read.
+def with_export(image: bytes, name: str, function: int) -> bytes:
+    """Return a module that exports a function of an object file, by its number, without what only
+    linkers read.
 
     Errors: CompileError where it needs functions that nothing has.
     """

@@ -40,7 +40,7 @@ def emulation_s(linear: Sequence[UOp], groups: int | None = None) -> float:
     goes = -(-items // LANES_AT_ONCE)
     at_once = rounds_at_once(linear, max(1, min(items, LANES_AT_ONCE)))
     return sum(
-        times * (goes / at_once.get(position, 1) * STEP_S)
+        times * goes / at_once.get(position, 1) * STEP_S
         + times * items * max(1, node.dtype.count) * LANE_S
         for position, (node, times) in enumerate(repeats(linear))
     )

@@ -177,9 +177,8 @@ def _passes(access: TileAccess, shapes: Sequence[Shape], nbytes: int) -> Array:
     )
     words = np.sort(strides @ places * nbytes // BANK_BYTES, axis=1)
     banks = words % BANKS + BANKS * np.arange(len(shapes))[:, None]
-    is_other = np.ones(
-        words.shape, bool
-    )  # of work-items that read one word, the first counts
+    # of work-items that read one word, the first counts
+    is_other = np.ones(words.shape, bool)
     is_other[:, 1:] = words[:, 1:] != words[:, :-1]
     counts = np.bincount(banks[is_other], minlength=BANKS * len(shapes))
     passes: Array = counts.reshape(len(shapes), BANKS).max(1)

@@ -153,10 +153,10 @@ def _masked(node: UOp, axis: UOp, end: int) -> UOp:
         return node.rebuild((place.rebuild((place.src[0], *clamped)),))
     index, gate = split_gate(place.src[1])
     within = inside if gate is None else gate & inside
-    has_sums = any(n.op is Ops.REDUCE for n in place.src[1].toposort())
-    if node.op is Ops.LOAD and terms(index)[0].get(axis) != 1 and not has_sums:
+    is_read = node.op is Ops.LOAD and terms(index)[0].get(axis) != 1
+    if is_read and not any(n.op is Ops.REDUCE for n in place.src[1].toposort()):
         # no neighbours along the axis: reading the last element again needs no mask, where the
-        # index is not a sum of the axis: that of the last one would be another
+        # index has no sum: that of the last element would be another one
         place = place.rebuild((place.src[0], place.src[1].substitute({axis: last})))
     else:
         place = place.rebuild((place.src[0], gated(index, within)))
