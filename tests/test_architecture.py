@@ -11,7 +11,6 @@ import ast
 import re
 import subprocess
 import sys
-from collections import Counter
 from fnmatch import fnmatch
 
 import pytest
@@ -196,23 +195,6 @@ def test_every_room_is_on_the_map() -> None:
     assert homeless == []
     loose = {p.name for p in package.glob("*.py")}
     assert loose <= named | {"__init__.py"}
-
-
-MOST_FILES = 15
-"""Loose files that a folder may have before a newcomer loses the thread."""
-
-
-def test_no_room_is_crowded() -> None:
-    code = [
-        path
-        for top in OUTSIDE
-        for path in (ROOT / top).rglob("*")
-        if path.suffix in (".py", ".js") and path.name != "__init__.py"
-    ]
-    rooms = Counter(path.parent.relative_to(ROOT).as_posix() for path in code)
-    assert len(rooms) > 50
-    crowded = {name: number for name, number in rooms.items() if number > MOST_FILES}
-    assert not crowded
 
 
 MOST_LINES = 50

@@ -111,6 +111,21 @@ def test_installed_tour(clean: Path, elsewhere: Path) -> None:
     assert [path.name for path in elsewhere.iterdir()] == ["sub"]
 
 
+def test_no_text_installs_somebody_elses_package() -> None:
+    """`workbench` on PyPI is another project's, so nothing that is read says to install it."""
+    command = re.compile(
+        r"(pip|uv|poetry|conda) +(install|add) [^`\n]*(?<![\w./-])workbench\b(?![/.])"
+    )
+    wrong = re.compile(r"""['"`]workbench\[""")
+    listed = run(["git", "ls-files", "-co", "--exclude-standard"], cwd=ROOT).split("\n")
+    for name in filter(None, listed):
+        if name == "tests/test_project.py" or not (ROOT / name).is_file():
+            continue
+        text = (ROOT / name).read_bytes().decode("utf-8", "replace")
+        assert not command.search(text), name
+        assert not wrong.search(text), name
+
+
 @pytest.mark.parametrize(
     "html",
     [

@@ -25,12 +25,13 @@ from workbench.backends.program.source import (
     require_readable,
 )
 from workbench.base.errors import CompileError, WorkbenchError
+from workbench.base.installation import install_command
 from workbench.pipeline import stages
 from workbench.worker.candidate import row_of
 from workbench.worker.client import Worker, WorkerEnded
 from workbench.worker.server import WorkerServer
 
-HAS_CLANG = bool(clang_for("amdgcn") and clang_for("spirv64"))
+HAS_CLANG = bool(clang_for("amdgcn", "gfx942") and clang_for("spirv64"))
 
 
 @dataclass(frozen=True)
@@ -56,9 +57,9 @@ ROWS = [
     here("OPENCL", True),
     here("OCLGRIND", True),
     Row("LLVM:Graviton4", False, False),
-    Row("CUDA:H100", True, False, "" if nvrtc.toolkit() else nvrtc.HOW),
-    Row("HIP:MI300X", True, False, "" if HAS_CLANG else "workbench[hip]"),
-    Row("OPENCL:Iris Xe", True, False, "" if HAS_CLANG else "workbench[c]"),
+    Row("CUDA:H100", True, False, "" if nvrtc.toolkit() else nvrtc.how_to_get()),
+    Row("HIP:MI300X", True, False, "" if HAS_CLANG else install_command("c")),
+    Row("OPENCL:Iris Xe", True, False, "" if HAS_CLANG else install_command("c")),
 ]
 
 

@@ -18,6 +18,7 @@ from workbench.backends.program.language import Language
 from workbench.backends.program.source import Source
 from workbench.base.errors import DeviceError
 from workbench.base.forking import once
+from workbench.base.installation import install_command
 from workbench.base.target import Target
 from workbench.ir.node.uop import UOp
 
@@ -66,16 +67,18 @@ def require_code(program: Program) -> None:
 class DeviceInfo(ABC):
     """One device: its Target, its renderer, its loader, and facts.
 
-    `about` describes it in a line, `how_to_get` says how to install it where it is missing;
-    `memory` has its buffers, and may be shared with other devices; `aliases` are other names. Of
-    all devices that are available the one with the least `rank` is the default. `language` is that
-    of the text its renderer writes and its loader reads (None: it runs the statement tree itself),
-    `languages` are all that its kernels can be read in.
+    `about` describes it in a line, `how_to_get` says how to install it where it is missing: the
+    packages of `extra`, an extra of our distribution, and what it `needs` beside them. `memory`
+    has its buffers, and may be shared with other devices; `aliases` are other names. Of all devices
+    that are available the one with the least `rank` is the default. `language` is that of the text
+    its renderer writes and its loader reads (None: it runs the statement tree itself), `languages`
+    are all that its kernels can be read in.
     """
 
     name: str
     about: str
-    how_to_get: str
+    extra: str = ""
+    needs: str = ""
     memory: Memory
     aliases: tuple[str, ...] = ()
     rank: int = 100
@@ -114,6 +117,11 @@ class DeviceInfo(ABC):
     """The stack of what `page_module` returns."""
     runs_in_page: bool = False
     """Whether a page can run its sources in the browser that shows it."""
+
+    @property
+    def how_to_get(self) -> str:
+        parts = [install_command(self.extra) if self.extra else "", self.needs]
+        return ", ".join(part for part in parts if part)
 
     def page_module(self, source: Source) -> bytes:
         """Return the WebAssembly module that a page runs; b"" where it compiles the text."""

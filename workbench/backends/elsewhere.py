@@ -35,7 +35,7 @@ class Elsewhere(DeviceInfo):
         self.is_predicted = hardware is not None
         what = f"{device.about} ({machine})" if hardware is None else hardware.about
         self.about = f"{what}, which is not here"
-        self.how_to_get = "a machine with one; without it kernels are emulated"
+        self.needs = "a machine with one; without it kernels are emulated"
         self.memory, self.language = host_memory, device.language
         self.has_groups = device.machines[machine].has_groups
         self.runs_in_page = device.runs_in_page

@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as np
 
+from workbench.base.installation import version
 from workbench.bench.suite import Array, Arrays, Entry
 
 Run = Callable[[], object]
@@ -45,7 +46,7 @@ class Peer:
 
     @property
     def version(self) -> str:
-        return metadata.version(self.package)
+        return version() if self is OURS else metadata.version(self.package)
 
     @property
     def absence(self) -> str:
@@ -140,21 +141,20 @@ def _tinygrad(entry: Entry, arrays: Arrays) -> Prepared:
     return run, lambda: call(*tensors).numpy()
 
 
-OURS = Peer("workbench", "workbench", "pip install workbench", _workbench)
+OURS = Peer("workbench", "workbench", "pip install -e . in a checkout", _workbench)
 ALONE = "kernels alone"
-EXTRA = "pip install 'workbench[peers]'"
 PEERS: dict[str, Peer] = {
     peer.name: peer
     for peer in (
         Peer(ALONE, "workbench", OURS.how_to_get, _kernels_alone),
         Peer("numpy", "numpy", "pip install numpy", _numpy),
-        Peer("torch", "torch", EXTRA, _torch),
-        Peer("torch.compile", "torch", EXTRA, _torch_compiled),
+        Peer("torch", "torch", "pip install torch", _torch),
+        Peer("torch.compile", "torch", "pip install torch", _torch_compiled),
         Peer("jax", "jax", "pip install jax", _jax),
         Peer(
             "tinygrad",
             "tinygrad",
-            f"{EXTRA}; it needs clang and libLLVM 15 or newer too",
+            "pip install tinygrad; it needs clang and libLLVM 15 or newer too",
             _tinygrad,
             (("DEV", "CPU:LLVM"),),
         ),

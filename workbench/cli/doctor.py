@@ -11,6 +11,7 @@ from collections.abc import Iterator
 
 from workbench.base.context import settings_table
 from workbench.base.errors import WorkbenchError
+from workbench.base.installation import version
 from workbench.base.libraries import library
 
 LIBRARIES = (
@@ -27,7 +28,7 @@ def doctor(options: argparse.Namespace) -> int:
 
 
 def _findings() -> Iterator[str]:
-    yield f"workbench   {_version('workbench')}"
+    yield f"workbench   {version()}"
     yield (
         f"python      {platform.python_version()} ({platform.python_implementation()},"
         f" {platform.system()} {platform.machine()})"

@@ -51,6 +51,17 @@ def test_rocm_is_first_and_a_clang_without_the_machine_is_passed_over(
     assert clang_for("amdgcn") == Clang((str(own),), is_zig=False)
 
 
+def test_a_clang_that_does_not_know_the_processor_is_passed_over(alone: Path) -> None:
+    """As Debian's clang 16, which knows gfx940 and not gfx942. Processors are listed on stderr."""
+    script(
+        alone / "bin" / "clang", TARGETS.format("amdgcn"), "Available:\n\n\tgfx940\n"
+    )
+    known = clang_for("amdgcn", "gfx940")
+    assert known is not None and known == clang_for("amdgcn")
+    assert clang_for("amdgcn", "gfx942") is None
+    assert clang_for("amdgcn", "gfx94") is None
+
+
 def test_one_that_does_not_start_is_passed_over(alone: Path) -> None:
     script(alone / "bin" / "clang", status=1)
     assert clang_for("amdgcn") is None

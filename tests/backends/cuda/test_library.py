@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 
 from tests.backends.cuda.fake import FakeDevice
+from workbench.base.installation import install_command
 
-core: Any = pytest.importorskip("cuda.core", reason="pip install 'workbench[cuda]'")
+core: Any = pytest.importorskip("cuda.core", reason=install_command("cuda"))
 PARAMETERS = {
     core.Device.get_all_devices: (),
     core.Device.set_current: ("device",),

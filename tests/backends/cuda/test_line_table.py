@@ -18,7 +18,7 @@ from workbench.pipeline import stages
 TOOLS = nvrtc.toolkit()
 needs_nvrtc = pytest.mark.skipif(
     TOOLS is None or not TOOLS.nvdisasm,
-    reason="NVRTC and nvdisasm are not here: pip install 'workbench[cuda]'",
+    reason=f"NVRTC and nvdisasm are not here: {nvrtc.how_to_get()}",
 )
 CALLS = """__device__ __noinline__ float called(float x) { return x / 3.0f + sinf(x); }
 __device__ inline float inner(float x) {

@@ -17,7 +17,7 @@ from workbench.backends.cuda.dialect import CudaCpp
 TOOLS = nvrtc.toolkit()
 pytestmark = pytest.mark.skipif(
     TOOLS is None or not TOOLS.nvdisasm,
-    reason="NVRTC and nvdisasm are not here: pip install 'workbench[cuda]'",
+    reason=f"NVRTC and nvdisasm are not here: {nvrtc.how_to_get()}",
 )
 STAGED = [
     Opt(OptOps.UPCAST, "g0", 2),

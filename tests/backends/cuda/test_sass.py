@@ -24,7 +24,7 @@ from workbench.kernel.kernel import Kernel
 TOOLS = nvrtc.toolkit()
 needs_nvrtc = pytest.mark.skipif(
     TOOLS is None or not TOOLS.nvdisasm,
-    reason="NVRTC and nvdisasm are not here: pip install 'workbench[cuda]'",
+    reason=f"NVRTC and nvdisasm are not here: {nvrtc.how_to_get()}",
 )
 TARGET = Device["CUDA:H100"].target
 LOG = """ptxas info    : 0 bytes gmem
@@ -95,7 +95,7 @@ def test_without_a_compiler_a_sentence_says_what_to_install(
     source = replace(program(kernel()).source, text="edited", linear=())
     with pytest.raises(DeviceError) as missing:
         compile_source(source, TARGET)
-    assert missing.value.hint == "pip install 'workbench[cuda]'"
+    assert missing.value.hint == nvrtc.how_to_get()
 
 
 def test_a_text_does_not_run_elsewhere() -> None:

@@ -18,6 +18,7 @@ from workbench.backends.contract import require_code
 from workbench.backends.device import Device
 from workbench.backends.program.source import Source
 from workbench.base.errors import CompileError, DeviceError
+from workbench.base.installation import install_command
 from workbench.ir.opt.heuristic.default_opts import heuristic
 from workbench.pipeline import stages, tuned
 
@@ -137,7 +138,7 @@ def check_absence(device: str, extra: str) -> None:
         f"if not Device[{device!r}].is_available: Device[{device!r}].target"
     )
     run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
-    assert run.returncode == 0 or f"pip install 'workbench[{extra}]'" in run.stderr
+    assert run.returncode == 0 or install_command(extra) in run.stderr
 
 
 def check_target(device: str, machine: str, memory_bytes: int) -> None:

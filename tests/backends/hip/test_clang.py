@@ -12,7 +12,7 @@ from workbench import Tensor, dtypes
 from workbench.backends.compilers.clang import Clang, clang_for
 from workbench.backends.device import Device
 from workbench.backends.hip import compile as hip_compile
-from workbench.backends.hip.compile import HOW, compile_source, compile_text
+from workbench.backends.hip.compile import compile_source, compile_text, how_to_get
 from workbench.backends.program.source import Source
 from workbench.base.dtypes import DType
 from workbench.base.errors import CompileError, DeviceError
@@ -33,9 +33,9 @@ def source_of(tensor: Tensor) -> Source:
 
 @pytest.fixture
 def clang() -> Clang:
-    compiler = clang_for("amdgcn")
+    compiler = clang_for("amdgcn", "gfx942")
     if compiler is None:
-        pytest.skip(f"a clang that knows AMD's GPUs is not here: {HOW}")
+        pytest.skip(f"a clang that knows AMD's GPUs is not here: {how_to_get()}")
     return compiler
 
 
@@ -130,10 +130,10 @@ def test_a_text_without_a_kernel_has_none(clang: Clang) -> None:
 def test_without_clang_a_sentence_says_what_to_install(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(hip_compile, "clang_for", lambda machine: None)
+    monkeypatch.setattr(hip_compile, "clang_for", lambda machine, processor="": None)
     source = source_of(Tensor.empty(64) * 2)
     code = compile_source(source, Device[NAME].target)
-    assert code.lines and HOW in code.compiler
+    assert code.lines and how_to_get() in code.compiler
     with pytest.raises(DeviceError) as missing:
         compile_source(replace(source, text="edited", linear=()), Device[NAME].target)
-    assert missing.value.hint == HOW
+    assert missing.value.hint == how_to_get()

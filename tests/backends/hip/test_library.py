@@ -8,8 +8,9 @@ import pytest
 
 from tests.backends.gpu.fake_gpu import FakeGpu
 from tests.backends.hip.fake import MI300X, fakes
+from workbench.base.installation import install_command
 
-package: Any = pytest.importorskip("hip", reason="pip install 'workbench[hip]'")
+package: Any = pytest.importorskip("hip", reason=install_command("hip"))
 
 
 def test_calls_fit() -> None:

@@ -11,7 +11,7 @@ from workbench import Tensor
 from workbench.backends.compilers.clang import Clang, clang_for
 from workbench.backends.device import Device
 from workbench.backends.opencl import spirv
-from workbench.backends.opencl.spirv import HOW, compile_source, compile_text
+from workbench.backends.opencl.spirv import compile_source, compile_text, how_to_get
 from workbench.backends.program.source import Source
 from workbench.base.errors import CompileError, DeviceError
 
@@ -39,7 +39,7 @@ def source_of(tensor: Tensor) -> Source:
 def clang() -> Clang:
     compiler = clang_for("spirv64")
     if compiler is None:
-        pytest.skip(f"a clang that writes SPIR-V is not here: {HOW}")
+        pytest.skip(f"a clang that writes SPIR-V is not here: {how_to_get()}")
     return compiler
 
 
@@ -127,8 +127,8 @@ def test_without_clang_a_sentence_says_what_to_install(
     monkeypatch.setattr(spirv, "clang_for", lambda machine: None)
     source = source_of(Tensor.empty(64) * 2)
     code = compile_source(source, Device[NAME].target)
-    assert code.isa == "SPIR-V" and HOW in code.compiler
+    assert code.isa == "SPIR-V" and how_to_get() in code.compiler
     assert {x.source_line for x in code.lines} > {None}
     with pytest.raises(DeviceError) as missing:
         compile_source(replace(source, text="edited", linear=()), Device[NAME].target)
-    assert missing.value.hint == HOW
+    assert missing.value.hint == how_to_get()

@@ -18,6 +18,7 @@ from workbench.backends.compilers.ending import LIMIT_S, run_compiler
 from workbench.backends.compilers.refusal import refusal
 from workbench.backends.compilers.zig import zig_command, zig_environment
 from workbench.base.errors import CompileError, DeviceError
+from workbench.base.installation import install_command
 
 # What the renderer relies on: signed integers wrap, a*b + c is fused, float operations are never
 # done in another order. Not -fno-trapping-math: with it GCC 12 takes (float)(int)x for trunc(x),
@@ -102,7 +103,7 @@ def compiler() -> Compiler:
         raise DeviceError(
             "the device C needs a C compiler",
             "$CC names none, and there is no cc, clang or gcc on PATH",
-            "pip install 'workbench[c]'",
+            install_command("c"),
         )
     return c_compiler
 

@@ -27,7 +27,8 @@ class CDevice(Processor):
 
     name = "C"
     about = "this machine's processor, through its C compiler"
-    how_to_get = "pip install 'workbench[c]', or a cc, clang or gcc on PATH"
+    extra = "c"
+    needs = "or a cc, clang or gcc on PATH"
     aliases = ("CLANG", "GCC")
     rank = 20
     renders_anywhere = True

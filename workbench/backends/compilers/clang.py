@@ -14,6 +14,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+from subprocess import CompletedProcess
 
 from workbench.backends.compilers.ending import LIMIT_S, run_compiler
 from workbench.backends.compilers.refusal import refusal
@@ -58,25 +59,36 @@ class Clang:
                 *flags, f"-I{folder}", *_QUIET, "-S", "-o", "-", "-", text=text
             )
 
+    def lists(self, name: str, *arguments: str) -> bool:
+        """Return whether a call lists `name`, in a line of its own, wherever it writes lists."""
+        process = self._call(*arguments)
+        row = re.compile(rf"^\s+{re.escape(name)}(\s|$)", re.MULTILINE)
+        return row.search(f"{process.stdout}\n{process.stderr}") is not None
+
     def run(self, *arguments: str, text: str = "") -> str:
         """Return what a call writes. Errors: CompileError."""
+        return self._call(*arguments, text=text).stdout
+
+    def _call(self, *arguments: str, text: str = "") -> CompletedProcess[str]:
         environment = zig_environment() if self.is_zig else None
         command = [*self.command, *arguments]
         process = run_compiler("clang", command, LIMIT_S, text, environment)
         if process.returncode:
             raise refusal("clang", process.stderr, text)
-        return process.stdout
+        return process
 
 
-def clang_for(machine: str) -> Clang | None:
-    """Return a clang that compiles for a kind of machine, such as "amdgcn"; None where there is
-    none."""
-    return _first(machine, os.environ.get("ROCM_PATH", ""), os.environ.get("PATH", ""))
+def clang_for(machine: str, processor: str = "") -> Clang | None:
+    """Return a clang that compiles for a kind of machine, such as "amdgcn", and for that processor
+    of it, such as "gfx942"; None where there is none."""
+    rocm, path = os.environ.get("ROCM_PATH", ""), os.environ.get("PATH", "")
+    return _first(machine, processor, rocm, path)
 
 
-@lru_cache(maxsize=8)
-def _first(machine: str, rocm: str, path: str) -> Clang | None:
-    return next((c for c in _compilers(rocm, path) if _knows(c, machine)), None)
+@lru_cache(maxsize=16)
+def _first(machine: str, processor: str, rocm: str, path: str) -> Clang | None:
+    every = _compilers(rocm, path)
+    return next((clang for clang in every if _knows(clang, machine, processor)), None)
 
 
 def _compilers(rocm: str, path: str) -> Iterator[Clang]:
@@ -89,9 +101,11 @@ def _compilers(rocm: str, path: str) -> Iterator[Clang]:
         yield Clang((place,), is_zig=False)
 
 
-def _knows(clang: Clang, machine: str) -> bool:
+def _knows(clang: Clang, machine: str, processor: str) -> bool:
     try:
-        listed = clang.run("--print-targets")
+        if not clang.lists(machine, "--print-targets"):
+            return False
+        of = (f"--target={machine}", "-nogpulib", "--print-supported-cpus")
+        return not processor or clang.lists(processor, *of)
     except CompileError:  # one of an older kind, or none that runs here
         return False
-    return re.search(rf"^\s+{machine}\s", listed, re.MULTILINE) is not None

@@ -33,9 +33,13 @@ def compile_source(source: Source, target: Target) -> MachineCode:
         )
     if not source.linear:
         what = f"there is no compiler of CUDA C++ for {arch} here"
-        raise DeviceError(what, "it is NVRTC, with nvdisasm", nvrtc.HOW)
+        raise DeviceError(
+            what,
+            "it takes NVRTC and nvdisasm, which are not both installed",
+            nvrtc.how_to_get(),
+        )
     code = gpu_machine_code(PTX, arch, source, target)
-    return replace(code, compiler=f"{code.compiler} (for SASS: {nvrtc.HOW})")
+    return replace(code, compiler=f"{code.compiler} (for SASS: {nvrtc.how_to_get()})")
 
 
 def _version(tools: nvrtc.Toolkit) -> str:

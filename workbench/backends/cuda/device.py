@@ -25,9 +25,8 @@ class CudaDevice(WorkGroupDevice):
 
     name = "CUDA"
     about = "an NVIDIA GPU"
-    how_to_get = (
-        "pip install 'workbench[cuda]', on a machine with an NVIDIA GPU and its driver"
-    )
+    extra = "cuda"
+    needs = "on a machine with an NVIDIA GPU and its driver"
     aliases = ("NV",)
     rank = 96
     queues = True

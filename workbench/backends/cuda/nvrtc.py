@@ -19,8 +19,8 @@ from typing import Any, NamedTuple
 
 from workbench.backends.compilers.refusal import refusal
 from workbench.base.errors import DeviceError
+from workbench.base.installation import install_command
 
-HOW = "pip install 'workbench[cuda]'"
 _TYPE = """\
 #pragma once
 struct {kind} {{ unsigned short bits; }};
@@ -116,11 +116,18 @@ def _nvdisasm() -> str:
 def _library() -> Any:
     tools = toolkit()
     if tools is None:
-        raise DeviceError("there is no NVRTC here", "it compiles CUDA C++", HOW)
+        raise DeviceError(
+            "there is no NVRTC here", "it compiles CUDA C++", how_to_get()
+        )
     try:
         return ctypes.CDLL(tools.library)
     except OSError as error:
-        raise DeviceError("NVRTC does not load", str(error), HOW) from error
+        raise DeviceError("NVRTC does not load", str(error), how_to_get()) from error
+
+
+def how_to_get() -> str:
+    """Return the command that installs NVRTC and nvdisasm."""
+    return install_command("cuda")
 
 
 @lru_cache(maxsize=1)

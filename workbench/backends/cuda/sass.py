@@ -57,7 +57,7 @@ def read_cubin(cubin: bytes, arch: str, compiler: str, log: str) -> MachineCode:
     tools = nvrtc.toolkit()
     if tools is None or not tools.nvdisasm:
         because = "nvdisasm, which reads machine code, is not here"
-        raise DeviceError("SASS cannot be shown", because, nvrtc.HOW)
+        raise DeviceError("SASS cannot be shown", because, nvrtc.how_to_get())
     with tempfile.TemporaryDirectory(prefix="workbench-") as folder:
         path = Path(folder) / "kernel.cubin"
         path.write_bytes(cubin)

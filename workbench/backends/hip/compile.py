@@ -12,9 +12,9 @@ from workbench.backends.llvm_ir.gpu.code import gpu_machine_code, read_gpu
 from workbench.backends.llvm_ir.gpu.targets import AMDGCN
 from workbench.backends.program.source import Source
 from workbench.base.errors import DeviceError
+from workbench.base.installation import install_command
 from workbench.base.target import Target
 
-HOW = "pip install 'workbench[hip]', which brings zig's clang"
 # Wherever clang is from, the header is ours, so that lines are those of the text.
 _FLAGS = (
     "-x", "hip", "--cuda-device-only", "-nogpulib", "-nogpuinc", "-std=c++17",
@@ -29,15 +29,23 @@ def compile_source(source: Source, target: Target) -> MachineCode:
     Errors: CompileError with the line of the source; DeviceError without clang, for a text that
     somebody wrote.
     """
-    arch, clang = AMDGCN.processor(target), clang_for("amdgcn")
+    arch = AMDGCN.processor(target)
+    clang = clang_for("amdgcn", arch)
     if clang is not None:
         text, parts = source.text, (HEADER, *_FLAGS, clang.stamp)
         return code_of(lambda: compile_text(clang, text, arch), text, arch, *parts)
     if not source.linear:
         what = f"there is no compiler of HIP for {arch} here"
-        raise DeviceError(what, "no clang here knows AMD's GPUs", HOW)
+        raise DeviceError(what, f"no clang here knows {arch}", how_to_get())
     code = gpu_machine_code(AMDGCN, arch, source, target)
-    return replace(code, compiler=f"{code.compiler} (of the text itself: {HOW})")
+    return replace(
+        code, compiler=f"{code.compiler} (of the text itself: {how_to_get()})"
+    )
+
+
+def how_to_get() -> str:
+    """Return the command that installs a clang which knows AMD's GPUs."""
+    return f"{install_command('c')}, which brings zig's clang"
 
 
 def compile_text(clang: Clang, text: str, arch: str) -> MachineCode:

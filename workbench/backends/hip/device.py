@@ -25,9 +25,10 @@ class HipDevice(WorkGroupDevice):
 
     name = "HIP"
     about = "an AMD GPU, through HIP"
-    how_to_get = (
-        "pip install 'workbench[hip]', on a machine with an AMD GPU and ROCm; without ROCm"
-        " 'workbench[webgpu]' runs kernels on an AMD GPU"
+    extra = "hip"
+    needs = (
+        "on a machine with an AMD GPU and ROCm; without ROCm, WebGPU runs kernels on an"
+        " AMD GPU"
     )
     rank = 97
     queues = True

@@ -20,7 +20,8 @@ class MetalDevice(WorkGroupDevice):
     name = "METAL"
     has_machine_code = False
     about = "an Apple GPU"
-    how_to_get = "pip install 'workbench[metal]', on a Mac"
+    extra = "metal"
+    needs = "on a Mac"
     rank = 98
     queues = True
     memory: Memory = MetalMemory()

@@ -19,7 +19,8 @@ class OclgrindDevice(WorkGroupDevice):
     name = "OCLGRIND"
     has_machine_code = False
     about = "OpenCL C on a simulator that finds races, wrong indexes and divergence"
-    how_to_get = "pip install 'workbench[oclgrind]' (Linux)"
+    extra = "oclgrind"
+    needs = "on Linux"
     rank = 100
     language = OPENCL_C
     is_emulator = True

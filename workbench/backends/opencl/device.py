@@ -24,9 +24,9 @@ class OpenCLDevice(WorkGroupDevice):
     name = "OPENCL"
     has_machine_code = False
     about = "work-groups, through an OpenCL driver"
-    how_to_get = (
-        "pip install 'workbench[opencl]', which brings a driver for the processor (PoCL); drivers"
-        " of GPUs are found too"
+    extra = "opencl"
+    needs = (
+        "which brings a driver for the processor (PoCL); drivers of GPUs are found too"
     )
     aliases = ("CL",)
     rank = 95

@@ -16,9 +16,9 @@ from workbench.backends.llvm_ir.locations import without_locations
 from workbench.backends.opencl.header import HEADER, NAME
 from workbench.backends.program.source import Source
 from workbench.base.errors import DeviceError
+from workbench.base.installation import install_command
 from workbench.base.target import Target
 
-HOW = "pip install 'workbench[c]', which brings zig's clang"
 _MACHINE = "spirv64"
 _TARGET = f"--target={SPIRV.triple}"
 _NAMES = "-fno-discard-value-names"  # blocks are found by them
@@ -51,9 +51,16 @@ def compile_source(source: Source, target: Target) -> MachineCode:
         return code_of(lambda: compile_text(clang, text), text, *parts)
     if not source.linear:
         what = "there is no compiler of OpenCL C for other machines here"
-        raise DeviceError(what, "no clang here writes SPIR-V", HOW)
+        raise DeviceError(what, "no clang here writes SPIR-V", how_to_get())
     code = gpu_machine_code(SPIRV, "", source, target)
-    return replace(code, compiler=f"{code.compiler} (of the text itself: {HOW})")
+    return replace(
+        code, compiler=f"{code.compiler} (of the text itself: {how_to_get()})"
+    )
+
+
+def how_to_get() -> str:
+    """Return the command that installs a clang which knows SPIR-V."""
+    return f"{install_command('c')}, which brings zig's clang"
 
 
 def compile_text(clang: Clang, text: str) -> MachineCode:

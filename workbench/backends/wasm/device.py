@@ -19,7 +19,7 @@ class WasmDevice(DeviceInfo):
 
     name = "WASM"
     about = "WebAssembly, as browsers run it, through wasmtime"
-    how_to_get = "pip install 'workbench[wasm]'"
+    extra = "wasm"
     rank = 94
     runs_in_page = True
     page_stack_bytes = STACK_BYTES

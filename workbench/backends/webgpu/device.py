@@ -20,9 +20,10 @@ class WebGpuDevice(WorkGroupDevice):
     name = "WEBGPU"
     has_machine_code = False
     about = "a GPU through WebGPU"
-    how_to_get = (
-        "pip install 'workbench[webgpu]', with a GPU's Vulkan, Metal or Direct3D driver; without"
-        ' one a page runs the kernels of "WEBGPU:BROWSER" where it is read'
+    extra = "webgpu"
+    needs = (
+        "with a GPU's Vulkan, Metal or Direct3D driver; without one a page runs the kernels of"
+        ' "WEBGPU:BROWSER" where it is read'
     )
     rank = 99
     queues = True

@@ -9,12 +9,12 @@ from __future__ import annotations
 import hashlib
 import time
 from collections.abc import Iterable, Sequence
-from importlib.metadata import version
 from os.path import basename
 from typing import NamedTuple
 
 from msgspec.structs import replace
 
+from workbench.base.installation import version
 from workbench.base.source import ModuleCall, SourceLine
 from workbench.base.typed import to_json
 from workbench.ir.node.uop import UOp
@@ -53,7 +53,7 @@ def file_text(ex: Exploration) -> str:
     saved = SavedExploration(
         format="workbench exploration",
         v=1,
-        program=version("workbench"),
+        program=version(),
         when=int(time.time()),
         cpu=here.cpu,
         cores=here.cores,

@@ -16,6 +16,7 @@ from workbench.backends.cuda import nvrtc
 from workbench.backends.device import Device
 from workbench.backends.elsewhere import Elsewhere
 from workbench.base.errors import DeviceError
+from workbench.base.installation import install_command
 from workbench.pipeline import stages
 from workbench.viz import explore
 from workbench.viz.session.handlers.saved_variants import restored
@@ -24,11 +25,11 @@ from workbench.viz.session.session import Session
 PROCESSOR, GPU = "LLVM:Graviton4", "CUDA:H100"
 HAS_NVRTC = nvrtc.toolkit() is not None
 NEEDS_NVRTC = pytest.mark.skipif(
-    not HAS_NVRTC, reason="NVRTC is not here: pip install 'workbench[cuda]'"
+    not HAS_NVRTC, reason=f"NVRTC is not here: {install_command('cuda')}"
 )
 NEEDS_CLANG = pytest.mark.skipif(
-    not (clang_for("amdgcn") and clang_for("spirv64")),
-    reason="a clang for GPUs is not here: pip install 'workbench[hip]'",
+    not (clang_for("amdgcn", "gfx942") and clang_for("spirv64")),
+    reason=f"a clang for GPUs is not here: {install_command('c')}",
 )
 
 
@@ -140,7 +141,7 @@ def test_a_language_of_a_device_that_is_not_here(nothing_saved: None) -> None:
             first = next(iter(Device["CUDA"].machines))
             assert {row["device"] for row in rows} == {f"CUDA:{first}"}
         else:
-            assert reply["error"]["try"] == nvrtc.HOW
+            assert reply["error"]["try"] == nvrtc.how_to_get()
         text = text_in(session, "Metal")
         refusal = ask(session, "compile", variant=0, language="Metal", text=text)
         assert "compiles a text" in refusal["error"]["what"]
@@ -181,9 +182,9 @@ def test_text_for_a_gpu_becomes_its_machine_code(
 @pytest.mark.parametrize(
     ("device", "language", "module", "hint"),
     [
-        ("HIP:MI300X", "HIP", "hip.compile", "pip install 'workbench[hip]'"),
-        ("OPENCL:Iris Xe", "OpenCL C", "opencl.spirv", "pip install 'workbench[c]'"),
-        ("METAL:M3", "Metal", "", "pip install 'workbench[metal]', on a Mac"),
+        ("HIP:MI300X", "HIP", "hip.compile", install_command("c")),
+        ("OPENCL:Iris Xe", "OpenCL C", "opencl.spirv", install_command("c")),
+        ("METAL:M3", "Metal", "", Device["METAL"].how_to_get),
     ],
 )
 def test_where_nothing_compiles_a_text_it_says_what_would(
@@ -197,7 +198,7 @@ def test_where_nothing_compiles_a_text_it_says_what_would(
     """The sessions' worker is another process: it is asked what it would call."""
     if module:
         there = import_module(f"workbench.backends.{module}")
-        monkeypatch.setattr(there, "clang_for", lambda machine: None)
+        monkeypatch.setattr(there, "clang_for", lambda machine, processor="": None)
         info = Device[device]
         assert isinstance(info, Elsewhere)
         kernel = exploration(device).kernels[0]

@@ -12,6 +12,7 @@ from workbench import Tensor, explore
 from workbench.backends.cuda import nvrtc
 from workbench.backends.cuda.device import DEVICE
 from workbench.base.errors import CompileError
+from workbench.base.installation import install_command
 from workbench.viz.session.handlers import machine_code
 
 NVRTC = nvrtc.toolkit()
@@ -60,12 +61,12 @@ def test_without_nvrtc_it_is_ptx_and_says_what_to_install(
     monkeypatch.setattr(nvrtc, "toolkit", lambda: None)
     code = code_of("CUDA", "H100")
     assert code["asm"]["note"].startswith("PTX for sm_90 by LLVM")
-    assert "pip install 'workbench[cuda]'" in code["asm"]["note"]
+    assert install_command("cuda") in code["asm"]["note"]
     assert code["PTX"]["lines"] and lines_of_links(code["asm"])
 
 
 @pytest.mark.skipif(
-    NVRTC is None, reason="NVRTC is not here: pip install 'workbench[cuda]'"
+    NVRTC is None, reason=f"NVRTC is not here: {install_command('cuda')}"
 )
 def test_sass_has_the_registers_in_use() -> None:
     row = code_of("CUDA", "H100")["asm"]

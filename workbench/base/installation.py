@@ -1,0 +1,66 @@
+"""The installed distribution, and the commands that install its extras.
+
+The distribution is called `tensor-workbench`; `workbench` is the name to import. On PyPI
+`workbench` is somebody else's package, so a hint names the packages themselves.
+"""
+
+from __future__ import annotations
+
+import shlex
+import tomllib
+from functools import lru_cache
+from importlib import metadata
+from pathlib import Path
+
+DISTRIBUTION = "tensor-workbench"
+
+
+@lru_cache(maxsize=1)
+def version() -> str:
+    """Return the version of the installed distribution, or of the checkout that is imported."""
+    try:
+        return metadata.version(DISTRIBUTION)
+    except metadata.PackageNotFoundError:
+        return str(_project().get("version", "unknown"))
+
+
+@lru_cache(maxsize=32)
+def install_command(extra: str) -> str:
+    """Return the command that installs the packages of `extra`, e.g. `pip install 'wasmtime>=25'`.
+
+    Packages for other systems are left out, unless all of them are for others.
+    Errors: KeyError where the distribution has no such extra.
+    """
+    from packaging.requirements import (
+        Requirement,  # slow to import, and seldom asked for
+    )
+
+    rows = [Requirement(row) for row in _requirements(extra)]
+    if not rows:
+        raise KeyError(extra)
+    here = [
+        row
+        for row in rows
+        if row.marker is None or row.marker.evaluate({"extra": extra})
+    ]
+    packages = [f"{row.name}{row.specifier}" for row in here or rows]
+    return f"pip install {shlex.join(packages)}"
+
+
+def _requirements(extra: str) -> list[str]:
+    try:
+        rows = metadata.requires(DISTRIBUTION) or []
+    except metadata.PackageNotFoundError:
+        return list(_project().get("optional-dependencies", {}).get(extra, []))
+    return [row for row in rows if f'extra == "{extra}"' in row.replace("'", '"')]
+
+
+def _project() -> dict[str, dict[str, list[str]]]:
+    """Return the project's table in the checkout's pyproject.toml, empty where there is none."""
+    file = Path(__file__).parents[2] / "pyproject.toml"
+    if not file.is_file():
+        return {}
+    project: dict[str, dict[str, list[str]]] = tomllib.loads(
+        file.read_text(encoding="utf-8")
+    )["project"]
+    return project
