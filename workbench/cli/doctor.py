@@ -9,6 +9,7 @@ import platform
 import re
 from collections.abc import Iterator
 
+from workbench.backends.native.machine import CPU_WITHOUT
 from workbench.base.context import settings_table
 from workbench.base.errors import WorkbenchError
 from workbench.base.installation import version
@@ -80,7 +81,9 @@ def _cpu() -> str:
     except (WorkbenchError, RuntimeError) as error:
         return f"{cores} ({error})"
     vector = sorted(name for name, on in features.items() if on and _is_vector(name))
-    return f"{llvm.get_host_cpu_name()}, {cores}, {' '.join(vector)}"
+    without = os.environ.get(CPU_WITHOUT, "")
+    left_out = f"; CPU_WITHOUT={without}" if without else ""
+    return f"{llvm.get_host_cpu_name()}, {cores}, {' '.join(vector)}{left_out}"
 
 
 def _is_vector(feature: str) -> bool:

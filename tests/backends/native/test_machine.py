@@ -1,10 +1,22 @@
-"""Caches as the system tells them, and which of them holds how much."""
+"""Caches as the system tells them, which of them holds how much, and features turned off."""
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 
-from workbench.backends.native.machine import caches, level_of, line_bytes
+import pytest
+
+from workbench.backends.native.jit import is_x86
+from workbench.backends.native.machine import (
+    CPU_WITHOUT,
+    caches,
+    features_in_use,
+    level_of,
+    line_bytes,
+)
 
 LEVELS = (("L1", 32 << 10), ("L2", 1 << 20))
 
@@ -31,3 +43,47 @@ def test_the_smallest_cache_that_holds_it() -> None:
     sizes = (1, 32 << 10, (32 << 10) + 1, 1 << 20, (1 << 20) + 1)
     assert [level_of(n, LEVELS) for n in sizes] == ["L1", "L1", "L2", "L2", "memory"]
     assert level_of(1, ()) is None
+
+
+def test_features_that_are_turned_off_stand_last() -> None:
+    every = "+avx,+avx2,-amx-tile,+avx512f,+vaes,+fma"
+    assert features_in_use(every, "") == every
+    assert (
+        features_in_use(every, "avx512") == "+avx,+avx2,-amx-tile,+vaes,+fma,-avx512f"
+    )
+    none = "-amx-tile,+vaes,-avx,-avx2,-avx512f,-fma"
+    assert (
+        features_in_use(every, "avx,fma") == features_in_use(every, "avx fma") == none
+    )
+
+
+OLDER = """
+import numpy as np
+from workbench import Device, Tensor, explore
+x = np.arange(33 * 65).reshape(33, 65).astype(np.float32) % 7 - 3
+for device in ("LLVM", *(["C"] if Device.available("C") else [])):
+    product = Tensor(x, device=device) @ Tensor(x.T.copy(), device=device)
+    assert np.array_equal(product.numpy(), x @ x.T)
+    half = Tensor(x, device=device).cast("float16") / 8
+    assert np.array_equal(half.numpy(), (x / 8).astype(np.float16))
+    kernel = explore(product + 1, device=device).kernels[-1].optimized()
+    print(Device[device].target.vector_bytes, kernel.compile(device).assembly)
+"""
+
+
+@pytest.mark.parametrize(
+    ("without", "vector_bytes", "absent"),
+    [("avx512", 32, "%zmm"), ("avx fma f16c", 16, "%ymm")],
+)
+def test_an_older_processor(without: str, vector_bytes: int, absent: str) -> None:
+    """Kernels as on a processor without AVX-512, and without AVX: on this one they run, too."""
+    script = [sys.executable, "-c", OLDER]
+    environment = os.environ | {CPU_WITHOUT: without}
+    run = subprocess.run(script, env=environment, capture_output=True, text=True)
+    assert run.returncode == 0, run.stderr
+    assert absent not in run.stdout and "ret" in run.stdout
+    if is_x86():
+        widths = [
+            int(row.split()[0]) for row in run.stdout.splitlines() if row[:1].isdigit()
+        ]
+        assert widths and max(widths) <= vector_bytes

@@ -15,7 +15,10 @@ import pytest
 
 from tests.ir.opt.support import opt
 from workbench import Kernel, Opt, Tensor, dtypes, explore
+from workbench.backends.native.tensor_cores import DPBF16PS
 from workbench.base.errors import KernelOptError
+from workbench.base.target import Target
+from workbench.ir.opt.apply import apply_opt
 
 Recorded = tuple[str, int, int]
 
@@ -122,13 +125,17 @@ REFUSED: list[tuple[str, list[Recorded], str]] = [
     ("matmul 4", [("UPCAST", 1, 0), ("PADTO", 2, 8)], "no axis 2"),
     ("matmul 4", [("UNROLL", 0, 0), ("PADTO", 2, 8)], "no axis 2"),
     ("sum of exponentials", [("UNROLL", 0, 0), ("PADTO", 1, 32)], "no axis 1"),
-    ("matmul 128", [("TC", 0, 1)], "no tensor cores"),
-    ("convolution", [("TC", 0, 1), ("PADTO", 2, 32)], "no tensor cores"),
+    ("matmul 128", [("TC", 0, 1)], "no tensor core"),
+    ("convolution", [("TC", 0, 1), ("PADTO", 2, 32)], "no tensor core"),
     ("fill", [("PADTO", 0, 32), ("GROUP", 0, 4)], "no axis 0"),
     ("matmul 128", [("LOCAL", 3, 32)], "no axis 3"),
     ("matmul 128", [("LOCAL", -1, 32)], "no axis -1"),
     ("matmul 128", [G8, ("GROUPTOP", 0, 32)], "32 does not divide 16"),
 ]  # fmt: skip
+PROCESSORS = {
+    "plain": Target("LLVM", no_tensor_cores="it lacks AMX"),
+    "with BF16": Target("LLVM", tensor_cores=(DPBF16PS,)),
+}
 _made: dict[str, tuple[Kernel, Any]] = {}
 
 
@@ -163,10 +170,12 @@ def test_it_replays(name: str, recorded: list[Recorded], axes: str) -> None:
 
 
 @pytest.mark.parametrize("name, recorded, because", REFUSED, ids=ids(REFUSED))
+@pytest.mark.parametrize("target", PROCESSORS, ids=PROCESSORS)
 def test_it_is_refused_in_words(
-    name: str, recorded: list[Recorded], because: str
+    name: str, recorded: list[Recorded], because: str, target: str
 ) -> None:
-    kernel, _ = plain(name)
+    node = plain(name)[0].ast
     with pytest.raises(KernelOptError) as caught:
-        kernel.apply(*listed(recorded))
+        for each in listed(recorded):
+            node, _ = apply_opt(node, each, PROCESSORS[target])
     assert because in caught.value.because and caught.value.hint

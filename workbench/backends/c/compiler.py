@@ -17,6 +17,7 @@ from pathlib import Path
 from workbench.backends.compilers.ending import LIMIT_S, run_compiler
 from workbench.backends.compilers.refusal import refusal
 from workbench.backends.compilers.zig import zig_command, zig_environment
+from workbench.backends.native.machine import CPU_WITHOUT, features_in_use
 from workbench.base.errors import CompileError, DeviceError
 from workbench.base.installation import install_command
 
@@ -34,6 +35,8 @@ _FLAGS = (
 )
 _ZIG_FLAGS = ("-fno-sanitize=all", "-fomit-frame-pointer")
 # fmt: on
+_ROOTS = "+avx,+avx2,+fma,+f16c,+avx512f,+avx512bf16,+amx-tile"
+"""Features of processors without which there are none of those that are built on them."""
 _NAMES = ("cc", "clang", "gcc")
 
 
@@ -50,7 +53,9 @@ class Compiler:
         relies on."""
         machine = platform.machine().lower()
         native = "-mcpu=native" if machine in ("arm64", "aarch64") else "-march=native"
-        return (*_FLAGS, native, *(_ZIG_FLAGS if self.is_zig else ()))
+        off = features_in_use(_ROOTS, os.environ.get(CPU_WITHOUT, "")).split(",")
+        without = [f"-mno-{word[1:]}" for word in off if word.startswith("-")]
+        return (*_FLAGS, native, *without, *(_ZIG_FLAGS if self.is_zig else ()))
 
     @property
     def version(self) -> str:

@@ -9,6 +9,7 @@ within one could not compile.
 from __future__ import annotations
 
 import importlib
+import os
 import platform
 import re
 import sys
@@ -18,7 +19,11 @@ from functools import lru_cache
 from typing import Any, TypeVar
 
 from workbench.backends.compilers.refusal import refusal
-from workbench.backends.native.machine import permits_amx
+from workbench.backends.native.machine import (
+    CPU_WITHOUT,
+    features_in_use,
+    permits_amx,
+)
 from workbench.backends.native.tensor_cores import absence, tensor_cores
 from workbench.base.errors import DeviceError
 from workbench.base.forking import no_fork
@@ -234,7 +239,8 @@ def _set_up() -> _LLVMLibrary:
     binding.initialize_native_target()
     binding.initialize_native_asmprinter()
     triple, cpu = binding.get_process_triple(), binding.get_host_cpu_name()
-    features = binding.get_host_cpu_features().flatten()
+    every = binding.get_host_cpu_features().flatten()
+    features = features_in_use(every, os.environ.get(CPU_WITHOUT, ""))
     machine = binding.Target.from_triple(triple).create_target_machine(
         cpu=cpu, features=features, opt=3, reloc="pic", codemodel="default", jit=True
     )

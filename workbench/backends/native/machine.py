@@ -19,6 +19,9 @@ ARCH_PRCTL = 158
 REQUEST_PERMISSION = 0x1023
 TILE_DATA = 18
 """The part of a thread's state that AMX needs."""
+CPU_WITHOUT = "CPU_WITHOUT"
+"""The environment's variable with the processor's features that code must not use, by the words
+with which LLVM's names of them begin: "avx512" has kernels as on a processor without AVX-512."""
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 
 
@@ -37,6 +40,20 @@ def caches(folder: Path = CACHES) -> Caches:
         if amount and kind in ("Data", "Unified"):
             sizes[f"L{level}"] = int(amount[1]) * _UNITS[amount[2]]
     return tuple(sorted(sizes.items(), key=lambda level: level[1]))
+
+
+def features_in_use(features: str, without: str) -> str:
+    """Return LLVM's list of a processor's features with those turned off that begin with one of the
+    words in `without`. They stand last, since a feature turns on what it is built on.
+
+    >>> features_in_use("+avx,+avx512f,-amx-tile,+fma", "avx512 fma")
+    '+avx,-amx-tile,-avx512f,-fma'
+    """
+    prefixes = tuple(without.replace(",", " ").split())
+    listed = features.split(",")
+    off = [word for word in listed if prefixes and word[1:].startswith(prefixes)]
+    kept = [word for word in listed if word not in off]
+    return ",".join([*kept, *(f"-{word[1:]}" for word in off)])
 
 
 @cache
