@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import copy, deepcopy
 from typing import Any
 
 import numpy as np
 import pytest
 
-from workbench import GlobalCounters, Tensor, explore
+from workbench import Context, GlobalCounters, Tensor, explore
 from workbench.base.errors import AxisError, WorkbenchError
 from workbench.execution.buffers import memory_of
 from workbench.execution.values import with_computed
@@ -105,6 +106,59 @@ def test_equal_constants_are_no_aliases() -> None:
     c.realize(d)
     c.assign(Tensor.ones(4))
     assert b.tolist() == d.tolist() == [0] * 4 and a.tolist() == c.tolist() == [1] * 4
+
+
+COPIES: dict[str, Callable[[Tensor], Tensor]] = {
+    "clone": Tensor.clone, "copy": copy, "deepcopy": deepcopy,
+    "equal expression": lambda x: x.reshape(-1).reshape(x.shape).clone(),
+    "replaced": lambda x: Tensor.empty(*x.shape, dtype=x.dtype).replace(x),
+    "piece": lambda x: x[:1].clone().realize(),
+    "all of it": lambda x: x[:].clone(),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("make", COPIES)
+@pytest.mark.parametrize("write", ["+= 1", ".assign([8])", "[:1] = 8"])
+@pytest.mark.parametrize("again", ["+= 1", ".assign([7, 9])", "[:1] = 3"])
+@pytest.mark.parametrize("read_first", ["c", "x", "both"])
+def test_two_that_stand_for_one_version_are_written(
+    make: str, write: str, again: str, read_first: str
+) -> None:
+    """Whichever is computed first may take the memory; the other one has its value all the same."""
+    x = held([1, 2], np.int32)
+    c = COPIES[make](x)
+    array = np.array([1, 2], np.int32)
+    a, b = array.copy(), array[: c.numel()].copy()
+    for names, text in (({"t": c, "a": b}, write), ({"t": x, "a": a}, again)):
+        exec(f"t{text}", names)
+        exec(f"a{text.replace('.assign(', '[...] = (')}", names)
+    if read_first == "both":
+        x.realize(c)
+    order = [(c, b), (x, a)] if read_first == "c" else [(x, a), (c, b)]
+    for tensor, want in order * 2:
+        assert tensor.tolist() == want.tolist()
+
+
+@pytest.mark.parametrize("device", ["LLVM", "C", "PYTHON", "OPENCL"])
+def test_memory_of_empty_is_written(device: str) -> None:
+    with Context(DEV=device):
+        item, whole, view, more = (Tensor.empty(3) for _ in range(4))
+        item[0] = 1
+        assert item.numpy()[0] == 1
+        assert whole.assign([1.0, 2.0, 3.0]).tolist() == [1, 2, 3]
+        part = view[1:]
+        part.assign(0)
+        assert part.tolist() == [0, 0] == view.tolist()[1:]
+        more += 1
+        assert more.numpy().shape == (3,)
+        read = Tensor.empty(3)
+        values = read.numpy()
+        read *= 2
+        np.testing.assert_array_equal(read.numpy(), values * 2)
+        nothing = Tensor.empty(0, 3)
+        nothing += 1
+        nothing[:] = 2
+        assert nothing.assign(1).tolist() == []
 
 
 def test_many_writes_before_a_computation_are_one_kernel() -> None:

@@ -8,7 +8,7 @@ value is never wrong, it only costs a buffer more. Source of the idea: buffer do
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from heapq import heapify, heappop, heappush
 
@@ -32,9 +32,11 @@ def place(
     items: Sequence[ScheduleItem],
     targets: Mapping[UOp, UOp],
     is_needed: Callable[[UOp], bool],
+    names: Callable[[UOp], Collection[UOp]],
 ) -> Placement:
     """Return where the new versions go. `targets` has the BUFFER of the old version by that of the
-    new one; `is_needed` says whether somebody may read an old version after all items have run."""
+    new one; `is_needed` says whether somebody may read an old version after all items have run, and
+    `names` has the BUFFERs on its memory."""
     order = _Order(items)
     placement = Placement(tuple(items))
     for new, old in targets.items():
@@ -42,6 +44,7 @@ def place(
         if reason:
             placement.refused[new] = reason
         else:
+            order.reused.update(names(old))
             order.read_first(old, new)
             order.narrow(new, old)
             placement.over[new] = old
@@ -108,7 +111,6 @@ class _Order:
 
     def read_first(self, old: UOp, new: UOp) -> None:
         """Let all that read `old` run before the item that writes `new` over it."""
-        self.reused.add(old)
         writer = self.writers[new]
         for reader in self.readers(old) - {writer}:
             self._after[reader].add(writer)

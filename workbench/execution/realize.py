@@ -17,6 +17,7 @@ from workbench.execution.buffers import (
     allocated,
     buffer_on,
     free,
+    is_absent,
     is_overwritten,
     keep_apart,
     mark_overwritten,
@@ -186,16 +187,18 @@ def _placed(
     inputs = {b for item in plan.items for b in item.inputs}
 
     def is_needed(old: UOp) -> bool:
-        memory = allocated(old)
-        is_ours = memory is not None and (
-            memory.owner.is_shared or not memory.is_adopted
-        )
+        # Two tensors may stand for one version, such as one and its clone: the other may have
+        # written over it before.
+        if is_overwritten(old) or is_absent(old):
+            return True
+        memory = memory_of(old)
+        is_ours = memory.owner.is_shared or not memory.is_adopted
         names = sharing(old)
         # Items that read `old` are put in order; those that read it by another name are not known.
         is_read = not inputs.isdisjoint(names - {old})
         return not is_ours or is_read or not read.isdisjoint(names)
 
-    return place(plan.items, targets, is_needed)
+    return place(plan.items, targets, is_needed, sharing)
 
 
 @contextmanager

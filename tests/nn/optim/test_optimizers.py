@@ -118,6 +118,62 @@ def test_low_precision_is_rounded_once(kind: str) -> None:
     np.testing.assert_allclose(got[0], want[0], rtol=2e-3, atol=40)
 
 
+KINDS: dict[str, Callable[..., Any]] = {
+    **{name: make for name, make, _ in ROWS},
+    "LAMB": optim.LAMB, "LARS": optim.LARS, "Muon": optim.Muon,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("default", ["half", "bfloat16", "float64"])
+@pytest.mark.parametrize("name", KINDS)
+def test_a_default_float_changes_no_step(name: str, default: str) -> None:
+    """Steps, state and rate have a dtype of their own: float32, or more for a float64."""
+    for kind in (np.float16, np.float32, np.float64):
+        params, steps = draws(SHAPES, 4, kind)
+        want = run(KINDS[name], params, steps)
+        with Context(DEFAULT_FLOAT=default):
+            got = run(KINDS[name], params, steps)
+        for a, b in zip(got, want, strict=True):
+            np.testing.assert_array_equal(a, b)
+            assert a.dtype == kind
+
+
+@pytest.mark.parametrize(("name", "make", "peer"), ROWS, ids=[r[0] for r in ROWS])
+def test_parameters_of_float64_are_changed_in_float64(
+    name: str, make: Any, peer: Any
+) -> None:
+    params, steps = draws(SHAPES, 10, np.float64)
+    got = run(make, params, steps)
+    for a, b in zip(got, run_peer(peer, params, steps), strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-13, atol=1e-14)
+
+
+@pytest.mark.parametrize("default", ["half", "bfloat16", "float64"])
+@pytest.mark.parametrize("name", ["SGD", "LARS", "Adam", "AdamW", "LAMB", "Muon"])
+def test_a_model_of_the_default_float_learns(name: str, default: str) -> None:
+    """Layers with running statistics, a loss and an optimiser, all made under a default."""
+    rng = np.random.default_rng(0)
+    x, labels = rng.normal(size=(8, 4)), Tensor(rng.integers(0, 3, 8))
+    losses = []
+    with Context(DEFAULT_FLOAT=default), Tensor.train():
+        Tensor.manual_seed(0)
+        first, last = nn.Linear(4, 6, bias=False), nn.Linear(6, 3, bias=False)
+        between = nn.BatchNorm(6)
+        weights = [first.weight, last.weight]
+        rate = 4.0 if name == "LARS" else 0.05
+        optimizer = getattr(optim, name)(weights, lr=rate)
+        for _ in range(4):
+            optimizer.zero_grad()
+            y = last(between(first(Tensor(x).cast(dtypes.default_float))).relu())
+            loss = y.cross_entropy(labels)
+            loss.backward()
+            optimizer.step()
+            losses.append(loss.item())
+        kinds = {t.dtype for t in (*weights, loss, between.running_var)}
+        assert kinds == {dtypes.default_float} and losses[-1] < losses[0]
+        assert np.isfinite(between.running_var.numpy()).all()
+
+
 def norm(x: Array) -> Any:
     return np.sqrt((x * x).sum())
 

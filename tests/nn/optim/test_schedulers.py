@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tests.peers import torch
-from workbench import Tensor, TinyJit
+from workbench import Context, Tensor, TinyJit
 from workbench.base.errors import OptimizerError
 from workbench.nn import optim
 
@@ -65,6 +65,23 @@ def test_rates_are_pytorch_s(name: str, make: Any, peer: Any) -> None:
         want.append(rate(theirs))
     np.testing.assert_allclose(got, want, rtol=5e-6, atol=1e-7)
     assert own.epoch_counter.item() == 30
+
+
+@pytest.mark.parametrize(("name", "make", "peer"), ROWS, ids=[r[0] for r in ROWS])
+def test_rates_do_not_depend_on_the_default_float(
+    name: str, make: Any, peer: Any
+) -> None:
+    rates = {}
+    for default in ("float32", "half", "bfloat16", "float64"):
+        with Context(DEFAULT_FLOAT=default):
+            optimizer = optim.SGD([Tensor([1.0])], 0.1)
+            scheduler = make(optimizer)
+            for _ in range(8):
+                scheduler.step()
+            rates[default] = optimizer.lr.item()
+    wide = rates.pop("float64")
+    assert len(set(rates.values())) == 1
+    assert rates["half"] == pytest.approx(wide, rel=1e-6)
 
 
 @pytest.mark.parametrize("mode", ["min", "max"])

@@ -47,18 +47,14 @@ class LAMB(Optimizer):
     def _step(self, params: list[Tensor], grads: list[Tensor]) -> list[Tensor]:
         self.b1_t.assign(self.b1_t * self.b1)
         self.b2_t.assign(self.b2_t * self.b2)
-        return [
-            self._of(place, param.float(), grad.float())
-            for place, (param, grad) in enumerate(zip(params, grads, strict=True))
-        ]
+        return super()._step(params, grads)
 
     def _of(self, place: int, param: Tensor, grad: Tensor) -> Tensor:
-        """Return the step of one parameter."""
         mean, square = self.m[place], self.v[place]
         mean.assign(self.b1 * mean + (1 - self.b1) * grad)
         square.assign(self.b2 * square + (1 - self.b2) * grad * grad)
-        spread = (square / (1 - self.b2_t).float()).sqrt() + self.eps
-        step = mean / (1 - self.b1_t).float() / spread
+        spread = (square / (1 - self.b2_t).cast(self.dtype)).sqrt() + self.eps
+        step = mean / (1 - self.b1_t).cast(self.dtype) / spread
         step = step + self.wd * param if self.wd else step
         if self.adam:
             return self.lr * step

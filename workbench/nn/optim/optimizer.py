@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial, reduce
 from itertools import accumulate, pairwise
 
 from workbench.base.context import TRAINING
-from workbench.base.dtypes import dtypes
+from workbench.base.dtypes import dtypes, promote
 from workbench.base.errors import OptimizerError
 from workbench.tensor.operands.arguments import flag, number, short
 from workbench.tensor.operands.refuse import where
@@ -21,6 +22,7 @@ class Optimizer:
     element: `optimizer.lr.assign([0.1])` changes it, inside a TinyJit too. State is on `device`, or
     that of the first parameter; with `fused`, all parameters are computed as one vector.
 
+    Dtypes: steps, state and `lr` are float32, or float64 if a parameter is, whatever the default.
     Errors: OptimizerError for no parameters, or a learning rate below 0.
     """
 
@@ -42,7 +44,8 @@ class Optimizer:
             param.requires_grad = True
         self.device = device or self.params[0].device
         self.fused = flag(fused, f"{name}: fused")
-        self.lr = Tensor([rate], device=self.device, dtype=dtypes.float32)
+        self.dtype = reduce(promote, [p.dtype for p in self.params], dtypes.float32)
+        self.lr = Tensor([rate], device=self.device, dtype=self.dtype)
         sizes = [param.numel() for param in self.params]
         self._places = list(pairwise(accumulate(sizes, initial=0)))
 
@@ -76,13 +79,20 @@ class Optimizer:
         else:
             steps = self._step(params, gradients)
         for param, before, step in zip(self.params, params, steps, strict=True):
-            # A step in float32 may be larger than a low-precision float holds.
+            # A step may be larger than a low-precision float holds.
             after = (before.cast(step.dtype) - step).cast(param.dtype)
             param.assign(after.to(param.device))
         return [*self._state(), *self.params, *self.buffers]
 
     def _step(self, params: list[Tensor], grads: list[Tensor]) -> list[Tensor]:
         """Return what is subtracted of each parameter; writes the state."""
+        return [
+            self._of(place, param.cast(self.dtype), grad.cast(self.dtype))
+            for place, (param, grad) in enumerate(zip(params, grads, strict=True))
+        ]
+
+    def _of(self, place: int, param: Tensor, grad: Tensor) -> Tensor:
+        """Return the step of one parameter; writes its state."""
         raise NotImplementedError
 
     def _state(self) -> list[Tensor]:
@@ -94,7 +104,8 @@ class Optimizer:
         shapes = (
             [(self._places[-1][1],)] if self.fused else [p.shape for p in self.params]
         )
-        return [buffer(Tensor.zeros(*s, device=self.device)) for s in shapes]
+        zeros = partial(Tensor.zeros, device=self.device, dtype=self.dtype)
+        return [buffer(zeros(*shape)) for shape in shapes]
 
     def _gradients(self) -> list[Tensor]:
         if not TRAINING.value:

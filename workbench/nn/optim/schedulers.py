@@ -35,8 +35,12 @@ class LRScheduler:
         )
 
     def get_lr(self) -> Tensor:
-        """Return the learning rate after `epoch_counter` steps."""
+        """Return the learning rate after `epoch_counter` steps, in the dtype that it has."""
         raise NotImplementedError
+
+    def _count(self) -> Tensor:
+        """Return `epoch_counter` in the dtype of the learning rate."""
+        return self.epoch_counter.cast(self.optimizer.lr.dtype)
 
     def step(self) -> None:
         """Count a step, and set the learning rate."""
@@ -46,7 +50,7 @@ class LRScheduler:
     def schedule_step(self) -> list[Tensor]:
         """As `step`, but return what is to be realized, such as with a step of the optimiser."""
         self.epoch_counter.assign(self.epoch_counter + 1)
-        self.optimizer.lr.assign(self.get_lr().cast(dtypes.float32))
+        self.optimizer.lr.assign(self.get_lr())
         return [self.epoch_counter, self.optimizer.lr]
 
 
@@ -73,9 +77,10 @@ class MultiStepLR(LRScheduler):
         self.gamma = not_negative(gamma, "MultiStepLR: gamma")
 
     def get_lr(self) -> Tensor:
-        rate = self.base_lr * self.epoch_counter.ge(0)
+        count = self._count()
+        rate = count.full_like(self.base_lr)
         for milestone in self.milestones:
-            rate = rate * self.epoch_counter.ge(milestone).where(self.gamma, 1.0)
+            rate = (count >= milestone).where(rate * self.gamma, rate)
         return rate
 
 
@@ -89,7 +94,7 @@ class CosineAnnealingLR(LRScheduler):
         self.eta_min = not_negative(eta_min, "CosineAnnealingLR: eta_min")
 
     def get_lr(self) -> Tensor:
-        angle = self.epoch_counter.float() * (math.pi / self.T_max)
+        angle = self._count() * (math.pi / self.T_max)
         share = (1 + angle.cos()) / 2
         return self.eta_min + (self.base_lr - self.eta_min) * share
 
@@ -128,7 +133,7 @@ class OneCycleLR(LRScheduler):
         optimizer.lr.assign(self.get_lr()).realize()
 
     def get_lr(self) -> Tensor:
-        count = self.epoch_counter.float()
+        count = self._count()
         up = count / self.last_up if self.last_up else count
         down = (count - self.last_up) / (self.last - self.last_up)
         rising = self._between(self.initial_lr, self.max_lr, up.clamp(0.0, 1.0))

@@ -58,14 +58,7 @@ class LARS(Optimizer):
     def _state(self) -> list[Tensor]:
         return self.b
 
-    def _step(self, params: list[Tensor], grads: list[Tensor]) -> list[Tensor]:
-        return [
-            self._of(place, param.float(), grad.float())
-            for place, (param, grad) in enumerate(zip(params, grads, strict=True))
-        ]
-
     def _of(self, place: int, param: Tensor, grad: Tensor) -> Tensor:
-        """Return the step of one parameter."""
         rate = self.lr * self._trust(param, grad) if self.tcoef else self.lr
         step = grad + self.wd * param if self.pre_wd and self.wd else grad
         step = step * rate if self.classic else step

@@ -7,7 +7,7 @@ from typing import Self
 from workbench.base.dtypes import Const, dtypes
 from workbench.tensor.base import Base, Operand
 from workbench.tensor.operands.arguments import number, whole
-from workbench.tensor.operands.broadcast import matched
+from workbench.tensor.operands.broadcast import common_shape
 from workbench.tensor.operands.numbered import numbered
 from workbench.tensor.operands.refuse import dtype_error
 
@@ -37,8 +37,8 @@ class Selection(Base):
         Errors: DTypeError unless the mask is of bools.
         """
         mask = self._mask("masked_select", mask)
-        both, own = matched("select by a mask from", mask.uop, self.uop)
-        flags, flat = self._with(both, mask).reshape(-1), self._with(own).reshape(-1)
+        shape = common_shape("select by a mask from", mask.shape, self.shape)
+        flags, flat = mask.expand(shape).reshape(-1), self.expand(shape).reshape(-1)
         count = flags._true_count("masked_select", size)
         index = flags._true_positions(count)
         fill = number(fill_value, "masked_select: fill_value")
