@@ -14,26 +14,31 @@ from workbench.base.target import Hardware, Target
 _HOPPER_PAPER = (
     "NVIDIA H100 Tensor Core GPU Architecture, whitepaper 2022, tables 1 to 4"
 )
+_HOPPER_L2 = "Chips and Cheese, Nvidia's H100: Funny L2, and Tons of Bandwidth, 2023"
+_HOPPER_L2_SPEED = 5.7e12
+"""Bytes per second of reads from the second cache as measured there: NVIDIA publishes none."""
 _H100_CLOCK_HZ = 1.98e9
 H100 = hardware(
     "H100",
     "NVIDIA H100 SXM5 80 GB (Hopper)",
-    (_HOPPER_PAPER,),
+    (_HOPPER_PAPER, _HOPPER_L2),
     "sm_90",
     units=132,
     clock_hz=_H100_CLOCK_HZ,
     dram=3.35e12,
     memory_bytes=80 << 30,
+    l2=_HOPPER_L2_SPEED,
 )
 H200 = hardware(
     "H200",
     "NVIDIA H200 SXM 141 GB (Hopper)",
-    (_HOPPER_PAPER, "NVIDIA H200 Tensor Core GPU, data sheet 2023"),
+    (_HOPPER_PAPER, "NVIDIA H200 Tensor Core GPU, data sheet 2023", _HOPPER_L2),
     "sm_90",
     units=132,
     clock_hz=_H100_CLOCK_HZ,
     dram=4.8e12,
     memory_bytes=141 << 30,
+    l2=_HOPPER_L2_SPEED,
 )
 A100 = hardware(
     "A100",

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from workbench.base.words import plural
-from workbench.cost.gpu.gpu_cost import TENSOR, GpuCost, level_speeds
-from workbench.cost.gpu.item_work import GLOBAL_CYCLES
+from workbench.cost.gpu.gpu_cost import GpuCost
+from workbench.cost.gpu.group_cycles import TENSOR
+from workbench.cost.gpu.group_time import GLOBAL_CYCLES
+from workbench.cost.gpu.memory_traffic import level_speeds
 from workbench.cost.run_cost import Bottleneck
 from workbench.measure.kernel_time import seconds_text
 from workbench.measure.units import bytes_text, number_text

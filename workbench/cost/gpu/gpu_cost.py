@@ -1,9 +1,10 @@
 """The cost of a run on a GPU that need not be here, by the linear program of a kernel and published
 figures.
 
-A run takes as long as the slowest part: arithmetic, tensor cores, the instructions of warps, shared
-memory, each level of memory, or the time that a group takes where nothing is in its way, for all
-the turns in which groups run. Units that wait for the last groups are counted. Source of the idea:
+A run takes as long as the slowest part: arithmetic, tensor cores, the instructions of warps, the
+pipe to shared memory and the first cache, each level of memory, or the time that a group takes
+where no other is in its way, for all the turns in which groups run. Units that wait for the last
+groups are counted. Source of the idea:
 S. Hong and H. Kim, An Analytical Model for a GPU Architecture with Memory-level and Thread-level
 Parallelism Awareness, 2009; and the roofline.
 """
@@ -11,22 +12,29 @@ Parallelism Awareness, 2009; and the roofline.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from workbench.backends.program.launch import launch_shape
 from workbench.base.target import Hardware, Target
 from workbench.base.trace import unobserved
 from workbench.base.words import plural
-from workbench.cost.gpu.item_work import SPECIAL_FUNCTION, ItemWork, item_work
-from workbench.cost.gpu.memory_traffic import Residency, bytes_from
+from workbench.cost.gpu.group_cycles import (
+    NO_FLOAT64,
+    TENSOR,
+    GroupCycles,
+    pipe_cycles,
+)
+from workbench.cost.gpu.group_time import group_cycles
+from workbench.cost.gpu.item_work import ItemWork, item_work
+from workbench.cost.gpu.memory_traffic import Residency, bytes_from, level_speeds
 from workbench.cost.gpu.occupancy import GroupUse, Occupancy, occupancy
 from workbench.cost.gpu.registers import estimated_registers
-from workbench.cost.gpu.warp_accesses import warp_accesses
+from workbench.cost.gpu.warp_accesses import WarpAccess, warp_accesses
 from workbench.cost.run_cost import RunCost
 from workbench.ir.lower.launch.barriers import barriers
 from workbench.ir.nest.accesses import size_of
-from workbench.ir.nest.banks import BANK_BYTES, BANKS
+from workbench.ir.nest.banks import BANKS
 from workbench.ir.nest.estimates import count, estimate
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
@@ -34,15 +42,8 @@ from workbench.measure.kernel_time import seconds_text
 from workbench.measure.units import bytes_text, number_text
 from workbench.pipeline import stages
 
-SPECIAL_LANES = 16
-"""Special functions that a unit begins per cycle."""
-L2_OF_DRAM = 3.0
-"""How much faster than memory a second cache is where its speed is not published (of NVIDIA's V100
-and A100 it is 3.1 and 4.6 times)."""
-TENSOR = "tensor cores"
-"""What the part of a run on tensor cores is called."""
-NO_FLOAT64 = 1 / 64
-"""Rate of a dtype without hardware, as a share of float32's."""
+WAITING = 1.25
+"""How much longer a group alone takes than the slowest unit does where it waits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +85,15 @@ class GpuCost(RunCost):
     def warps(self) -> int:
         """The warps of a group."""
         return -(-self.occupancy.use.items // self.target.warp_lanes)
+
+    @property
+    def limit(self) -> str:
+        """The slowest part. A group alone takes no less than its share of each other part, so that
+        waiting is the limit only where it takes clearly more."""
+        others = {part: s for part, s in self.seconds.items() if part != "latency"}
+        slowest = max(others, key=lambda part: others[part])
+        waits = self.seconds["latency"] > WAITING * others[slowest]
+        return "latency" if waits else slowest
 
     @property
     def launch_s(self) -> float:
@@ -176,30 +186,60 @@ def gpu_cost(
     residency = Residency(groups, units.groups, at_once)
     accesses = warp_accesses(linear, target.warp_lanes)
     moved = bytes_from(linear, accesses, target, residency)
+    busy = groups / (-(-groups // hardware.units) * hardware.units)
+    turns = -(-groups // (units.groups * hardware.units))
+    warps = -(-items // target.warp_lanes)
+    group = GroupCycles(target, warps, min(groups, hardware.units), moved)
+    work = item_work(linear)
+    seconds = _seconds(linear, accesses, group, work, groups, busy)
+    speeds = level_speeds(hardware)
+    for level, size in moved.items():
+        seconds[level] = max(seconds.get(level, 0.0), size / speeds[level])
+    pipe = pipe_cycles(linear, accesses, target)
+    uses = group.uses(linear, accesses, pipe)
+    cycles = group_cycles(linear, uses, target.copies_async)
+    seconds["latency"] = turns * cycles / hardware.clock_hz
+    counts = count(linear, barriers(kernel, target))
+    return GpuCost(
+        estimate(original), counts, moved, seconds, _kind(original, work), target, units,
+        _totals(accesses, groups), groups, turns, busy, registers is None,
+        needed - registers_used,
+    )  # fmt: skip
+
+
+def _totals(accesses: Sequence[WarpAccess], groups: int) -> Accesses:
     of_global = [a for a in accesses if a.place == "global"]
     of_shared = [a for a in accesses if a.place == "shared"]
-    totals = Accesses(
+    return Accesses(
         groups * sum(a.transactions for a in of_global),
         groups * sum(a.least for a in of_global),
         groups * sum(a.transactions for a in of_shared),
         groups * sum(a.least for a in of_shared),
     )
-    busy = groups / (-(-groups // hardware.units) * hardware.units)
-    turns = -(-groups // (units.groups * hardware.units))
-    warps = groups * -(-items // target.warp_lanes)
-    work = item_work(linear)
-    seconds = _core_seconds(hardware, work, warps, target.warp_lanes)
-    passes = totals.passes + warps * _shuffle_passes(work, target.warp_lanes)
-    seconds |= {"shared memory": _passes_s(hardware, passes)} if passes else {}
-    seconds = {part: s / busy for part, s in seconds.items()}
-    speeds = level_speeds(hardware)
-    seconds |= {level: size / speeds[level] for level, size in moved.items()}
-    seconds["latency"] = turns * work.cycles / hardware.clock_hz
-    counts = count(linear, barriers(kernel, target))
-    return GpuCost(
-        estimate(original), counts, moved, seconds, _kind(original, work), target, units, totals,
-        groups, turns, busy, registers is None, needed - registers_used,
-    )  # fmt: skip
+
+
+def _seconds(
+    linear: Sequence[UOp],
+    accesses: Sequence[WarpAccess],
+    group: GroupCycles,
+    work: ItemWork,
+    groups: int,
+    busy: float,
+) -> dict[str, float]:
+    """Return the seconds of each part of the units for all groups: with shared memory is what takes
+    the same pipe."""
+    target = group.target
+    assert target.hardware is not None
+    whole = groups / (target.hardware.units * target.hardware.clock_hz) / busy
+    parts = group.of_parts(work)
+    pipe = pipe_cycles(linear, accesses, target)
+    rows = [*zip(pipe, accesses, strict=True)]
+    parts["L1"] = sum(cycles for cycles, a in rows if a.place != "shared")
+    shared = sum(cycles for cycles, a in rows if a.place == "shared")
+    shared += group.warps * work.shuffles * -(-target.warp_lanes // BANKS)
+    if shared:
+        parts["shared memory"] = shared + parts["L1"]
+    return {part: whole * cycles for part, cycles in parts.items()}
 
 
 def peaks(target: Target) -> dict[str, float]:
@@ -214,51 +254,6 @@ def peaks(target: Target) -> dict[str, float]:
         for core in target.tensor_cores
     }
     return {"f32": single, "f64": double} | tensor
-
-
-def level_speeds(hardware: Hardware) -> dict[str, float]:
-    """Return the bytes per second from each level of memory, the fastest first."""
-    dram = hardware.bandwidth("DRAM")
-    second = hardware.bandwidth("L2") or L2_OF_DRAM * dram
-    first = hardware.bandwidth("L1") or hardware.bandwidth("shared") or 2 * second
-    return {"L1": first, "L2": second, "memory": dram}
-
-
-def _core_seconds(
-    hardware: Hardware, work: ItemWork, warps: int, lanes: int
-) -> dict[str, float]:
-    single = hardware.peak("float32")
-    rates: Mapping[str, float] = dict(hardware.peaks)
-    total = 0.0
-    for kind, operations in work.operations.items():
-        if kind == SPECIAL_FUNCTION:
-            rate = hardware.units * SPECIAL_LANES * hardware.clock_hz
-        else:  # an operation begins where a multiply-add would, which counts as two
-            missing = single * (NO_FLOAT64 if kind == "float64" else 1)
-            rate = rates.get(kind, missing) / 2
-        total += operations * warps * lanes / rate
-    slots = hardware.units * hardware.partitions * hardware.clock_hz
-    seconds = {
-        "arithmetic": total,
-        "instructions": work.instructions * warps / slots,
-    }
-    if work.products:
-        seconds[TENSOR] = sum(
-            2 * warps * number / hardware.tensor_peak(operand_format)
-            for operand_format, number in work.products.items()
-        )
-    return seconds
-
-
-def _shuffle_passes(work: ItemWork, lanes: int) -> int:
-    """Return how often a warp's shuffles take the way to shared memory: a word of each bank."""
-    return work.shuffles * -(-lanes // BANKS)
-
-
-def _passes_s(hardware: Hardware, passes: int) -> float:
-    width = BANKS * BANK_BYTES
-    speed = hardware.bandwidth("shared") or hardware.units * width * hardware.clock_hz
-    return passes * width / speed
 
 
 def _most_registers(hardware: Hardware, items: int, lanes: int) -> int:

@@ -1,9 +1,12 @@
 """The bytes that a run of work-groups moves from each level of a GPU's memory.
 
-There is one rule, that of `cost/cache_traffic.py`: if the data that a single step of a loop touches
-fit in a cache, the whole loop loads each sector once; if not, each step loads those of its body.
-Work-items take a step together: for the first cache those of all groups in a unit, for the second
-one those of all groups that run at a time.
+There is one rule. Of the data that a step of a loop touches, and that a later step touches again,
+a share is still in a cache: all of it where they fit, and less the more they exceed it. That share
+the whole loop loads once; the rest each step loads again. Work-items take a step together: for the
+first cache those of all groups in a unit, for later ones those of all groups that run at a time.
+Sources: the capacity-miss models of loop tiling (`cost/cache_traffic.py`); for the share, caches
+that replace lines at random, as those of GPUs nearly do (X. Mei and X. Chu, Dissecting GPU Memory
+Hierarchy through Microbenchmarking, 2017).
 """
 
 from __future__ import annotations
@@ -14,13 +17,18 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from workbench.base.target import Target
+from workbench.base.target import Hardware, Target
 from workbench.cost.gpu.warp_accesses import SECTOR_BYTES, WarpAccess
 from workbench.ir.nest.accesses import size_of
 from workbench.ir.nest.footprint import runs
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 
+L2_OF_DRAM = 3.0
+"""How much faster than memory a second cache is where its speed is not published (of NVIDIA's V100
+and A100 it is 3.1 and 4.6 times)."""
+STEPS = 64
+"""Steps of the equation for the share that a cache keeps."""
 Bytes = Counter[UOp]
 """Bytes by memory."""
 Footprint = Callable[[UOp, Sequence[WarpAccess], Collection[UOp]], int]
@@ -61,13 +69,13 @@ def bytes_from(
     target: Target,
     residency: Residency,
 ) -> dict[str, int]:
-    """Return the bytes of a run from "L1" (those that loads and stores move), "L2" and "memory".
-    Runs follow each other, so that data which fit in the last cache are there already."""
+    """Return the bytes of a run from "L1" (those that loads and stores move), each later cache of
+    the target, and "memory". Runs follow each other: what a cache keeps is there already."""
     program = scopes(linear, accesses)
     items = {n.axis for n in linear if n.op is Ops.SPECIAL and n.role == "item"}
     grid = [n for n in linear if n.op is Ops.SPECIAL and n.role == "grid"]
     axes = [n.axis for n in sorted(grid, key=lambda n: n.dimension)]
-    groups, last = residency.groups, target.last_cache_bytes
+    groups = residency.groups
 
     def of_wave(
         memory: UOp, rows: Sequence[WarpAccess], inside: Collection[UOp]
@@ -81,18 +89,50 @@ def bytes_from(
     # an index that is no sum of steps has a footprint that is too large
     from_l2 = Counter({m: min(n, requested[m]) for m, n in from_l2.items()})
     waves = groups / residency.at_once
-    from_memory = _loads(program, items, last, of_wave)
-    stays = whole.total() <= last  # the run before left it there
-    return {
+    moved = {
         "L1": groups * sum(a.moved_bytes for a in accesses if a.place != "shared"),
         "L2": groups * from_l2.total(),
-        "memory": 0
-        if stays
-        else sum(
-            min(max(whole[m], round(waves * n)), groups * from_l2[m])
-            for m, n in from_memory.items()
-        ),
     }
+    above = Counter({memory: groups * n for memory, n in from_l2.items()})
+    shared = [level for level in target.caches if level[0] != "L1"]
+    for number, (_, size) in enumerate(shared):
+        loaded = _loads(program, items, size, of_wave)
+        below = {
+            m: min(max(whole[m], round(waves * n)), above[m]) for m, n in loaded.items()
+        }
+        # the run before left a part of it there
+        lost = 1 - kept_share(whole.total(), size)
+        above = Counter({memory: round(lost * n) for memory, n in below.items()})
+        name = shared[number + 1][0] if number + 1 < len(shared) else "memory"
+        moved[name] = above.total()
+    return moved
+
+
+def kept_share(touched_bytes: int, cache_bytes: int) -> float:
+    """Return the share of data that a cache still has when they are touched again, in turns: of
+    lines that are replaced at random, each is there with the chance that none of the misses
+    between has taken its place.
+
+    >>> [round(kept_share(size, 100), 2) for size in (100, 110, 150, 200, 400)]
+    [1.0, 0.82, 0.42, 0.2, 0.02]
+    """
+    if touched_bytes <= cache_bytes:
+        return 1.0
+    ratio, lost = touched_bytes / max(1, cache_bytes), 1.0
+    for _ in range(STEPS):  # by Newton: lost = 1 - exp(-ratio * lost)
+        stays = math.exp(-ratio * lost)
+        lost -= (lost - 1 + stays) / (1 - ratio * stays)
+    return 1 - lost
+
+
+def level_speeds(hardware: Hardware) -> dict[str, float]:
+    """Return the bytes per second from each level of memory, the fastest first."""
+    dram = hardware.bandwidth("DRAM")
+    second = hardware.bandwidth("L2") or L2_OF_DRAM * dram
+    first = hardware.bandwidth("L1") or hardware.bandwidth("shared") or 2 * second
+    third = hardware.bandwidth("L3")
+    levels = {"L1": first, "L2": second} | ({"L3": third} if third else {})
+    return levels | {"memory": dram}
 
 
 def _requested(program: LoopAccesses) -> Bytes:
@@ -123,13 +163,17 @@ def _loads(scope: LoopAccesses, items: set[UOp], room: int, size: Footprint) -> 
     """Return the bytes that one run of a scope loads into a cache with this much `room`."""
     step = items | scope.axes
     own = set() if scope.axis is None else {scope.axis}
-    if _each(scope.everything, step, size).total() <= room:
-        return _each(scope.everything, step | own, size)
+    share = kept_share(_each(scope.everything, step, size).total(), room)
+    once = _each(scope.everything, step | own, size)
+    if share == 1:
+        return once
     total = _each(scope.accesses, items, size)
     for inner in scope.loops:
         total.update(_loads(inner, items, room, size))
     steps = 1 if scope.axis is None else scope.axis.extent
-    return Counter({memory: steps * n for memory, n in total.items()})
+    return Counter(
+        {m: round(share * once[m] + (1 - share) * steps * n) for m, n in total.items()}
+    )
 
 
 def _each(

@@ -4,7 +4,8 @@ A load or store of global memory moves sectors of 32 bytes: work-items of a warp
 neighbouring elements share them. One of shared memory passes over its banks, once where no two
 words are of one bank. Both follow from the index at every work-item of a group; axes that are not
 work-items are at 0. Source: NVIDIA, CUDA C++ Best Practices Guide (coalesced access, shared
-memory); other makers' GPUs have the same form.
+memory); other makers' GPUs have the same form. Both kinds of memory are behind one pipe: a request
+takes it for a cycle at least, and for one more for each 128 bytes, or each conflict of banks.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from workbench.cost.gpu.instructions import merged_loads
 from workbench.ir.nest.accesses import idle_lanes
 from workbench.ir.nest.banks import BANK_BYTES, BANKS
 from workbench.ir.node.index_values import index_values
@@ -26,6 +28,8 @@ from workbench.ir.node.uop import UOp, leaves
 Array = NDArray[np.int64]
 Place = Literal["global", "shared", "private"]
 SECTOR_BYTES = 32
+PASS_SECTORS = 4
+"""Sectors that pass through the first cache in a cycle."""
 MOST_ITEMS = 1 << 12
 
 
@@ -35,7 +39,8 @@ class WarpAccess:
     that takes part.
 
     requests: warps that come there; transactions: sectors that they move, or passes over the banks
-    of shared memory; least: those that would do for what is wanted, in another order. Units:
+    of shared memory; least: those that would do for what is wanted, in another order; pipe: cycles
+    of the pipe to both memories, where a compiler makes one instruction of what it can. Units:
     item_bytes are those that a work-item wants at a time, wanted_bytes those of the group.
     """
 
@@ -49,6 +54,7 @@ class WarpAccess:
     transactions: int
     least: int
     wanted_bytes: int
+    pipe: float
 
     @property
     def moved_bytes(self) -> int:
@@ -87,18 +93,18 @@ def warp_accesses(linear: Sequence[UOp], warp_lanes: int) -> list[WarpAccess]:
     """Return the accesses of a linear program, in their order."""
     items, idle = ItemNumbers(linear, warp_lanes), idle_lanes(linear)
     return [
-        _access(items, node, times, conditions, idle.get(node, 0))
-        for node, times, conditions in _executed(linear)
+        _access(items, node, times, conditions, idle.get(node, 0), loops)
+        for node, times, conditions, loops in _executed(linear)
         if node.op in (Ops.LOAD, Ops.STORE)
     ]
 
 
 def _executed(
     linear: Sequence[UOp],
-) -> Iterator[tuple[UOp, int, tuple[UOp, ...]]]:
-    """Yield each node with how often a work-item comes to it, and the conditions around it that
-    choose work-items: those of loops alone, as of a tile that is filled steps before it is read,
-    are in how often."""
+) -> Iterator[tuple[UOp, int, tuple[UOp, ...], Sequence[UOp]]]:
+    """Yield each node with how often a work-item comes to it, the conditions around it that choose
+    work-items, and its loops: conditions of loops alone, as of a tile that is filled steps before
+    it is read, are in how often."""
     times, conditions, loops = [1], list[UOp | None](), list[UOp]()
     for node in linear:
         if node.op is Ops.LOOP:
@@ -122,7 +128,7 @@ def _executed(
                     gate = gate.src[0]
                 share = _share_of_steps(gate, loops)
                 count = count if share is None else round(count * share)
-            yield node, count, tuple(c for c in conditions if c is not None)
+            yield node, count, tuple(c for c in conditions if c is not None), loops
 
 
 def _share_of_steps(condition: UOp, loops: Sequence[UOp]) -> float | None:
@@ -136,7 +142,12 @@ def _share_of_steps(condition: UOp, loops: Sequence[UOp]) -> float | None:
 
 
 def _access(
-    items: ItemNumbers, node: UOp, times: int, conditions: Sequence[UOp], idle: int
+    items: ItemNumbers,
+    node: UOp,
+    times: int,
+    conditions: Sequence[UOp],
+    idle: int,
+    loops: Sequence[UOp],
 ) -> WarpAccess:
     is_store = node.op is Ops.STORE
     value, gates = (node.src[1], node.src[2:]) if is_store else (node, node.src[1:])
@@ -160,9 +171,14 @@ def _access(
     transactions, least = count(elements, takes_part, nbytes)
     total_bytes = int(takes_part.sum()) * nbytes * times
     requests = int(takes_part.any(1).sum()) * times
+    if place == "shared":
+        merged = merged_loads(node, loops)
+        pipe = _pipe_passes(elements, takes_part, merged * nbytes) / merged
+    else:
+        pipe = max(transactions / PASS_SECTORS, requests / max(1, times))
     return WarpAccess(
         memory, index, place, is_store, times, nbytes, requests,
-        transactions * times, least * times, total_bytes,
+        transactions * times, least * times, total_bytes, pipe * times,
     )  # fmt: skip
 
 
@@ -194,3 +210,37 @@ def _passes(first: Array, active: NDArray[np.bool_], nbytes: int) -> tuple[int, 
                 total += int(np.bincount(word % BANKS).max())
                 least += 1
     return total, least
+
+
+def _pipe_passes(first: Array, active: NDArray[np.bool_], nbytes: int) -> int:
+    """Return the passes of the vectors of warps. Two parts of a warp that each have a word for each
+    bank are one where neighbours in pairs, or those two apart, read the same vector (as measured by
+    others; the makers say nothing of it)."""
+    words = max(1, nbytes // BANK_BYTES)
+    if words == 1:
+        return _passes(first, active, nbytes)[0]
+    total = 0
+    for row, mask in zip(first, active, strict=True):
+        part = max(1, 2 * min(len(row), BANKS) // words)
+        for begin in range(0, len(row), part):
+            lanes = mask[begin : begin + part]
+            starts = row[begin : begin + part] // BANK_BYTES
+            if _is_in_pairs(starts):
+                parts = [starts[lanes]]
+            else:
+                half = part // 2
+                parts = [starts[:half][lanes[:half]], starts[half:][lanes[half:]]]
+            for of_part in parts:
+                word = np.unique(np.unique(of_part)[:, None] + np.arange(words))
+                total += int(np.bincount(word % BANKS, minlength=1).max())
+    return total
+
+
+def _is_in_pairs(starts: Array) -> bool:
+    lanes = np.arange(len(starts))
+    return any(
+        len(starts) > other
+        and len(starts) % (2 * other) == 0
+        and bool((starts == starts[lanes ^ other]).all())
+        for other in (1, 2)
+    )

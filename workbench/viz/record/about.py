@@ -14,7 +14,8 @@ from workbench.backends.native import machine as system
 from workbench.backends.program.language import Language
 from workbench.base.errors import WorkbenchError
 from workbench.base.target import Target
-from workbench.cost.gpu.gpu_cost import level_speeds, peaks
+from workbench.cost.gpu.gpu_cost import peaks
+from workbench.cost.gpu.memory_traffic import level_speeds
 from workbench.cost.predicted_cost import published_speeds
 from workbench.ir.node import construct
 from workbench.ir.node.ops import Ops

@@ -1,0 +1,203 @@
+"""How long a work-group takes where no other one is in its way.
+
+Between two barriers a group takes as long as the slowest of its parts: the chain of operations of a
+work-item, with the loads that it waits for, or any unit that its warps share. Barriers put these
+phases one after the other, so that a group alone loads, and then computes; several groups of a unit
+fill each other's gaps. Copies that go on by themselves are waited for at the barrier that names
+them: what lies between hides them.
+
+Source of the latencies: W. Luo and others, Benchmarking and Dissecting the Nvidia Hopper GPU
+Architecture via Microbenchmarking, 2024. GPUs of other makers are taken to be alike.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from workbench.ir.node.ops import ELEMENTWISE, Ops
+from workbench.ir.node.uop import UOp
+
+GLOBAL_CYCLES = 500
+"""Cycles from a load from memory to its value."""
+SHARED_CYCLES = 30
+"""Cycles from a load from shared memory to its value, and of a barrier."""
+SHUFFLE_CYCLES = 23
+"""Cycles from a warp shuffle to its value."""
+VALUE_CYCLES = 4
+"""Cycles from an operation to its value."""
+PRODUCT_CYCLES = 32
+"""Cycles from an instruction of a tensor core to its tile."""
+LOADS_IN_FLIGHT = 16
+"""Registers that compilers spend on loads of several steps of a loop, which they unroll."""
+MOST_STEPS = 16
+"""Steps of a loop whose loads are in flight together, at most."""
+REGISTER_BYTES = 4
+
+
+@dataclass(slots=True)
+class LoopScope:
+    """A loop, or the whole program: what stands in it, in order."""
+
+    axis: UOp | None = None
+    body: list[UOp | LoopScope] = field(default_factory=list)
+
+    @property
+    def own(self) -> Iterator[UOp]:
+        """The nodes that stand in it, without those of loops in it."""
+        return (part for part in self.body if isinstance(part, UOp))
+
+    @property
+    def waits(self) -> bool:
+        """Whether there is a barrier in it, at any depth."""
+        return any(
+            part.waits if isinstance(part, LoopScope) else part.op is Ops.BARRIER
+            for part in self.body
+        )
+
+
+@dataclass(slots=True)
+class BarrierPhase:
+    """What a group does between two barriers: the cycles of a work-item alone, and of each unit
+    that warps share."""
+
+    latency: float = 0.0
+    shared: dict[str, float] = field(default_factory=dict)
+
+    def share(self, uses: Mapping[str, float], steps: int = 1) -> None:
+        """Add the cycles of what warps share, for each of some steps."""
+        for name, cycles in uses.items():
+            self.shared[name] = self.shared.get(name, 0.0) + steps * cycles
+
+    @property
+    def cycles(self) -> float:
+        return max([self.latency, *self.shared.values()])
+
+
+def group_cycles(
+    linear: Sequence[UOp],
+    uses: Mapping[UOp, Mapping[str, float]],
+    copies_async: bool,
+) -> float:
+    """Return the cycles of a group alone; `uses` has, for each node, the cycles of what warps share
+    that all warps of a group take of it each time."""
+    copies = async_copies(linear) if copies_async else frozenset[UOp]()
+    return _cycles(_scope(linear), uses, copies)
+
+
+def async_copies(linear: Sequence[UOp]) -> frozenset[UOp]:
+    """Return the LOADs of copies that go on while the program does: to tiles of several buffers."""
+    return frozenset(
+        node.src[1]
+        for node in linear
+        if node.op is Ops.STORE
+        and node.src[1].op is Ops.LOAD
+        and node.place.param.op is Ops.DEFINE
+        and node.place.param.space == "shared"
+        and node.place.param.arg.buffers > 1
+        and node.src[1].place.param.op is Ops.PARAM
+    )
+
+
+def _scope(linear: Sequence[UOp]) -> LoopScope:
+    opened = [LoopScope()]
+    for node in linear:
+        if node.op is Ops.LOOP:
+            opened.append(LoopScope(node.axis, [node]))
+            opened[-2].body.append(opened[-1])
+        elif node.op is Ops.ENDLOOP:
+            opened.pop()
+        else:
+            opened[-1].body.append(node)
+    return opened[0]
+
+
+def _cycles(
+    scope: LoopScope, uses: Mapping[UOp, Mapping[str, float]], copies: Collection[UOp]
+) -> float:
+    """Return the cycles of one step of a scope, phase by phase."""
+    phases, total = [BarrierPhase()], 0.0
+    nodes: list[UOp] = []
+    hidden = 0.0  # the least cycles of a step, by the copies that it waits for
+
+    def close() -> None:
+        phases[-1].latency += _latency(nodes, copies)
+        nodes.clear()
+        phases.append(BarrierPhase())
+
+    for part in scope.body:
+        if isinstance(part, LoopScope):
+            assert part.axis is not None
+            if part.waits:
+                close()
+                total += part.axis.extent * _cycles(part, uses, copies)
+            else:
+                _add(phases[-1], part, uses, copies)
+        elif part.op is Ops.BARRIER:
+            if part.arg is not None and copies:
+                hidden = max(hidden, GLOBAL_CYCLES / (part.arg + 1))
+            close()
+            total += SHARED_CYCLES
+        else:
+            nodes.append(part)
+            phases[-1].share(uses.get(part, {}))
+    close()
+    return max(total + sum(phase.cycles for phase in phases), hidden)
+
+
+def _add(
+    phase: BarrierPhase,
+    loop: LoopScope,
+    uses: Mapping[UOp, Mapping[str, float]],
+    copies: Collection[UOp],
+) -> None:
+    """Add a loop without barriers to a phase."""
+    assert loop.axis is not None
+    steps, inner = loop.axis.extent, BarrierPhase()
+    for part in loop.body:
+        if isinstance(part, LoopScope):
+            _add(inner, part, uses, copies)
+        else:
+            inner.share(uses.get(part, {}))
+    own = [*loop.own]
+    together = min(steps, steps_in_flight(own, copies))
+    phase.latency += steps * (_latency(own, copies, together) + inner.latency)
+    phase.share(inner.shared, steps)
+
+
+def steps_in_flight(own: Sequence[UOp], copies: Collection[UOp] = ()) -> int:
+    """Return how many steps of a loop have their loads in flight together."""
+    loaded = sum(
+        max(1, n.dtype.itemsize // REGISTER_BYTES)
+        for n in own
+        if _is_awaited(n, copies)
+    )
+    return min(MOST_STEPS, max(1, LOADS_IN_FLIGHT // max(1, loaded)))
+
+
+def _latency(nodes: Sequence[UOp], copies: Collection[UOp], steps: int = 1) -> float:
+    """Return the cycles of nodes that follow each other: loads, those of some `steps` together,
+    then a chain of operations, as long as the values that wait for each other."""
+    waits = GLOBAL_CYCLES * any(_is_awaited(n, copies) for n in nodes)
+    waits += SHARED_CYCLES * any(_space(n) == "shared" for n in nodes)
+    chains = max(1, len({n.src[0] for n in nodes if n.op is Ops.SET}))
+    values = sum(n.op in ELEMENTWISE and n.dtype.kind != "index" for n in nodes)
+    products = sum(n.op is Ops.WMMA for n in nodes)
+    shuffles = sum(n.op is Ops.WARP_SHUFFLE for n in nodes)
+    chain = (
+        VALUE_CYCLES * values + PRODUCT_CYCLES * products + SHUFFLE_CYCLES * shuffles
+    )
+    return waits / steps + chain / chains
+
+
+def _is_awaited(node: UOp, copies: Collection[UOp]) -> bool:
+    return _space(node) == "global" and node not in copies
+
+
+def _space(node: UOp) -> str:
+    if node.op is not Ops.LOAD:
+        return ""
+    memory = node.place.param
+    if memory.op is Ops.PARAM:
+        return "global"
+    return "shared" if memory.space == "shared" else "private"
