@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import threading
 from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
 from threading import Event, Thread
 
@@ -15,6 +16,7 @@ from workbench.base.dtypes import dtypes
 from workbench.measure import speeds
 from workbench.measure.bandwidth import bandwidth, walk, working_sets
 from workbench.measure.cold_cache import measure_cold
+from workbench.measure.far_lines import far_walk
 from workbench.measure.peak import _fma_source, run_peak
 from workbench.measure.speeds import Rate, Speeds, beaten, quicker
 
@@ -238,3 +240,66 @@ def test_a_level_that_was_disturbed_is_measured_again(
         name: rate.one for name, rate in RATES.items()
     }
     assert names.count("L2") == names.count("L1") + 2, "that level alone"
+
+
+FIGURES = Speeds(
+    PEAK, RATES, RATES, 4e-9, 0.5e-9, 1e-6, 5e-6, cycle_s=1e-9, add_s=3e-9,
+    each_s={"4": 0.5e-9, "16": 0.5e-9, "32": 0.5e-9, "64": 1e-9},
+    far={"L2": 2.0, "memory": 0.25, "walks": 0.5}, in_sets={"1": 0.1, "2": 0.2, "4": 0.4},
+)  # fmt: skip
+"""A core that begins two multiply-adds of up to 32 bytes in a cycle, or one of 64."""
+
+
+def test_multiply_adds_under_way_by_their_width() -> None:
+    """Scalars and short vectors: two a cycle, of four cycles each. Whole ones: one a cycle."""
+    widths = (4, 8, 16, 32, 64)
+    assert [FIGURES.fmas_in_flight(n, 64) for n in widths] == [8, 8, 8, 8, 4]
+    assert FIGURES.fma_each_s(128, 64) == 2e-9, "two instructions"
+    plain = Speeds(
+        {"f32": Rate(32e9, 64e9), "f64": PEAK["f64"]},
+        RATES,
+        RATES,
+        4e-9,
+        0.5e-9,
+        1e-6,
+        0.0,
+    )
+    assert [plain.fmas_in_flight(n, 64) for n in (4, 32, 64)] == [8, 8, 4], "two known"
+
+
+def test_lines_far_apart_come_slower_and_slowest_from_a_few_sets() -> None:
+    rate = FIGURES.far_rate
+    assert rate("L2", 1, 4096, 0, 1) == RATES["L2"].one, "a page at a time"
+    assert rate("L2", 1, 64, 0, 1) == pytest.approx(2.0 + 2.0 / 64)
+    assert rate("L2", 1, 64, 0, 1 << 20) == pytest.approx(0.5 + 3.5 / 64), "page walks"
+    assert [rate("L2", 1, 64, n, 1) for n in (1, 2, 4)] == [0.1, 0.2, 0.4]
+    assert rate("L2", 2, 64, 1, 1) == 0.2, "each thread has a first cache of its own"
+    assert rate("L1", 1, 64, 0, 1) == RATES["L1"].one, "nothing is known of that"
+
+
+def test_the_figures_of_this_machine() -> None:
+    """Which they are depends on it; that each is one does not."""
+    figures = speeds._each_s(64), *speeds._far()
+    assert all(speed > 0 for row in figures for speed in row.values())
+    assert set(figures[0]) == {"4", "16", "32", "64"} and set(figures[2]) == {
+        "1", "2", "4"
+    }  # fmt: skip
+    assert speeds._waiting_s(dtypes.int64) > 0 < speeds._waiting_s(dtypes.float32)
+    walked = far_walk(1 << 16, 4096 + 64)
+    assert walked.bytes > 0.9 * (1 << 20) and walked.bytes % 64 == 0
+
+
+def test_better_figures_are_kept_and_a_file_has_all_of_them(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slow = replace(
+        FIGURES, each_s={"4": 2e-9}, far={"L2": 9.0}, in_sets={"1": 0.05}, add_s=0.0
+    )
+    measuring(monkeypatch, slow)
+    speeds.measured()
+    measuring(monkeypatch, FIGURES)
+    best = speeds.measured()
+    assert best.far == {**FIGURES.far, "L2": 9.0} and best.in_sets == FIGURES.in_sets
+    assert best.each_s == FIGURES.each_s and best.add_s == 3e-9
+    speeds._by_place.clear()  # another process
+    assert speeds.earlier_speeds() == best

@@ -12,6 +12,13 @@ Caches = tuple[tuple[str, int], ...]
 """(name, bytes) per level, the smallest first: ("L1", 32768)."""
 TYPICAL_CACHES: Caches = (("L1", 32 << 10), ("L2", 512 << 10), ("L3", 8 << 20))
 """Caches of a common processor, where the system does not say."""
+Ways = tuple[tuple[str, int], ...]
+"""(name, lines of one set) per level: ("L1", 8)."""
+TYPICAL_WAYS: Ways = (("L1", 8), ("L2", 8), ("L3", 16))
+Starts = tuple[tuple[int, float], ...]
+"""(bytes of an instruction, how many begin in a cycle), the narrowest first: ((32, 2), (64, 1))
+begins two multiply-adds of up to 32 bytes in a cycle, or one of 64."""
+TYPICAL_STARTS = 2.0
 
 
 SHUFFLE_WORDS = ("int8", "uint8", "int16", "uint16", "int32", "uint32", "float32")
@@ -103,8 +110,8 @@ class Target:
     cores: how many run at once. native_low_precision: it computes in floats below 32 bits.
     conversions: low-precision floats that it loads, stores, and converts from and to float32;
     converts_in_memory: only where it loads and stores them, which may change the bits of a NaN.
-    fmas_in_flight: how many vector multiply-adds a core must start before the first is done so that
-    none waits: the cycles of one times the number that start in a cycle.
+    fma_cycles: from the operands of a multiply-add to its result; fma_starts: how many begin in a
+    cycle, by their width. Where they are not given, they are those of `hardware`, or common ones.
     group_items: most work-items of a work-group, 0 where the device has none; group_limits: most of
     them along each dimension, x first, where fewer than group_items; grid_limits: most work-groups
     along each dimension of a launch; warp_lanes: neighbouring work-items that take each step
@@ -113,9 +120,10 @@ class Target:
     has it, and nothing is gained by sharing. There shared_bytes bounds the arrays of a group, and
     scratch_bytes those of a work-item.
     Units: vector_bytes is one vector register; `caches` are the data caches that a core sees, the
-    first two its own, with lines of line_bytes; Buffers and arrays in scratch memory begin at a
-    multiple of alignment_bytes; a kernel that touches more than non_temporal_bytes writes with
-    non-temporal stores (0: it never does); scratch_bytes bounds the arrays a kernel may hold;
+    first two its own, with lines of line_bytes, of which a set holds `ways`; Buffers and arrays in
+    scratch memory begin at a multiple of alignment_bytes; a kernel that touches more than
+    non_temporal_bytes writes with non-temporal stores (0: it never does); scratch_bytes bounds the
+    arrays a kernel may hold;
     max_lanes bounds the lanes that one statement holds at once (the product of its UPCAST and
     UNROLL axes). `hardware` has the published figures of a GPU, or of a machine that need not be
     here. reads_matrices: the lanes of a warp read the rows of matrices in shared memory, and get
@@ -128,8 +136,10 @@ class Target:
     device: str
     vector_bytes: int = 32
     vector_registers: int = 16
-    fmas_in_flight: int = 8
+    fma_cycles: int = 4
+    fma_starts: Starts = ()
     caches: Caches = TYPICAL_CACHES
+    ways: Ways = TYPICAL_WAYS
     line_bytes: int = 64
     alignment_bytes: int = 64
     non_temporal_bytes: int = 0
@@ -182,6 +192,44 @@ class Target:
         """Return the bytes of a level: those of a common processor where it is not known."""
         sizes = dict(TYPICAL_CACHES) | dict(self.caches)
         return sizes.get(level, self.last_cache_bytes)
+
+    def cache_ways(self, level: str) -> int:
+        """Return how many lines a set of a level holds: those of a common processor where it is
+        not known."""
+        return (dict(TYPICAL_WAYS) | dict(self.ways)).get(level, TYPICAL_WAYS[0][1])
+
+    def cache_sets(self, level: str) -> int:
+        """Return how many sets a level has: of neighbouring lines as many fall into one each."""
+        lines = self.cache_bytes(level) // self.line_bytes
+        return max(1, lines // self.cache_ways(level))
+
+    def starts(self, size_bytes: int) -> float:
+        """Return how many multiply-adds of `size_bytes` bytes begin in a cycle, one after the
+        other where none waits: one that is wider than a register is several.
+
+        >>> zen4 = Target("LLVM", vector_bytes=64, fma_starts=((32, 2), (64, 1)))
+        >>> [zen4.starts(n) for n in (4, 32, 64, 128)]
+        [2, 2, 1, 0.5]
+        """
+        table = self.fma_starts
+        if not table:
+            lanes = 0 if self.hardware is None else self.hardware.lanes
+            each = lanes / self.vector_width(4) or TYPICAL_STARTS
+            table = ((self.vector_bytes, each),)
+        for widest, each in table:
+            if size_bytes <= widest:
+                return each
+        return each * widest / size_bytes
+
+    def fmas_in_flight_of(self, size_bytes: int) -> int:
+        """Return how many multiply-adds of `size_bytes` bytes a core must start before the first is
+        done so that none waits: the cycles of one times the number that begin in a cycle."""
+        return max(1, round(self.fma_cycles * self.starts(size_bytes)))
+
+    @property
+    def fmas_in_flight(self) -> int:
+        """How many multiply-adds on whole vector registers must be under way so that none waits."""
+        return self.fmas_in_flight_of(self.vector_bytes)
 
     def vector_width(self, itemsize: int) -> int:
         """Elements of `itemsize` bytes in one vector register."""

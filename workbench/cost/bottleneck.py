@@ -9,12 +9,19 @@ from __future__ import annotations
 from workbench.base.target import Target
 from workbench.base.words import plural
 from workbench.cost.core_time import LoopWork
-from workbench.cost.kernel_cost import Cost
+from workbench.cost.kernel_cost import Cost, Transfer
 from workbench.cost.run_cost import Bottleneck as Bottleneck
 from workbench.measure.kernel_time import seconds_text
 from workbench.measure.speeds import Speeds
 from workbench.measure.units import bytes_text, number_text
 
+UNEXPLAINED = 1.6
+"""A measured time this many times the predicted one, or less than one such part of it, is not
+explained: predictions are right within about a third."""
+FULL_SPEED = 0.85
+"""Share of a level's bandwidth from which on the order of the lines is not to blame."""
+CONFLICTS = 0.5
+"""Share of the bytes that would move without sets, below which the sets are to blame."""
 NAMES = {
     "path": "latency",
     "arithmetic": "arithmetic",
@@ -28,7 +35,8 @@ def bottleneck(
     cost: Cost, target: Target, measured_s: float | None = None
 ) -> Bottleneck:
     """Return the bottleneck of a kernel of this cost on a target. `measured_s` is the measured time
-    of a run, if it is known: no part takes longer than that."""
+    of a run, if it is known: no part takes longer than that, and a time that is far from the
+    predicted one is not explained by any."""
     launch = cost.launch_s
     if measured_s is not None:
         launch = min(launch, measured_s)
@@ -39,19 +47,68 @@ def bottleneck(
             f"it{handed} takes {seconds_text(launch)}, the work {seconds_text(slowest)}"
         )
         return Bottleneck("launch", why)
-    if cost.limit != "core":
-        return _level(cost)
-    loop, share = cost.work.hottest()
-    return _core(loop, share / max(cost.work.total_s, 1e-12), cost, target)
+    if cost.limit == "core":
+        loop, share = cost.work.hottest()
+        answer = _core(loop, share / max(cost.work.total_s, 1e-12), cost, target)
+    else:
+        answer = _level(cost, target)
+    if measured_s is None:
+        return answer
+    return _held_against(answer, cost, measured_s)
 
 
-def _level(cost: Cost) -> Bottleneck:
+def _held_against(answer: Bottleneck, cost: Cost, measured_s: float) -> Bottleneck:
+    """Return the answer if it explains a measured time, else that it does not."""
+    ratio = measured_s / cost.predicted_s
+    if 1 / UNEXPLAINED <= ratio <= UNEXPLAINED:
+        return answer
+    peak = cost.speeds.peak[cost.kind].of(cost.threads)
+    share = cost.estimates.flops / measured_s / peak
+    reached = f", at {share:.0%} of the peak" if cost.estimates.flops else ""
+    times = number_text(max(ratio, 1 / ratio))
+    than = "as long as" if ratio > 1 else "faster than"
+    busy = " (on a busy machine, others may hold it up)" if ratio > 1 else ""
+    why = f"it took {times} times {than} predicted{reached}{busy}, not explained by {answer}"
+    return Bottleneck("unexplained", why)
+
+
+def _level(cost: Cost, target: Target) -> Bottleneck:
     level = cost.limit
     speed = cost.speeds.read[level].of(cost.threads)
-    moved = bytes_text(cost.bytes_from[level])
+    moved = cost.bytes_from[level]
+    reached = moved / cost.seconds[level]
     what = level if level == "memory" else f"{level} bandwidth"
     together = f" of {cost.threads} threads" if cost.threads > 1 else ""
-    return Bottleneck(what, f"{moved} at the {number_text(speed / 1e9)} GB/s{together}")
+    why = f"{bytes_text(moved)} at the {number_text(speed / 1e9)} GB/s{together}"
+    if reached < FULL_SPEED * speed:
+        slowest = max(cost.transfers[level], key=lambda transfer: transfer.seconds)
+        far = _far(slowest, target)
+        why = (
+            f"{bytes_text(moved)} at {number_text(reached / 1e9)} of the"
+            f" {number_text(speed / 1e9)} GB/s{together}: {far}"
+        )
+    above = _above(level, cost)
+    if cost.without_sets[level] < CONFLICTS * moved:
+        less = bytes_text(cost.without_sets[level])
+        why += f"; {less} if lines could lie anywhere in {above}, and not only in their set"
+    return Bottleneck(what, why)
+
+
+def _far(transfer: Transfer, target: Target) -> str:
+    """Return in words in which order the lines of a transfer come."""
+    if not transfer.jump_bytes:
+        return f"runs of {bytes_text(transfer.run_bytes)}, in no order"
+    text = f"runs of {transfer.run_bytes:,} bytes, {transfer.jump_bytes:,} bytes apart"
+    if not transfer.sets:
+        return text
+    every = target.cache_sets("L1")
+    return f"{text}, in {transfer.sets} of the {every} sets of L1, wait for each other"
+
+
+def _above(level: str, cost: Cost) -> str:
+    """Return the cache that a level's bytes move into."""
+    names = [*cost.speeds.read]
+    return names[names.index(level) - 1]
 
 
 def _core(loop: LoopWork, share: float, cost: Cost, target: Target) -> Bottleneck:
@@ -94,4 +151,5 @@ def _counts(loop: LoopWork) -> str:
 def sums_needed(loop: LoopWork, speeds: Speeds) -> int:
     """Return how many independent accumulators are needed so that none waits: as many as
     instructions can begin while one is in flight."""
-    return max(1, round(speeds.fma_s / loop.sum_s))
+    latency_s = speeds.fma_s if loop.fmas else speeds.addition_s
+    return max(1, round(latency_s / loop.sum_s))

@@ -2,30 +2,43 @@
 
 There is one rule. If the data that a single step of a loop touches fit in the cache, the whole loop
 loads each line once: data that the next step uses again are still there. If not, each step loads
-the bytes of its body. Each thread has caches of its own. A cache selects the place of a line by the
+the bytes of its body. Each thread has caches of its own. A cache selects the set of a line by the
 low bits of its address: lines that are 4 KiB apart, as in a column of a matrix, compete for a few
-places, and take as much of the cache as all that lies between them. Source of the idea: the
-capacity-miss models of loop tiling (Ferrante, Sarkar and Thrash, 1991).
+sets, and take as much of the cache as all that lies between them. Source of the idea: the
+capacity-miss models of loop tiling (Ferrante, Sarkar and Thrash, 1991). In which order lines come
+is an Arrival: side by side, or in short runs far apart.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import NamedTuple
 
 from workbench.ir.nest.accesses import MemoryAccess, accesses, lanes_of, size_of
 from workbench.ir.nest.footprint import Runs, runs
 from workbench.ir.nest.loops import tree_statements
+from workbench.ir.node.affine import terms
 from workbench.ir.node.axis import AxisType
 from workbench.ir.node.ops import Ops
-from workbench.ir.node.uop import UOp
+from workbench.ir.node.uop import UOp, split_gate
 
 WAYS = 8
-"""Fewest lines with the same low bits that fit in a cache: L1 has 8 or 12, others more."""
+"""Lines of a set, where they are not given."""
 Key = tuple[UOp, bool]
 """A buffer, and whether it is written."""
 Lines = Counter[Key]
+
+
+class Arrival(NamedTuple):
+    """In which order a loop nest comes by the elements of a buffer: `length` side by side, then
+    `jump` elements further, `jumps` times in a loop. `jump` is 0 where it is not always the
+    same, as with loaded indexes, and `jumps` too where all elements are side by side."""
+
+    length: int
+    jump: int
+    jumps: int
 
 
 class BufferUse(NamedTuple):
@@ -36,15 +49,20 @@ class BufferUse(NamedTuple):
     itemsize: int
     line_bytes: int
 
-    def bytes_of(self, cache_bytes: int) -> int:
+    def bytes_of(self, cache_bytes: int, ways: int) -> int:
         """Return how many bytes of a cache they take, including places that competing lines make
         useless."""
         total = 0
         for number, length, step in self.runs:
-            apart = min(step * self.itemsize, cache_bytes // WAYS)
+            apart = min(step * self.itemsize, cache_bytes // ways)
             lines = _lines(length * self.itemsize, self.line_bytes)
             total += number * max(self.line_bytes * lines, apart)
         return total
+
+
+class _Cache(NamedTuple):
+    size: int
+    ways: int
 
 
 class Traffic:
@@ -57,48 +75,68 @@ class Traffic:
         self._accesses: dict[UOp, tuple[MemoryAccess, ...]] = {}
         self._uses: dict[tuple[UOp, bool], Mapping[Key, BufferUse]] = {}
 
-    def into(self, cache_bytes: int, shared: bool) -> int:
-        """Return the bytes that one run loads into a cache and writes back from it. Runs follow
-        each other, so that data which fit are there already. The cache is `shared` by all threads,
-        or each thread has one."""
-        moved = self._root(self.block, cache_bytes, shared)
-        written = sum(count for (_, writes), count in moved.items() if writes)
-        both = sum(
-            max(moved[b, False], moved[b, True])
-            for b in {b for b, _ in moved}.difference(self.non_temporal)
-        )
-        # a line that is written is loaded first, and written back
-        return self.line_bytes * (both + written)
+    def into(self, cache_bytes: int, shared: bool, ways: int = WAYS) -> int:
+        """Return the bytes that one run loads into a cache and writes back from it."""
+        return sum(self.by_buffer(cache_bytes, shared, ways).values())
 
-    def _root(self, node: UOp, cache_bytes: int, shared: bool) -> Lines:
-        """Return the bytes that a run moves after another run, which has left in the cache all that
+    def by_buffer(
+        self, cache_bytes: int, shared: bool, ways: int = WAYS
+    ) -> dict[UOp, int]:
+        """Return the bytes of each buffer that one run loads into a cache and writes back from it.
+        Runs follow each other, so that data which fit are there already. The cache is `shared` by
+        all threads, or each thread has one."""
+        cache = _Cache(cache_bytes, ways)
+        lines = self._root(self.block, cache, shared)
+        moved: dict[UOp, int] = {}
+        for buffer in {b for b, _ in lines}:
+            read, written = lines[buffer, False], lines[buffer, True]
+            # a line that is written is loaded first, and written back
+            loaded = 0 if buffer in self.non_temporal else max(read, written)
+            moved[buffer] = self.line_bytes * (loaded + written)
+        return moved
+
+    @cached_property
+    def arrivals(self) -> Mapping[UOp, Arrival]:
+        """How the elements of each buffer come: where accesses differ, in the shortest runs."""
+        shortest: dict[UOp, Arrival] = {}
+        for statement, loops in _statements(self.block):
+            for access in self._of(statement):
+                line = max(1, self.line_bytes // access.buffer.dtype.itemsize)
+                arrival = _arrival(access.flat, lanes_of(statement), loops, line)
+                shorter = shortest.get(access.buffer)
+                if shorter is None or arrival.length < shorter.length:
+                    shortest[access.buffer] = arrival
+        return shortest
+
+    def _root(self, node: UOp, cache: _Cache, shared: bool) -> Lines:
+        """Return the lines that a run moves after another run, which has left in the cache all that
         fits."""
         below = node.body
         if not shared and len(below) == 1 and _is_threads(below[0]):
             loop = below[0]
-            return _times(loop.src[0].extent, self._root(loop, cache_bytes, shared))
-        if self._fits(node, cache_bytes):
+            return _times(loop.src[0].extent, self._root(loop, cache, shared))
+        if self._fits(node, cache):
             return Counter()
-        return self._in_turn(node, cache_bytes)
+        return self._in_turn(node, cache)
 
-    def _run(self, node: UOp, cache_bytes: int) -> Lines:
-        """Return the bytes that one run of a loop, or of a statement, loads."""
-        if node.op is not Ops.LOOP or self._fits(node, cache_bytes):
+    def _run(self, node: UOp, cache: _Cache) -> Lines:
+        """Return the lines that one run of a loop, or of a statement, loads."""
+        if node.op is not Ops.LOOP or self._fits(node, cache):
             return Counter({k: h.lines for k, h in self._touched(node, True).items()})
-        return _times(node.axis.extent, self._in_turn(node, cache_bytes))
+        return _times(node.axis.extent, self._in_turn(node, cache))
 
-    def _in_turn(self, node: UOp, cache_bytes: int) -> Lines:
+    def _in_turn(self, node: UOp, cache: _Cache) -> Lines:
         total: Lines = Counter()
         for part in node.body:
-            total.update(self._run(part, cache_bytes))
+            total.update(self._run(part, cache))
         return total
 
-    def _fits(self, node: UOp, cache_bytes: int) -> bool:
+    def _fits(self, node: UOp, cache: _Cache) -> bool:
         """Whether the data that one step of a loop touches fit in a cache."""
         most: dict[UOp, int] = {}
         for (buffer, _), footprint in self._touched(node, False).items():
-            most[buffer] = max(most.get(buffer, 0), footprint.bytes_of(cache_bytes))
-        return sum(most.values()) <= cache_bytes
+            most[buffer] = max(most.get(buffer, 0), footprint.bytes_of(*cache))
+        return sum(most.values()) <= cache.size
 
     def _touched(self, node: UOp, whole: bool) -> Mapping[Key, BufferUse]:
         """Return the data that a loop or statement touches: in a `whole` run, or in one step."""
@@ -140,6 +178,38 @@ def _buffer_use(
     if count < every:
         return BufferUse(line_runs, count, itemsize, line_bytes)
     return BufferUse((Runs(1, size, 0),), every, itemsize, line_bytes)
+
+
+def _statements(
+    node: UOp, loops: tuple[UOp, ...] = ()
+) -> Iterator[tuple[UOp, tuple[UOp, ...]]]:
+    """Yield each statement with the axes of its loops, the innermost first."""
+    if node.op is Ops.LOOP:
+        loops = (node.axis, *loops)
+    if node.op not in (Ops.LOOP, Ops.BLOCK):
+        yield node, loops
+        return
+    for part in node.body:
+        yield from _statements(part, loops)
+
+
+def _arrival(
+    index: UOp, lanes: Sequence[UOp], loops: Sequence[UOp], line: int
+) -> Arrival:
+    """Return how the elements come, for lines of `line` elements."""
+    parts, _ = terms(split_gate(index)[0])
+    length = 1
+    for stride, lane in sorted((abs(parts.get(r, 0)), r.extent) for r in lanes):
+        if 0 < stride <= max(length, line - 1):
+            length += stride * (lane - 1)
+    for axis in loops:
+        if any(atom is not axis and axis in atom.ranges for atom in parts):
+            return Arrival(length, 0, axis.extent)
+        stride = abs(parts.get(axis, 0))
+        if stride > max(length, line - 1):
+            return Arrival(length, stride, axis.extent)
+        length += stride * (axis.extent - 1)
+    return Arrival(length, 0, 0)
 
 
 def _lines(size_bytes: int, line_bytes: int) -> int:

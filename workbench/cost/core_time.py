@@ -21,13 +21,14 @@ from workbench.measure.speeds import Speeds
 
 ISSUED = 5
 """Instructions that begin in a cycle."""
-FMA_CYCLES = 4
-"""Cycles of a multiply-add; its measured time gives the length of a cycle."""
 IN_FLIGHT = 256
 """Instructions in flight at once: how far ahead of a late result others can begin."""
 FORWARDED_CYCLES = 8
 """Cycles from storing a number to loading it again, which a spilled accumulator waits for."""
 LOOP_INSTRUCTIONS = 2
+Steps = dict[UOp, int]
+"""The steps of all loops that an accumulator goes through from its first value on; 0 where no other
+sum follows."""
 PARTS = ("chain", "path", "arithmetic", "loads", "stores", "issue")
 
 
@@ -98,18 +99,15 @@ def work(linear: Sequence[UOp], target: Target, speeds: Speeds) -> LoopWork:
 class _ProgramReader:
     def __init__(self, linear: Sequence[UOp], target: Target, speeds: Speeds):
         self.linear, self.target, self.speeds = linear, target, speeds
-        self.cycle_s = speeds.fma_s / FMA_CYCLES
-        lanes = target.vector_width(4)
-        # Where a whole register takes two slots, half of one takes one slot.
-        self.full_slots = max(1.0, speeds.vector_s("f32", lanes) / speeds.scalar_s)
+        self.cycle_s = speeds.cycle_s or speeds.fma_s / target.fma_cycles
 
     def read(self) -> LoopWork:
         root = LoopWork(None, 1)
-        self._body(iter(self.linear), root)
+        self._body(iter(self.linear), root, {})
         return root
 
-    def _body(self, nodes: Iterable[UOp], loop: LoopWork) -> None:
-        """Read up to the end of `loop`."""
+    def _body(self, nodes: Iterable[UOp], loop: LoopWork, begun: Steps) -> None:
+        """Read up to the end of `loop`; `begun` has the accumulators that began before it."""
         own: list[UOp] = []
         stream = iter(nodes)
         for node in stream:
@@ -118,12 +116,15 @@ class _ProgramReader:
             if node.op is Ops.LOOP:
                 inner = LoopWork(node.axis, node.axis.extent)
                 loop.inner.append(inner)
-                self._body(stream, inner)
+                steps = {reg: n * inner.trips for reg, n in begun.items()}
+                self._body(stream, inner, steps)
             else:
                 own.append(node)
-        self._set_limit(own, loop)
+                if node.op is Ops.SET and _begins(node.src[1]):
+                    begun[node.src[0]] = int(loop.axis is not None)
+        self._set_limit(own, loop, begun)
 
-    def _set_limit(self, own: Sequence[UOp], loop: LoopWork) -> None:
+    def _set_limit(self, own: Sequence[UOp], loop: LoopWork, begun: Steps) -> None:
         slots = load_s = store_s = 0.0
         issued = float(LOOP_INSTRUCTIONS if loop.axis is not None else 0)
         for node in own:
@@ -143,11 +144,14 @@ class _ProgramReader:
             elif node.op in ELEMENTWISE and OPS[node.op].slots > 1:  # in an index
                 issued += OPS[node.op].slots / 2
         loop.bits = max((n.dtype.bits for n in own if n.dtype.is_float), default=32)
-        chain_s, loop.sums = self._chain(own)
+        chain_s, sums = self._chain(own)
+        loop.sums = len(sums)
         widest = max(
             (n.src[1].dtype.itemsize for n in own if n.op is Ops.SET), default=4
         )
-        loop.sum_s = self.speeds.scalar_s * self._each(widest)
+        loop.sum_s = self.speeds.fma_each_s(
+            min(widest, self.target.vector_bytes), self.target.vector_bytes
+        )
         if not loop.inner:
             loop.live = live_registers(own, self.target)
         spilled = max(0, loop.live - self.target.vector_registers)
@@ -160,6 +164,9 @@ class _ProgramReader:
         # most loads are operands of arithmetic, not instructions of their own
         issued += loop.loads / 2 + loop.stores + spilled * 2
         lead = max(1.0, IN_FLIGHT / max(1.0, issued))
+        steps = min((begun.get(reg, 0) for reg in sums), default=0)
+        if steps:  # the next sums begin before the last of these are added
+            chain_s *= steps / (steps + lead)
         parts = (
             chain_s, self._path_s(own) / lead, slots * self.speeds.scalar_s, load_s, store_s,
             issued * self.cycle_s / ISSUED,
@@ -169,11 +176,20 @@ class _ProgramReader:
     def _path_s(self, own: Sequence[UOp]) -> float:
         """Return the seconds of the longest sequence of results of which each needs the one
         before."""
-        length: dict[UOp, int] = {}
+        length: dict[UOp, float] = {}
         for node in own:
-            step = _latency(node)
-            length[node] = step + max((length.get(s, 0) for s in node.src), default=0)
-        return max(length.values(), default=0) * self.speeds.fma_s
+            before = max((length.get(s, 0.0) for s in node.src), default=0.0)
+            length[node] = self._latency_s(node) + before
+        return max(length.values(), default=0.0)
+
+    def _latency_s(self, node: UOp) -> float:
+        """Return how long an op that needs the result waits."""
+        if node.dtype.kind == "index":
+            return 0.0
+        adds = node.dtype.is_float and node.op is Ops.ADD
+        return OPS[node.op].latency * (
+            self.speeds.addition_s if adds else self.speeds.fma_s
+        )
 
     def _slots(self, node: UOp) -> float:
         each = self._each(node.dtype.itemsize)
@@ -181,7 +197,8 @@ class _ProgramReader:
 
     def _each(self, size_bytes: int) -> float:
         """Return the slots of an instruction on `size_bytes` bytes."""
-        return max(1.0, self.full_slots * size_bytes / self.target.vector_bytes)
+        each_s = self.speeds.fma_each_s(size_bytes, self.target.vector_bytes)
+        return max(1.0, each_s / self.speeds.scalar_s)
 
     def _load_s(self, node: UOp) -> float:
         size = node.dtype.itemsize
@@ -191,22 +208,29 @@ class _ProgramReader:
         size = value.dtype.itemsize
         return max(self.cycle_s, 2 * size / self.speeds.copy["L1"].one)
 
-    def _chain(self, own: Sequence[UOp]) -> tuple[float, int]:
+    def _chain(self, own: Sequence[UOp]) -> tuple[float, set[UOp]]:
         """Return the seconds for which an accumulator waits for itself in a step, at most, and the
-        number of accumulators."""
-        links: dict[UOp, dict[UOp, int]] = {}
+        accumulators."""
+        links: dict[UOp, dict[UOp, float]] = {}
         for node in own:
-            step = _latency(node)
-            counts: dict[UOp, int] = {}
+            step_s = self._latency_s(node)
+            waits: dict[UOp, float] = {}
             for source in node.src:
-                reached = {source: 0} if source.op is Ops.REG else links.get(source, {})
-                for register, count in reached.items():
-                    counts[register] = max(counts.get(register, 0), count + step)
-            links[node] = counts
+                reached = (
+                    {source: 0.0} if source.op is Ops.REG else links.get(source, {})
+                )
+                for register, seconds in reached.items():
+                    waits[register] = max(waits.get(register, 0.0), seconds + step_s)
+            links[node] = waits
         sets = [n for n in own if n.op is Ops.SET]
-        lengths = [links.get(n.src[1], {}).get(n.src[0], 0) for n in sets]
-        waiting = [length for length in lengths if length]
-        return max(waiting, default=0) * self.speeds.fma_s, len(waiting)
+        lengths = {n.src[0]: links.get(n.src[1], {}).get(n.src[0], 0.0) for n in sets}
+        waiting = {register: length for register, length in lengths.items() if length}
+        return max(waiting.values(), default=0.0), {*waiting}
+
+
+def _begins(value: UOp) -> bool:
+    """Whether a new value of an accumulator is its first one: no other goes into it."""
+    return all(n.op is not Ops.REG for n in value.toposort())
 
 
 def _computes(node: UOp) -> bool:
@@ -226,11 +250,6 @@ def _instructions(node: UOp) -> float:
     if node.op is Ops.HREDUCE:
         return 2 * math.log2(max(2, node.src[0].dtype.count))
     return float(OPS[node.op].slots > 0)
-
-
-def _latency(node: UOp) -> int:
-    """Return how long an op that needs the result waits, in multiply-adds."""
-    return 0 if node.dtype.kind == "index" else OPS[node.op].latency
 
 
 def live_registers(own: Sequence[UOp], target: Target) -> int:

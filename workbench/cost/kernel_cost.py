@@ -9,24 +9,44 @@ the roofline of Williams, Waterman and Patterson, with a roof for each level.
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import NamedTuple
 
 from workbench.backends.program.launch import launch_shape
 from workbench.backends.program.non_temporal import non_temporal_stores
 from workbench.base.target import Target
 from workbench.base.trace import unobserved
 from workbench.base.words import plural
-from workbench.cost.cache_traffic import Traffic
+from workbench.cost.cache_traffic import Arrival, Traffic
 from workbench.cost.core_time import LoopWork, work
 from workbench.cost.run_cost import RunCost
 from workbench.ir.lower.launch.barriers import barriers
+from workbench.ir.nest.accesses import size_of
 from workbench.ir.nest.estimates import count, estimate
 from workbench.ir.node.uop import UOp
 from workbench.measure.kernel_time import seconds_text
-from workbench.measure.speeds import Speeds
+from workbench.measure.speeds import PAGE_BYTES, Speeds
 from workbench.measure.units import bytes_text, number_text
 from workbench.pipeline import stages
+
+CROWDED = 2
+"""Lines that fall into one set, over those that it holds, before each new one pushes out another:
+fewer come again from the cache they are in, whatever order it forgets them in."""
+
+
+class Transfer(NamedTuple):
+    """The bytes of one buffer that move from a level in a run, and their seconds. They come in runs
+    of run_bytes, jump_bytes apart (0: side by side, or not always the same), which fall into
+    `sets` sets of the first cache (0: into many)."""
+
+    bytes: int
+    seconds: float
+    run_bytes: int
+    jump_bytes: int
+    sets: int
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -35,12 +55,16 @@ class Cost(RunCost):
 
     `bytes_from` has, for each level, the bytes that move from there towards the core and back: "L1"
     has those of loads and stores. `seconds` has the time of each part alone, on `threads` threads:
-    "core" and the levels below L1. `predicted_s` is the time of a run.
+    "core" and the levels below L1. `predicted_s` is the time of a run. `transfers` has what moves
+    from each level below L1; without_sets the bytes that would move if a line could lie anywhere in
+    the cache above.
     """
 
     work: LoopWork
     threads: int
     speeds: Speeds
+    transfers: Mapping[str, tuple[Transfer, ...]]
+    without_sets: Mapping[str, int]
     elsewhere: str = ""
     """The machine that it is for, if that is not this one."""
 
@@ -120,20 +144,59 @@ def cost(
     core = work(linear, target, speeds)
     names = [*speeds.read]
     bytes_from = {names[0]: counts.bytes_loaded + counts.bytes_stored}
+    together = min(threads, target.cores)
+    transfers: dict[str, tuple[Transfer, ...]] = {}
+    without_sets: dict[str, int] = {}
     for place, (level, below) in enumerate(pairwise(names)):
         # each core has two caches; later levels are shared
-        bytes_from[below] = traffic.into(target.cache_bytes(level), shared=place >= 2)
-    together = min(threads, target.cores)
+        cache = target.cache_bytes(level), place >= 2
+        moved = traffic.by_buffer(*cache, target.cache_ways(level))
+        bytes_from[below] = sum(moved.values())
+        lines = target.cache_bytes(level) // target.line_bytes
+        without_sets[below] = traffic.into(*cache, ways=lines)
+        transfers[below] = tuple(
+            _transfer(below, size, traffic.arrivals[buffer], buffer, target, speeds, together)
+            for buffer, size in moved.items() if size
+        )  # fmt: skip
     kind = float_kind(kernel) or "f32"
     # cores that work together may each be slower than one alone, by the ratio of the peaks
     peak = speeds.peak[kind]
     seconds = {"core": core.total_s * peak.of(1) / peak.of(together)}
     for level in names[1:]:
-        seconds[level] = bytes_from[level] / speeds.read[level].of(together)
+        seconds[level] = sum(transfer.seconds for transfer in transfers[level])
     elsewhere = "" if target.hardware is None else target.device
     return Cost(
-        estimate(plain), counts, bytes_from, seconds, kind, core, together, speeds, elsewhere
+        estimate(plain), counts, bytes_from, seconds, kind, core, together, speeds, transfers,
+        without_sets,
+        elsewhere,
     )  # fmt: skip
+
+
+def _transfer(
+    level: str,
+    size_bytes: int,
+    arrival: Arrival,
+    buffer: UOp,
+    target: Target,
+    speeds: Speeds,
+    threads: int,
+) -> Transfer:
+    """Return how bytes of a buffer come from a level, and how long they take."""
+    if not arrival.jumps:
+        seconds = size_bytes / speeds.read[level].of(threads)
+        return Transfer(size_bytes, seconds, 0, 0, 0)
+    itemsize, line = buffer.dtype.itemsize, target.line_bytes
+    run = max(line, arrival.length * itemsize)
+    jump, sets = arrival.jump * itemsize, 0
+    ways, way = target.cache_ways("L1"), target.cache_sets("L1") * line
+    if jump and arrival.jumps > CROWDED * ways:
+        sets = -(-run // line) * (way // math.gcd(jump, way))
+        sets = 0 if sets >= target.cache_sets("L1") else sets
+    # runs on one page are fetched ahead, as if they were side by side
+    on_page = 0 < jump <= PAGE_BYTES // 2
+    pages = size_of(buffer) * itemsize // PAGE_BYTES
+    rate = speeds.far_rate(level, threads, PAGE_BYTES if on_page else run, sets, pages)
+    return Transfer(size_bytes, size_bytes / rate, run, jump, sets)
 
 
 def float_kind(kernel: UOp) -> str | None:

@@ -7,7 +7,6 @@ from workbench.base.errors import WorkbenchError
 from workbench.base.forking import free_lock
 from workbench.base.target import Hardware, Target
 from workbench.cost.bottleneck import bottleneck
-from workbench.cost.core_time import FMA_CYCLES
 from workbench.cost.gpu.gpu_bottleneck import gpu_bottleneck
 from workbench.cost.gpu.gpu_cost import GpuCost, gpu_cost
 from workbench.cost.kernel_cost import Cost, cost
@@ -106,6 +105,9 @@ def published_speeds(hardware: Hardware, target: Target) -> Speeds:
         read[level] = Rate(speed / units, speed)
         speed = max(dram, speed / LEVEL_STEP)
     read["memory"] = Rate(min(dram, 4 * dram / units), dram)
+    sizes = [4, *(n for n in (16, 32, 64) if n <= target.vector_bytes)]
+    each = {str(n): 1 / (clock * target.starts(n)) for n in sizes}
     return Speeds(
-        peak, read, read, FMA_CYCLES / clock, 1 / (2 * clock), 1e-6, hardware.launch_s
-    )
+        peak, read, read, target.fma_cycles / clock, each["4"], 1e-6, hardware.launch_s,
+        cycle_s=1 / clock, each_s=each,
+    )  # fmt: skip

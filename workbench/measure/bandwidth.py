@@ -69,7 +69,7 @@ def walk(size_bytes: int, threads: int, copies: bool) -> Walk:
     steps = max(1, size_bytes // step)
     walked = steps * step
     passes = max(1, _LEAST_RUN // walked)
-    data = _memory(walked * threads)
+    data = working_memory(walked * threads)
     program = Device.processor.load(
         _source(vector, steps, threads, copies, passes, data.size)
     )
@@ -77,7 +77,8 @@ def walk(size_bytes: int, threads: int, copies: bool) -> Walk:
 
 
 @lru_cache(maxsize=1)
-def _memory(size: int) -> Buffer:
+def working_memory(size: int) -> Buffer:
+    """Return memory of which every page was written."""
     buffer = Buffer(Device.processor.name, dtypes.uint8, size)
     buffer.array[:] = 1  # pages that were never written share one page of zeros
     return buffer

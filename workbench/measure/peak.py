@@ -20,6 +20,8 @@ from workbench.base.dtypes import DType, dtypes
 # accumulators and two operands still fit in the 16 registers of AVX.
 _SUMS = 12
 _STEPS = 20_000
+_CYCLES = 16
+"""Operations of one step that wait for each other: the loop's own are hidden behind them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +52,45 @@ def run_peak(
     numbers = Buffer(Device.processor.name, dtype, sums * lanes)
     numbers.array[:] = 0.5  # x = x * 0.5 + 0.5 stays in (0, 1]
     return Peak(program.bind([numbers]), threads * 2 * sums * lanes * _STEPS)
+
+
+@lru_cache
+def run_cycles(dtype: DType = dtypes.int64) -> Peak:
+    """Return a loop whose `flops` additions wait for each other: of whole numbers, one of which
+    takes one cycle on every core, or of floats. Between two whole ones stands another operation of
+    one cycle, so that no compiler makes one of both.
+
+    Errors: DeviceError where llvmlite is missing.
+    """
+    kind, add, other = "i64", "add", "xor"
+    if dtype.is_float:
+        kind, add, other = {32: "float", 64: "double"}[dtype.bits], "fadd", "fadd"
+    each = range(_CYCLES)
+    lines = [
+        "define void @cycles(ptr %args, i64 %lo, i64 %hi) {",
+        "entry:",
+        "  %p0 = load ptr, ptr %args, align 8",
+        f"  %one = load {kind}, ptr %p0, align 4",
+        "  br label %loop",
+        "loop:",
+        "  %i = phi i64 [ %lo, %entry ], [ %i.next, %loop ]",
+        f"  %x0 = phi {kind} [ %one, %entry ], [ %x{_CYCLES}, %loop ]",
+        *(f"  %x{n + 1} = {other if n % 2 else add} {kind} %x{n}, %one" for n in each),
+        "  %i.next = add i64 %i, 1",
+        "  %more = icmp slt i64 %i.next, %hi",
+        "  br i1 %more, label %loop, label %done",
+        "done:",
+        f"  store {kind} %x{_CYCLES}, ptr %p0, align 4",
+        "  ret void",
+        "}",
+        "",
+    ]
+    shape = LaunchShape.on_processor(_STEPS, 1)
+    text, params = "\n".join(lines), ((dtype, 1),)
+    source = Source("cycles", "LLVM IR", text, params, launch=shape)
+    number = Buffer(Device.processor.name, dtype, 1)
+    number.array[:] = 1
+    return Peak(Device.processor.load(source).bind([number]), _CYCLES * _STEPS)
 
 
 @lru_cache

@@ -13,8 +13,9 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
+from workbench.backends.device import Device
 from workbench.backends.native import machine
 from workbench.backends.native.thread_pool import cores
 from workbench.base.cache.folder import cache_folder, key_of
@@ -23,10 +24,11 @@ from workbench.base.dtypes import DType, dtypes
 from workbench.base.forking import free_lock
 from workbench.base.typed import Amount, Positive
 from workbench.measure.bandwidth import bandwidth, working_sets
-from workbench.measure.peak import run_nothing, run_peak
+from workbench.measure.far_lines import far_bandwidth
+from workbench.measure.peak import run_cycles, run_nothing, run_peak
 from workbench.measure.timing import Run, measure
 
-VERSION = 2
+VERSION = 3
 FOLDER = "machine"
 FLOATS = {"f32": dtypes.float32, "f64": dtypes.float64}
 _BUDGET_S = 0.03
@@ -41,6 +43,13 @@ _SLACK = 0.8
 PLAUSIBLE = 1.5
 """A kernel that exceeds a peak by more than this factor does not raise it: it executes fewer
 operations than are counted, because a compiler removed some."""
+PAGE_BYTES = 4096
+KNOWN_PAGES = 2048
+"""Pages whose addresses a core remembers: a common number, from 1,024 to 3,072."""
+WALKS = "walks"
+"""In place of a level: the last cache, by more pages than those."""
+SET_COUNTS = (1, 2, 4)
+"""Sets of the first cache that lines far apart all fall into, in a measurement."""
 _lock = free_lock()
 _measuring = free_lock()
 _by_place: dict[tuple[str, str], Speeds] = {}
@@ -76,7 +85,13 @@ class Speeds:
     two); `read` and `copy` have bytes per second for each cache and "memory", the fastest first.
     Units: fma_s is the seconds of a vector multiply-add that waits for the one before, scalar_s of
     a scalar one that does not wait; launch_s is the seconds of an empty launch, hand_over_s how
-    much longer one on all threads takes.
+    much longer one on all threads takes. What follows is empty or 0 where it was not measured.
+    cycle_s: an addition of whole numbers that waits for the one before. each_s: a multiply-add
+    that does not wait, by the bytes of the instruction ("4", "16"). `far`: bytes per second of
+    lines that are read one by one, each from another page of memory, by level; "walks": from the
+    last cache, of more pages than a core knows the addresses of. `in_sets`: the same where all
+    lines fall into that number of sets of the first cache ("1", "2", "4"). add_s: an addition of
+    floats that waits for the one before.
     """
 
     peak: Mapping[str, Rate]
@@ -86,6 +101,11 @@ class Speeds:
     scalar_s: Positive
     launch_s: Positive
     hand_over_s: Amount
+    cycle_s: Amount = 0.0
+    add_s: Amount = 0.0
+    each_s: Mapping[str, Positive] = field(default_factory=dict)
+    far: Mapping[str, Positive] = field(default_factory=dict)
+    in_sets: Mapping[str, Positive] = field(default_factory=dict)
 
     def launch(self, threads: int) -> float:
         """Return the seconds of an empty launch on `threads` threads."""
@@ -116,6 +136,47 @@ class Speeds:
     def vector_s(self, kind: str, lanes: int) -> float:
         """Return the least seconds of a multiply-add of `lanes` numbers, when none waits."""
         return 2 * lanes / self.peak[kind].one
+
+    def fma_each_s(self, size_bytes: int, vector_bytes: int) -> float:
+        """Return the seconds from one multiply-add of `size_bytes` bytes to the next, where none
+        waits; `vector_bytes` is a whole register. One that is wider is several."""
+        registers = max(1, -(-size_bytes // vector_bytes))
+        narrowest = sorted((int(size), each) for size, each in self.each_s.items())
+        for size, each in narrowest:
+            if min(size_bytes, vector_bytes) <= size:
+                return registers * each
+        # Where a whole register takes two slots, half of one takes one slot.
+        full = max(1.0, self.vector_s("f32", vector_bytes // 4) / self.scalar_s)
+        return self.scalar_s * max(1.0, full * size_bytes / vector_bytes)
+
+    @property
+    def addition_s(self) -> float:
+        """The seconds of an addition of floats that waits for the one before."""
+        return self.add_s or self.fma_s
+
+    def fmas_in_flight(self, size_bytes: int, vector_bytes: int) -> int:
+        """Return how many multiply-adds of `size_bytes` bytes must be under way so that none
+        waits."""
+        return max(1, round(self.fma_s / self.fma_each_s(size_bytes, vector_bytes)))
+
+    def far_rate(
+        self, level: str, threads: int, run_bytes: int, sets: int, pages: int
+    ) -> float:
+        """Return the bytes per second from a level in runs of `run_bytes`, each on another one of
+        `pages` pages, whose lines fall into `sets` sets of the first cache (0: into many).
+
+        A miss waits for the one before it in the same set. The longer the runs, the more of them
+        is fetched ahead, up to a whole page.
+        """
+        rate = self.read[level].of(threads)
+        if level in self.far and run_bytes < PAGE_BYTES:
+            far = min(rate, self.far[level] * threads)
+            if pages > KNOWN_PAGES:
+                far = min(far, self.far.get(WALKS, far) * threads)
+            rate = far + (rate - far) * run_bytes / PAGE_BYTES
+        if 0 < sets <= max(SET_COUNTS) and str(sets) in self.in_sets:
+            rate = min(rate, threads * self.in_sets[str(sets)])
+        return rate
 
 
 def speeds() -> Speeds:
@@ -234,7 +295,52 @@ def _measure() -> Speeds:
         2 / single,
         alone,
         max(0.0, together - alone),
+        _waiting_s(dtypes.int64),
+        _waiting_s(dtypes.float32),
+        _each_s(Device.processor.target.vector_bytes),
+        *_far(),
     )
+
+
+def _waiting_s(dtype: DType) -> float:
+    """Return the seconds of an addition that waits for the one before."""
+    loop = run_cycles(dtype)
+    return _least_s(loop.run) / loop.flops
+
+
+def _each_s(vector_bytes: int) -> dict[str, float]:
+    """Return the seconds of a multiply-add that does not wait, by its bytes."""
+    sizes = [4, *(n for n in (16, 32, 64) if n <= vector_bytes)]
+    each = {n: run_peak(lanes=n // 4) for n in sizes}
+    return {str(n): 2 * n // 4 * _least_s(p.run) / p.flops for n, p in each.items()}
+
+
+def _far() -> tuple[dict[str, float], dict[str, float]]:
+    """Return the bandwidths of lines far apart: by level, and by their sets of the first cache."""
+    target = Device.processor.target
+    rows: dict[tuple[str, str], tuple[int, int]] = {}
+    row_bytes, most_bytes = (
+        PAGE_BYTES + target.line_bytes,
+        KNOWN_PAGES // 2 * PAGE_BYTES,
+    )
+    *inside, (memory, outside) = working_sets(machine.known_caches())
+    rows["far", memory] = outside, row_bytes
+    for level, size in inside[1:]:
+        rows["far", level] = min(size, most_bytes), row_bytes
+    if inside and inside[-1][1] > 2 * most_bytes:
+        rows["far", WALKS] = inside[-1][1], row_bytes
+    way = target.cache_bytes("L1") // target.cache_ways("L1")
+    for sets in SET_COUNTS:
+        rows["in_sets", str(sets)] = target.cache_bytes("L2") // 2, way // sets
+    best = dict.fromkeys(rows, 0.0)
+    for _ in range(_ROUNDS):
+        for key, (size, row_bytes) in rows.items():
+            best[key] = max(best[key], far_bandwidth(size, row_bytes))
+    far, in_sets = (
+        {name: s for (part, name), s in best.items() if part == kind}
+        for kind in ("far", "in_sets")
+    )
+    return far, in_sets
 
 
 def _walks(threads: int, copies: bool) -> dict[str, Rate]:
@@ -274,11 +380,22 @@ def _better(x: Mapping[str, Rate], y: Mapping[str, Rate]) -> dict[str, Rate]:
     }
 
 
+def _least(x: Mapping[str, float], y: Mapping[str, float]) -> dict[str, float]:
+    return {k: min(x.get(k, s), s) for k, s in y.items()}
+
+
+def _most(x: Mapping[str, float], y: Mapping[str, float]) -> dict[str, float]:
+    return {k: max(x.get(k, s), s) for k, s in y.items()}
+
+
 def _best(a: Speeds, b: Speeds) -> Speeds:
     return Speeds(
         _better(a.peak, b.peak), _better(a.read, b.read), _better(a.copy, b.copy),
         min(a.fma_s, b.fma_s), min(a.scalar_s, b.scalar_s),
         min(a.launch_s, b.launch_s), min(a.hand_over_s, b.hand_over_s),
+        min(a.cycle_s or b.cycle_s, b.cycle_s or a.cycle_s),
+        min(a.add_s or b.add_s, b.add_s or a.add_s),
+        _least(a.each_s, b.each_s), _most(a.far, b.far), _most(a.in_sets, b.in_sets),
     )  # fmt: skip
 
 

@@ -12,30 +12,35 @@ import pytest
 from workbench.backends.native.jit import is_x86
 from workbench.backends.native.machine import (
     CPU_WITHOUT,
+    cache_ways,
     caches,
     features_in_use,
     level_of,
     line_bytes,
 )
+from workbench.base.target import TYPICAL_WAYS
 
 LEVELS = (("L1", 32 << 10), ("L2", 1 << 20))
 
 
 def test_data_caches_by_level(tmp_path: Path) -> None:
     rows = {
-        "index0": ("1", "Data", "48K"),
-        "index1": ("1", "Instruction", "32K"),
-        "index2": ("2", "Unified", "2M"),
-        "index3": ("3", "Unified", "odd"),
+        "index0": ("1", "Data", "48K", "12"),
+        "index1": ("1", "Instruction", "32K", "8"),
+        "index2": ("2", "Unified", "2M", "16"),
+        "index3": ("3", "Unified", "odd", "0"),
     }
     for name, values in rows.items():
         (tmp_path / name).mkdir()
         (tmp_path / name / "coherency_line_size").write_text("128\n")
-        for part, value in zip(("level", "type", "size"), values, strict=True):
+        parts = ("level", "type", "size", "ways_of_associativity")
+        for part, value in zip(parts, values, strict=True):
             (tmp_path / name / part).write_text(value + "\n")
     (tmp_path / "index4").mkdir()  # says nothing
     assert caches(tmp_path) == (("L1", 48 << 10), ("L2", 2 << 20))
     assert caches(tmp_path / "nowhere") == ()
+    assert cache_ways(tmp_path) == (("L1", 12), ("L2", 16), ("L3", 16))
+    assert cache_ways(tmp_path / "nowhere") == TYPICAL_WAYS
     assert line_bytes(tmp_path) == 128 and line_bytes(tmp_path / "nowhere") == 64
 
 

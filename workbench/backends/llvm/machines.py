@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from workbench.backends.native.microarchitectures import multiply_add
 from workbench.backends.native.tensor_cores import absence, tensor_cores
 from workbench.base.dtypes import dtypes
 from workbench.base.target import Hardware, Target
@@ -17,19 +18,21 @@ def _target(
     hardware: Hardware,
     vector_bytes: int,
     vector_registers: int,
-    fmas_in_flight: int,
     cache_bytes: tuple[int, ...],
+    ways: tuple[int, ...],
     features: tuple[str, ...] = (),
 ) -> Target:
-    """Return the Target of a processor, with the bytes of its caches from the first on, and LLVM's
-    names of its features that multiply matrices."""
-    cores = tensor_cores(features)
+    """Return the Target of a processor, with the bytes of its caches from the first on and the
+    lines of their sets, and LLVM's names of its features that multiply matrices."""
+    cores, fma = tensor_cores(features), multiply_add(hardware.arch)
     return Target(
         hardware.name,
         vector_bytes=vector_bytes,
         vector_registers=vector_registers,
-        fmas_in_flight=fmas_in_flight,
+        fma_cycles=fma.cycles,
+        fma_starts=fma.starts,
         caches=tuple((f"L{n}", size) for n, size in enumerate(cache_bytes, 1)),
+        ways=tuple((f"L{n}", each) for n, each in enumerate(ways, 1)),
         non_temporal_bytes=cache_bytes[-1],
         conversions=(dtypes.float16,),
         cores=hardware.units,
@@ -128,17 +131,18 @@ BANANA_PI_F3 = Hardware(
 )
 MACHINES: Mapping[str, Target] = {
     "Graviton3": _target(
-        GRAVITON3, 32, 32, 8, (64 << 10, 1 << 20, 32 << 20), ("bf16",)
+        GRAVITON3, 32, 32, (64 << 10, 1 << 20, 32 << 20), (4, 8, 16), ("bf16",)
     ),
     "Graviton4": _target(
-        GRAVITON4, 16, 32, 16, (64 << 10, 2 << 20, 36 << 20), ("bf16",)
+        GRAVITON4, 16, 32, (64 << 10, 2 << 20, 36 << 20), (4, 8, 16), ("bf16",)
     ),
     "Xeon 8480+": _target(
-        XEON_8480, 64, 32, 8, (48 << 10, 2 << 20, 105 << 20), ("amx-bf16", "avx512bf16")
+        XEON_8480, 64, 32, (48 << 10, 2 << 20, 105 << 20), (12, 16, 15),
+        ("amx-bf16", "avx512bf16"),
     ),
     "Raspberry Pi 5": _target(
-        RASPBERRY_PI_5, 16, 32, 8, (64 << 10, 512 << 10, 2 << 20)
+        RASPBERRY_PI_5, 16, 32, (64 << 10, 512 << 10, 2 << 20), (4, 8, 16)
     ),
-    "Banana Pi F3": _target(BANANA_PI_F3, 32, 32, 4, (32 << 10, 512 << 10)),
-}
+    "Banana Pi F3": _target(BANANA_PI_F3, 32, 32, (32 << 10, 512 << 10), (8, 16)),
+}  # fmt: skip
 """By name."""

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
-from workbench.base.target import TYPICAL_CACHES, Caches
+from workbench.base.target import TYPICAL_CACHES, TYPICAL_WAYS, Caches, Ways
 
 CACHES = Path("/sys/devices/system/cpu/cpu0/cache")
 CPUINFO = Path("/proc/cpuinfo")
@@ -29,17 +29,37 @@ _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 def caches(folder: Path = CACHES) -> Caches:
     """Return the data caches that core 0 sees; () where the system does not say."""
     sizes: dict[str, int] = {}
+    for level, size in _described(folder, "size"):
+        amount = re.fullmatch(r"(\d+)([KMG]?)", size)
+        if amount:
+            sizes[level] = int(amount[1]) * _UNITS[amount[2]]
+    return tuple(sorted(sizes.items(), key=lambda level: level[1]))
+
+
+@cache
+def cache_ways(folder: Path = CACHES) -> Ways:
+    """Return how many lines a set of each data cache of core 0 holds; those of a common processor
+    where the system does not say."""
+    described = _described(folder, "ways_of_associativity")
+    ways = {
+        level: int(text) for level, text in described if text.isdigit() and int(text)
+    }
+    return tuple((dict(TYPICAL_WAYS) | ways).items())
+
+
+def _described(folder: Path, part: str) -> list[tuple[str, str]]:
+    """Return (level, text of a part of its description) of each data cache."""
+    rows: list[tuple[str, str]] = []
     for index in sorted(folder.glob("index*")):
         try:
-            level, kind, size = (
-                (index / part).read_text().strip() for part in ("level", "type", "size")
+            level, kind, text = (
+                (index / name).read_text().strip() for name in ("level", "type", part)
             )
         except OSError:
             continue
-        amount = re.fullmatch(r"(\d+)([KMG]?)", size)
-        if amount and kind in ("Data", "Unified"):
-            sizes[f"L{level}"] = int(amount[1]) * _UNITS[amount[2]]
-    return tuple(sorted(sizes.items(), key=lambda level: level[1]))
+        if kind in ("Data", "Unified"):
+            rows.append((f"L{level}", text))
+    return rows
 
 
 def features_in_use(features: str, without: str) -> str:

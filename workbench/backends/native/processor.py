@@ -22,9 +22,15 @@ def processor_target(name: str) -> Target:
     """Return a Target with the caches of this machine's processor. It reads a few small files, in
     0.5 ms."""
     with no_fork:
-        from workbench.backends.native.machine import known_caches, line_bytes
+        from workbench.backends.native.machine import (
+            cache_ways,
+            known_caches,
+            line_bytes,
+        )
 
-    return Target(name, caches=known_caches(), line_bytes=line_bytes())
+    return Target(
+        name, caches=known_caches(), ways=cache_ways(), line_bytes=line_bytes()
+    )
 
 
 def compiled_target(name: str) -> Target:
@@ -34,13 +40,17 @@ def compiled_target(name: str) -> Target:
     """
     with no_fork:
         from workbench.backends.native.jit import host
+        from workbench.backends.native.microarchitectures import multiply_add
         from workbench.backends.native.thread_pool import cores
 
     machine, target = host(), processor_target(name)
+    fma = multiply_add(machine.cpu)
     return replace(
         target,
         vector_bytes=machine.vector_bytes,
         vector_registers=machine.vector_registers,
+        fma_cycles=fma.cycles,
+        fma_starts=fma.starts,
         non_temporal_bytes=target.last_cache_bytes,
         conversions=(dtypes.float16,) if machine.converts_float16 else (),
         cores=cores(),

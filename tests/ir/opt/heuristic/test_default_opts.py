@@ -196,8 +196,9 @@ def test_what_is_packed_and_which_rows_are_kept_is_for_the_caches() -> None:
 def test_a_core_with_more_multiply_adds_in_flight_gets_a_larger_tile() -> None:
     product = kernels(zeros(512, 512) @ zeros(512, 512))[-1]
     sums = []
-    for many in (1, 24):
-        tile = steps(product, replace(AVX512, fmas_in_flight=many))["register-tile"]
+    for cycles in (1, 12):
+        target = replace(AVX512, fma_cycles=cycles, fma_starts=((64, 2),))
+        tile = steps(product, target)["register-tile"]
         sums.append(math.prod(int(o.arg) for o in tile.opts if isinstance(o.arg, int)))
     assert sums[0] < sums[1]
 
