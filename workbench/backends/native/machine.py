@@ -72,8 +72,8 @@ def features_in_use(features: str, without: str) -> str:
     prefixes = tuple(without.replace(",", " ").split())
     listed = features.split(",")
     off = [word for word in listed if prefixes and word[1:].startswith(prefixes)]
-    kept = [word for word in listed if word not in off]
-    return ",".join([*kept, *(f"-{word[1:]}" for word in off)])
+    others = [word for word in listed if word not in off]
+    return ",".join([*others, *(f"-{word[1:]}" for word in off)])
 
 
 @cache
