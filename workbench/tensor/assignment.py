@@ -14,7 +14,7 @@ import numpy as np
 from workbench.base.dtypes import dtypes
 from workbench.execution.realize import realize
 from workbench.execution.values import to_numpy
-from workbench.ir.gradient.custom import with_gradient
+from workbench.ir.gradient.custom import alias, duplicate, with_gradient
 from workbench.tensor.autograd.leaves import leads_to_leaf, leaf_node, number_of
 from workbench.tensor.autograd.modes import gradients_flow
 from workbench.tensor.base import Base, Operand
@@ -73,15 +73,15 @@ class Assignment(Gather):
                 f"the other one has shape {x.shape}",
             )
         number = number_of(self)
-        self._uop = leaf_node(number, x.uop) if number else x.uop
+        self._uop = leaf_node(number, x.uop) if number else duplicate(x.uop)
         self._device, self.derivation = x._device, x.derivation
-        self._memory = self._version = None
+        self._memory = self._version = self._expression = None
         replacements.count += 1
         return self
 
     def clone(self) -> Self:
         """Return a tensor of the same value with memory of its own."""
-        return self._with(self.uop)
+        return self._with(alias(self.uop))
 
     def __setitem__(self, index: TensorIndex | tuple[TensorIndex, ...], x: Any) -> None:
         """Write `x` to the elements that `index` names.

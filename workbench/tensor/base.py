@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from pathlib import Path
 from typing import Self
-from weakref import WeakValueDictionary
+from weakref import WeakValueDictionary, ref
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from workbench.backends.device import Device
 from workbench.backends.file_memory import DISK
 from workbench.base.dtypes import DType, dtypes
 from workbench.base.source import Derivation, derived
+from workbench.ir.gradient.custom import duplicate
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.shapes import Shape
 from workbench.ir.node.uop import UOp
@@ -60,8 +61,8 @@ class Base(Methods):
     """A tensor's node, dtype, shape and device, and how operands become nodes."""
 
     __slots__ = (
-        "__weakref__", "_device", "_grad_state", "_is_weak", "_memory", "_uop", "_version",
-        "derivation",
+        "__weakref__", "_device", "_expression", "_grad_state", "_is_weak", "_memory", "_uop",
+        "_version", "derivation",
     )  # fmt: skip
 
     # numpy leaves `array + tensor` to the tensor.
@@ -71,6 +72,7 @@ class Base(Methods):
     _memory: VersionedMemory | None  # None: no other tensor sees what is written to it
     _version: UOp | None  # the version of that memory that _uop is a view of
     _grad_state: GradientState | None  # None: nobody asked for a gradient
+    _expression: ref[UOp] | None  # the node that it had before it was computed
     _is_weak: bool  # made of Python scalars alone, without a dtype
     _device: str | None  # None: a constant, which is on every device
     derivation: Derivation | None  # the user's lines that made it, or None
@@ -85,7 +87,7 @@ class Base(Methods):
         kind = None if dtype is None else as_dtype(dtype)
         name = None if device is None else canonical(device)
         self._grad_state = None
-        self._memory = self._version = None
+        self._memory = self._version = self._expression = None
         if isinstance(data, Base | UOp):
             self._uop, self._device = _adopted(data, name, kind)
             if isinstance(data, Base) and self._uop is data.uop:
@@ -97,8 +99,10 @@ class Base(Methods):
             if name is not None:
                 self._uop, self._device = moved(self._uop, self._device, name)
         else:
-            self._uop = literal(data, name or Device.DEFAULT, kind)
-            self._device = name or _device_of(self.uop)
+            value = literal(data, name or Device.DEFAULT, kind)
+            own = _device_of(value)
+            self._uop = duplicate(value) if own is None else value
+            self._device = name or own
             self._is_weak = kind is None and type(data) in (bool, int, float)
         _refuse_axes(self.uop)
         _alive[id(self)] = self
@@ -175,7 +179,7 @@ class Base(Methods):
         """Return a tensor of `uop`, a node on `device`, without a line of the user's code."""
         tensor = object.__new__(cls)
         tensor._uop, tensor._device, tensor._is_weak = uop, device, False
-        tensor._memory = tensor._version = None
+        tensor._memory = tensor._version = tensor._expression = None
         tensor._grad_state = tensor.derivation = None
         _alive[id(tensor)] = tensor
         if requires_grad is not None:

@@ -12,6 +12,7 @@ from __future__ import annotations
 from copy import deepcopy
 from typing import Any, Self
 
+from workbench.ir.gradient.custom import duplicate
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 from workbench.portable import Portable, portable
@@ -47,9 +48,9 @@ class Copies(Base):
         return _restored_view, (type(self), memory, steps, *fields)
 
     def __copy__(self) -> Self:
-        # A leaf's node is the leaf's own: the gradients of a copy are not for it.
-        node = detached(self.uop) if number_of(self) else self.uop
-        return self._required_of(self._with(node))
+        # The gradients of a copy are not for the original.
+        detach = detached if number_of(self) else duplicate
+        return self._required_of(self._with(detach(self.uop)))
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         node, number, memory = self.uop, number_of(self), self._memory
@@ -91,7 +92,7 @@ def _restored(
     """
     own = None if device is None else canonical(device)
     (uop,) = graph.restored()
-    tensor = kind._on(uop, own, requires_grad)
+    tensor = kind._on(duplicate(uop), own, requires_grad)
     tensor._is_weak = is_weak
     return tensor
 
@@ -115,7 +116,11 @@ def _restored_view(
 
 
 def _copied_node(node: UOp, memo: Memo) -> UOp:
-    """Return an expression of the copies of the leaves that it is of."""
+    """Return a node of its own for an expression, of the copies of the leaves that it is of."""
+    return duplicate(_of_copied_leaves(node, memo))
+
+
+def _of_copied_leaves(node: UOp, memo: Memo) -> UOp:
     changes: dict[UOp, UOp] = {}
     for below, leaf in leaves_below(node):
         if number_of(leaf) in memo.get(_NUMBERS, ()):
@@ -144,7 +149,7 @@ def _copied_memory(memory: VersionedMemory, number: int, memo: Memo) -> Versione
 
 def _copied_view(node: UOp, whole: UOp, copy: VersionedMemory, memo: Memo) -> UOp:
     """Return the view of the copy of a memory that `node` is of its value `whole`."""
-    return _copied_node(rebased(node, whole, copy.value), memo)
+    return _of_copied_leaves(rebased(node, whole, copy.value), memo)
 
 
 def _note_leaf(number: int, memo: Memo) -> None:

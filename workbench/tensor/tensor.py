@@ -30,7 +30,7 @@ from workbench.ir.node.uop import UOp
 from workbench.ir.schedule.item import ScheduleItem
 from workbench.tensor.assignment import Assignment
 from workbench.tensor.autograd.autograd import Autograd
-from workbench.tensor.autograd.leaves import leads_to_leaf
+from workbench.tensor.autograd.leaves import leads_to_leaf, plain_value
 from workbench.tensor.autograd.modes import TensorClass
 from workbench.tensor.base import canonical, moved, nodes_alive, tensors_alive
 from workbench.tensor.copies import Copies
@@ -154,7 +154,7 @@ class Tensor(
             self.derivation = Derivation(result, self.derivation.calls)
         memory, node = self._memory, self.uop
         if memory is None:
-            self._uop = self._leaf_node(result)
+            self._stand_for(result)
             return
         if node is memory.value:
             memory.renew(result)
@@ -166,7 +166,7 @@ class Tensor(
             mark_computed([self.uop], [result])
             return
         self._memory = self._version = None
-        self._uop = self._leaf_node(result)
+        self._stand_for(result)
 
     def schedule(self, *others: Tensor) -> tuple[ScheduleItem, ...]:
         """Return the items that `realize` would run, in order, without running them."""
@@ -253,7 +253,7 @@ class Tensor(
     def contiguous(self) -> Self:
         """Return the tensor, marked to be stored: later kernels read it instead of computing it
         again."""
-        if self.uop.op in (Ops.BUFFER, Ops.COPY, Ops.CONTIGUOUS):
+        if plain_value(self.uop).op in (Ops.BUFFER, Ops.COPY, Ops.CONTIGUOUS):
             return self
         return self._with(UOp(Ops.CONTIGUOUS, self.dtype, (self.uop,)))
 

@@ -15,12 +15,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
+from weakref import ref
 
 from workbench.base.dtypes import dtypes
+from workbench.ir.gradient.custom import duplicate
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 from workbench.portable import Portable, portable
-from workbench.tensor.autograd.leaves import leaf_node
+from workbench.tensor.autograd.leaves import leaf_node, plain_value
 from workbench.tensor.operands.broadcast import expanded
 from workbench.tensor.operands.refuse import shape_error
 
@@ -53,14 +55,18 @@ class VersionedMemory:
 
     `value` is the node of its present version, whole, on `device`; `leaf` is the number
     of the tensor if gradients are asked for it (0: they are not). `old` is the BUFFER that holds
-    the version which was computed last, while a newer one waits to be computed.
+    the version which was computed last, while a newer one waits to be computed; `expression` the
+    node of the present version before it was computed.
     """
 
-    __slots__ = ("__weakref__", "device", "is_written", "leaf", "old", "value")
+    __slots__ = (
+        "__weakref__", "device", "expression", "is_written", "leaf", "old", "value",
+    )  # fmt: skip
 
     def __init__(self, value: UOp, device: str, leaf: int):
         self.value, self.device, self.leaf = value, device, leaf
         self.old: UOp | None = None
+        self.expression: ref[UOp] | None = None
         self.is_written = False
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -74,20 +80,24 @@ class VersionedMemory:
             under = under.src[0]
         if under.op is Ops.BUFFER:
             self.old = under
-        self.renew(value)
-        self.is_written = True
+        self.value = leaf_node(self.leaf, value) if self.leaf else value
+        self.is_written, self.expression = True, None
         writes = _writes.get()
         if writes is not None:
             writes.append(self)
 
     def renew(self, value: UOp) -> None:
         """Let `value`, what was computed, be the present version."""
-        self.value = leaf_node(self.leaf, value) if self.leaf else value
+        if self.leaf:
+            self.value = leaf_node(self.leaf, value)
+        elif plain_value(self.value) is not value:
+            own = value if value.op is Ops.BUFFER else duplicate(value)
+            self.expression, self.value = ref(self.value), own
 
 
 def _restored(graph: Portable, device: str) -> VersionedMemory:
     (value,) = graph.restored()
-    return VersionedMemory(value, device, 0)
+    return VersionedMemory(duplicate(value), device, 0)
 
 
 def rebased(view: UOp, whole: UOp, version: UOp) -> UOp:

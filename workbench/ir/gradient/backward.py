@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from workbench.base.trace import derived_from
-from workbench.ir.gradient.custom import has_own_gradient
+from workbench.ir.gradient.custom import gradient_sources, is_duplicate
 from workbench.ir.gradient.steps import Share, gradient_steps
 from workbench.ir.gradient.table import GRADIENTS
 from workbench.ir.gradient.windows import rows_of, source_gradient
@@ -63,9 +63,7 @@ def backward(root: UOp, targets: Sequence[UOp], seed: UOp) -> Backward:
 
 def _add_gradients(result: Backward, targets: frozenset[UOp]) -> None:
     root = result.root
-    order = root.toposort(
-        lambda n: n.op is not Ops.DETACH or n in targets or has_own_gradient(n)
-    )
+    order = root.toposort(lambda n: bool(gradient_sources(n)))
     inner = leading_to(order, targets)
     pending = {root: result.seed}
     for node in reversed(order):
@@ -74,10 +72,12 @@ def _add_gradients(result: Backward, targets: frozenset[UOp]) -> None:
         g = pending.pop(node, None)
         if node in targets and g is not None:
             result.gradients[node] = g
-        leads_on = node.op is Ops.BITCAST or any(s in inner for s in node.src)
+        made_as = _made_as(node, targets)
+        sources = gradient_sources(made_as)
+        leads_on = made_as.op is Ops.BITCAST or any(s in inner for s in sources)
         if g is None or not leads_on:
             continue
-        for source, value in _shares(node, g, inner):
+        for source, value in _shares(made_as, g, inner):
             before = pending.get(source)
             total = pending[source] = value if before is None else before + value
             result.shares.append(Share(node, g, source, value, total))
@@ -90,21 +90,28 @@ def leading_to(order: Iterable[UOp], targets: frozenset[UOp]) -> set[UOp]:
     inner: set[UOp] = set()
     bits: set[UOp] = set()
     for node in order:
+        made_as = _made_as(node, targets)
+        sources = gradient_sources(made_as)
         if node in targets:
             inner.add(node)
-        elif node.op is Ops.DETACH:
-            if any(s in inner for s in node.src[1:]):
-                inner.add(node)
-        elif node.op is Ops.BITCAST:
-            is_reached = node.src[0] in inner or node.src[0] in bits
+        elif made_as.op is Ops.BITCAST:
+            is_reached = made_as.src[0] in inner or made_as.src[0] in bits
             if is_reached:
                 (inner if node.dtype.is_float else bits).add(node)
         elif node.dtype.is_float:
-            if any(s in inner for s in node.src):
+            if any(s in inner for s in sources):
                 inner.add(node)
-        elif node.dtype.is_int and any(s in bits for s in node.src):
+        elif node.dtype.is_int and any(s in bits for s in sources):
             bits.add(node)
     return inner
+
+
+def _made_as(node: UOp, targets: frozenset[UOp]) -> UOp:
+    """Return the node whose rule hands on the gradient of `node`: its own, unless it is a duplicate
+    of a target, and so none of the uses of that."""
+    while is_duplicate(node) and node.src[0] in targets:
+        (node,) = node.src
+    return node
 
 
 def _shares(node: UOp, g: UOp, inner: set[UOp]) -> Iterable[tuple[UOp, UOp]]:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from workbench.base.trace import Match, PassStep
+from workbench.ir.gradient.custom import Occurrence, is_duplicate
 from workbench.ir.gradient.reductions import REDUCTIONS
 from workbench.ir.gradient.table import GRADIENTS
 from workbench.ir.gradient.windows import source_gradient
@@ -61,7 +62,7 @@ def gradient_steps(
         rest = _due(source, node, due.get(node, g), place)
         before = due.get(source)
         due[source] = rest if before is None else before + rest
-        row = _row(node, source, place)
+        row = _row(_made_as(node, source), source, place)
         matches.append(Match(row, _due(source, node, g, place), value))
     targets = [due.get(target, gradient) for target, gradient in gradients]
     return GradientSteps(
@@ -78,10 +79,18 @@ def _with_places(shares: Iterable[Share]) -> Iterator[tuple[Share, int | None]]:
     for share in shares:
         last = last if share.node is node else 0
         node = share.node
-        sources = enumerate(node.src[last:], last + 1)
+        made_as = _made_as(node, share.source)
+        sources = enumerate(made_as.src[last:], last + 1)
         place = next((at for at, source in sources if source is share.source), None)
         last = place or last
         yield share, place
+
+
+def _made_as(node: UOp, source: UOp) -> UOp:
+    """Return the node whose rule handed on a share: that of a duplicate may be its source's."""
+    while is_duplicate(node) and source is not node.src[0]:
+        (node,) = node.src
+    return node
 
 
 def _due(source: UOp, node: UOp, g: UOp, place: int | None) -> UOp:
@@ -112,6 +121,8 @@ def _rule(
         return name, "the elements of axes, combined", REDUCTIONS.get(how)
     rule = GRADIENTS.get(node.op)
     if node.op is Ops.DETACH:
+        if isinstance(node.arg, Occurrence):
+            return "OCCURRENCE", "a value that is told from its equals", rule
         name = str(node.arg[0]) if isinstance(node.arg, tuple) else "DETACH"
         return name, "a value whose author gave its gradient", rule
     return node.op.name, OPS[node.op].doc, rule

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 from contextlib import ContextDecorator
 from typing import Any, Self
+from weakref import ref
 
 from workbench.base.source import calls
-from workbench.execution.values import is_realized, results_of
+from workbench.execution.values import is_realized
 from workbench.ir.gradient.backward import Backward, NoGradient, backward
 from workbench.ir.gradient.custom import with_gradient
-from workbench.ir.node.constants import full
+from workbench.ir.node.constants import full, is_known
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 from workbench.tensor.autograd.custom import custom_gradient
@@ -25,7 +26,9 @@ from workbench.tensor.autograd.leaves import (
     leaves_below,
     lets_through,
     new_leaf,
+    node_of_result,
     number_of,
+    plain_value,
 )
 from workbench.tensor.autograd.lines import (
     BackwardPass,
@@ -37,6 +40,7 @@ from workbench.tensor.base import Base
 from workbench.tensor.operands.arguments import flag, short
 from workbench.tensor.operands.broadcast import cast_to
 from workbench.tensor.operands.refuse import dtype_error, gradient_error, shape_error
+from workbench.tensor.versions import rebased
 
 
 class Autograd(Base):
@@ -93,7 +97,7 @@ class Autograd(Base):
         made_by = self._made_by(result)
         for number, (target, some) in enumerate(zip(targets, nodes, strict=True)):
             shares = [result.gradients[n] for n in some if n in result.gradients]
-            if not shares and not flag(materialize_grads, "materialize_grads"):
+            if not some and not flag(materialize_grads, "materialize_grads"):
                 raise self._unconnected(number)
             total = shares[0] if shares else full(target.shape, target.uop.like(0))
             for share in shares[1:]:
@@ -225,6 +229,23 @@ class Autograd(Base):
         number = number_of(self)
         return leaf_node(number, value) if number else value
 
+    def _stand_for(self, result: UOp) -> None:
+        """Stand for `result`, to which this tensor was computed."""
+        if number_of(self):
+            self._uop = self._leaf_node(result)
+        elif plain_value(self._uop) is not result and not is_known(self._uop):
+            self._expression = ref(self._uop)
+            self._uop = node_of_result(result)
+
+    def _former_node(self) -> UOp | None:
+        """Return the node that this tensor had before it was computed, while expressions of then
+        are alive."""
+        memory = self._memory
+        if memory is None:
+            return None if self._expression is None else self._expression()
+        whole = None if memory.expression is None else memory.expression()
+        return None if whole is None else rebased(self.uop, memory.value, whole)
+
     def _keeps_expression(self, result: UOp) -> bool:
         """Whether the expression is kept after it was computed, to `result`: a gradient may be
         asked for later. backward() was the last use of it, as in PyTorch."""
@@ -274,14 +295,9 @@ class Autograd(Base):
     def _nodes_of(self, targets: tuple[Self, ...]) -> list[list[UOp]]:
         """Return the nodes under this tensor that stand for each target."""
         order = self.uop.toposort(lets_through)
-        nodes = [[n for n in order if n is t.uop or leaf_of(n) is t] for t in targets]
-        if all(nodes):
-            return nodes
-        # it was computed since: the expression of then has become memory
-        results = dict(zip(order, results_of(list(order)), strict=True))
         return [
-            own or [n for n, result in results.items() if result is target.uop]
-            for own, target in zip(nodes, targets, strict=True)
+            [n for n in order if n is t.uop or n is t._former_node() or leaf_of(n) is t]
+            for t in targets
         ]
 
     def _made_by(self, result: Backward) -> BackwardPass | None:

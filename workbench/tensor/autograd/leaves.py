@@ -11,9 +11,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import count
 from typing import Any, Protocol
-from weakref import WeakKeyDictionary, WeakValueDictionary
+from weakref import WeakKeyDictionary, WeakSet, WeakValueDictionary
 
-from workbench.ir.gradient.custom import has_own_gradient
+from workbench.ir.gradient.custom import duplicate, gradient_sources
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 
@@ -38,6 +38,8 @@ class Leaf(Protocol):
 _tensors: WeakValueDictionary[int, Leaf] = WeakValueDictionary()
 _numbers: WeakKeyDictionary[UOp, int] = WeakKeyDictionary()
 """The leaf that each BUFFER, or COPY of host data, stands for."""
+_tensors_memory: WeakSet[UOp] = WeakSet()
+"""The memory that tensors were computed to."""
 _next = count(1)
 
 
@@ -56,6 +58,22 @@ def leaf_node(number: int, value: UOp) -> UOp:
         _numbers[value] = number
         return value
     return UOp(Ops.DETACH, value.dtype, (value,), number)
+
+
+def node_of_result(value: UOp) -> UOp:
+    """Return the node of a tensor that was computed to `value`: memory is that of one tensor, also
+    where an equal one had been computed before."""
+    if _is_memory(value) and value not in _tensors_memory:
+        _tensors_memory.add(value)
+        return value
+    return duplicate(value)
+
+
+def plain_value(node: UOp) -> UOp:
+    """Return a node without what tells it from its equals."""
+    while node.op is Ops.DETACH:
+        node = node.src[0]
+    return node
 
 
 def leaf_of(node: UOp) -> Leaf | None:
@@ -83,7 +101,7 @@ def leads_to_lost_leaf(root: UOp) -> bool:
     """Whether a node under `root` stands for a leaf that nothing refers to any longer."""
     for node in root.toposort():
         number = node.arg if node.op is Ops.DETACH else _numbers.get(node)
-        if number is not None and number not in _tensors:
+        if isinstance(number, int) and number > 0 and number not in _tensors:
             return True
     return False
 
@@ -99,7 +117,7 @@ _LEAVES = frozenset({Ops.DETACH, Ops.BUFFER, Ops.COPY})
 def lets_through(node: UOp) -> bool:
     """Whether a gradient goes on below a node, or must be refused there: a bit cast has none."""
     if node.op is Ops.DETACH:
-        return has_own_gradient(node)
+        return bool(gradient_sources(node))
     if node.op is Ops.CAST and not node.dtype.is_float:
         return False
     return node.dtype.is_float or node.dtype.is_int

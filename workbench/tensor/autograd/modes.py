@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from contextlib import ContextDecorator
 from contextvars import ContextVar, Token
+from itertools import count
 
 from workbench.base.context import TRAINING
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 
+_numbers = count(1)
+"""Numbers of detached values; those of leaves are positive."""
 _FLOWS: ContextVar[bool] = ContextVar("gradients_flow", default=True)
 
 
@@ -65,7 +68,7 @@ def gradients_flow() -> bool:
 
 
 def detached(value: UOp) -> UOp:
-    """Return `value`, through which no gradient flows."""
-    if value.is_const or (value.op is Ops.DETACH and value.arg is None):
+    """Return `value`, through which no gradient flows; a node of its own, but for a number."""
+    if value.is_const or not value.dtype.is_float:
         return value
-    return UOp(Ops.DETACH, value.dtype, (value,))
+    return UOp(Ops.DETACH, value.dtype, (value,), -next(_numbers))

@@ -8,6 +8,7 @@ from typing import Any, Self
 
 from workbench.backends.device import Device
 from workbench.base.dtypes import Const, DType, dtypes
+from workbench.ir.gradient.custom import duplicate
 from workbench.ir.node import construct
 from workbench.ir.node.shapes import Shape
 from workbench.ir.node.uop import UOp
@@ -183,7 +184,7 @@ class Creation(Base):
 
     @classmethod
     def _constant(cls, value: UOp, device: str | None) -> Self:
-        tensor = cls(value)
+        tensor = cls(duplicate(value))  # no other constant has its gradient
         tensor._device = None if device is None else canonical(device)
         return tensor
 

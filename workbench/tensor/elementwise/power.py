@@ -6,6 +6,7 @@ import math
 
 from workbench.ir.functions.power import has_no_root
 from workbench.ir.functions.signs import absolute
+from workbench.ir.gradient.custom import independent
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 from workbench.tensor.operands.broadcast import cast_to, expanded, filled, wide_dtype
@@ -69,7 +70,7 @@ def integer_power(x: UOp, y: UOp | int) -> UOp:
 def _product(x: UOp, count: int) -> UOp:
     """Return x multiplied with itself `count` times, by repeated squaring."""
     if count == 0:
-        return expanded(x.like(1), x.shape)
+        return independent(expanded(x.like(1), x.shape), x)
     product: UOp | None = None
     square = x
     while count:

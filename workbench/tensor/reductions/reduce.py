@@ -7,6 +7,7 @@ from typing import Self
 
 from workbench.base.dtypes import Const, DType, dtypes
 from workbench.ir.functions.signs import absolute
+from workbench.ir.gradient.custom import independent
 from workbench.ir.node import construct
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.shapes import Shape
@@ -117,7 +118,8 @@ class Reduce(Base):
         if any(self.shape[i] == 0 for i in axes):
             if empty is None and 0 not in shape:
                 raise self._nothing_to(what, axes)
-            return self._with(expanded(self.uop.like(empty or 0), shape))
+            nothing = expanded(self.uop.like(empty or 0), shape)
+            return self._with(independent(nothing, self.uop))
         # An axis of size 1 needs no reduction.
         long = tuple(i for i in axes if self.shape[i] != 1)
         value = self.uop

@@ -6,6 +6,7 @@ import math
 from typing import Self
 
 from workbench.base.dtypes import DType, dtypes
+from workbench.ir.gradient.custom import independent
 from workbench.tensor.base import Base
 from workbench.tensor.operands.arguments import number
 from workbench.tensor.operands.axes import Axes, many_axes
@@ -91,7 +92,8 @@ class Statistics(Base):
         if any(self.shape[a] == 0 for a in axes):
             nothing = value.uop.like(-math.inf)
             shape = reduced_shape(self.shape, axes, keepdim)
-            return self._with(expanded(nothing, shape)).cast(self._fraction())
+            constant = independent(expanded(nothing, shape), value.uop)
+            return self._with(constant).cast(self._fraction())
         greatest = value.max(axis, keepdim=True).detach()
         # Infinity minus infinity would be NaN.
         finite = greatest.abs().lt(math.inf)

@@ -28,9 +28,11 @@ def names_of(roots: Sequence[UOp], variables: Iterable[tuple[str, UOp]]) -> Name
     named: dict[UOp, dict[str, None]] = {}
     of_arrays: dict[UOp, dict[str, None]] = {}
     all_named = list(variables)
-    inside = [(name, n) for name, n in all_named if n in nodes and not n.is_const]
+    inside = [(name, n) for name, n in all_named if n in nodes]
     scheduled = with_computed(UOp.sink(*[node for _, node in inside])).src
     for (name, node), now in zip(inside, scheduled, strict=True):
+        if now.is_const:  # literals are the same node
+            continue
         named.setdefault(node, {})[name] = None
         named.setdefault(now, {})[name] = None
         all_named.append((name, now))
