@@ -151,7 +151,9 @@ def emulate_for_steps(
     spoil(arrays, fresh)
     memory = _memory(linear, arrays, gpu)
     before = [array.copy() for array in memory]
-    machine = Machine(linear, memory, gpu.warp_lanes, fresh=fresh)
+    machine = Machine(
+        linear, memory, gpu.warp_lanes, fresh=fresh, copies_async=gpu.copies_async
+    )
     is_whole = emulation_s(linear) <= most_s
     if is_whole:
         machine.run()
@@ -215,7 +217,9 @@ def emulated(
     require_fit(linear, target)
     memory = _memory(linear, arrays, target)
     before = [array.copy() for array in memory] if history is not False else []
-    machine = Machine(linear, memory, target.warp_lanes, fresh=fresh)
+    machine = Machine(
+        linear, memory, target.warp_lanes, fresh=fresh, copies_async=target.copies_async
+    )
     require_time(linear, target)
     machine.run()
     find_wrong_values(machine, expected)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from workbench.backends.program.launch import LaunchShape
+from workbench.base.words import plural
 from workbench.emulator.cells import Conflict
+from workbench.emulator.copies import UnfinishedCopy
 from workbench.emulator.findings import Finding, Kind, WorkItem
 from workbench.emulator.numbering import along
 
@@ -33,6 +35,21 @@ class FindingList:
             why = "no barrier orders groups"
         words = f"{one} {first} {name}[{element}], and {other} {second} it: {why}"
         self.add("race", name, element, (one, other), conflict.positions, words)
+
+    def unfinished(self, name: str, copy: UnfinishedCopy, size: int, verb: str) -> None:
+        """Add an access of a cell before a copy to it is known to be complete."""
+        element = copy.cell % size
+        copier, other = (self.item(n) for n in copy.items)
+        why = "no barrier with a count has come since"
+        if copy.batches >= 0:
+            why = f"the barriers since leave its last {plural(copy.batches, 'batch')}"
+            why += " on their way"
+        words = (
+            f"{other} {verb} {name}[{element}] before the copy that {copier} began is"
+        )
+        words += f" complete: {why}"
+        items = copier, other
+        self.add("unfinished copy", name, element, items, copy.positions, words)
 
     def unwritten(self, name: str, element: int, number: int, position: int) -> None:
         """Add a value that a result depends on, and that nobody has written."""

@@ -7,6 +7,7 @@ from typing import Literal
 
 Kind = Literal[
     "race",
+    "unfinished copy",
     "unwritten",
     "out of bounds",
     "divergent barrier",

@@ -28,7 +28,7 @@ from workbench.emulator.finding_list import FindingList
 from workbench.emulator.loops.ends import ends_of
 from workbench.emulator.loops.rounds import Rounds, RoundsPlan, rounds_plan
 from workbench.emulator.memory import Lanes, Memories, Shadow, poison
-from workbench.ir.nest.accesses import idle_lanes, size_of
+from workbench.ir.nest.accesses import async_stores, idle_lanes, size_of
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 
@@ -78,7 +78,8 @@ class Machine:
     the slots `fresh` before, a program must not use.
 
     `warp_lanes` work-items are a warp; at most `lanes_at_once` run together. `watcher` is told what
-    happens. Where nobody watches, and it `batches`, rounds of a loop are done at once.
+    happens. Where nobody watches, and it `batches`, rounds of a loop are done at once. Copies to
+    tiles of several buffers go on while the program does, where the device's are `copies_async`.
     """
 
     def __init__(
@@ -90,6 +91,7 @@ class Machine:
         fresh: Set[int] = frozenset(),
         watcher: Watcher | None = None,
         batches: bool = True,
+        copies_async: bool = False,
     ):
         self.linear, self.warp_lanes = tuple(linear), warp_lanes
         self.watcher, self.batches = watcher, batches
@@ -102,8 +104,10 @@ class Machine:
         arrays, written = {slot: params[slot] for slot in slots}, written_slots(linear)
         idle = idle_lanes(linear)
         idle_at = {at: idle[n] for at, n in enumerate(linear) if n in idle}
+        stores = async_stores(linear) if copies_async else frozenset[UOp]()
+        copies = {at for at, n in enumerate(linear) if n in stores}
         self.memory = Memories(
-            arrays, self.findings, warp_lanes, written, fresh, idle_at
+            arrays, self.findings, warp_lanes, written, fresh, idle_at, copies
         )
         self.totals = Totals()
         self._ends = ends_of(self.linear)
@@ -319,6 +323,9 @@ class Machine:
         """A group whose work-items all pass by does not wait."""
         waits = self.mask.any(1, keepdims=True)
         self.memory.epochs += waits
+        batches: int | None = self.linear[position].arg
+        if batches is not None:
+            self.memory.batches.wait(self.mask, batches)
         count = self.totals.barriers
         count[position] = count.get(position, 0) + int(waits.sum())
         absent = waits & ~self.mask

@@ -18,6 +18,7 @@ from workbench.emulator.accesses import (
     count_shared,
 )
 from workbench.emulator.cells import AccessLog, CellAccess, Cells, Origin
+from workbench.emulator.copies import CellCopies, CopyBatches
 from workbench.emulator.finding_list import FindingList
 from workbench.ir.nest.accesses import name_of, size_of
 from workbench.ir.node.ops import Ops
@@ -77,10 +78,12 @@ class Memories:
         written: Set[int],
         fresh: Set[int] = frozenset(),
         idle: Mapping[int, int] = NOBODY_IDLE,
+        copies: Set[int] = frozenset(),
     ):
         """`idle` has, by their positions, the loads in which only some lanes take part, and the
-        bits that the number of those is 0 in."""
-        self.idle = idle
+        bits that the number of those is 0 in; `copies` the stores that are the end of copies which
+        go on while the program does."""
+        self.idle, self._copies = idle, copies
         self.params, self.findings, self.warp_lanes = params, findings, warp_lanes
         self.counts: dict[int, AccessCount] = {}
         self._globals = {
@@ -94,6 +97,8 @@ class Memories:
         self.epochs = np.zeros((len(numbers), 1), int)
         self.arrays: dict[UOp, Array] = {}
         self.cells: dict[UOp, Cells] = {}
+        self.batches = CopyBatches(numbers)
+        self._copied: dict[UOp, CellCopies] = {}
 
     @contextmanager
     def repeated(self, rounds: int) -> Iterator[None]:
@@ -113,6 +118,8 @@ class Memories:
         total = size_of(node) * count * (1 if node.space == "shared" else items)
         self.arrays[node] = np.full(total, poison(node.dtype), node.dtype.numpy)
         self.cells[node] = Cells(total, False, self.findings.group_items)
+        if self._copies and node.space == "shared":
+            self._copied[node] = CellCopies(total, self.batches)
 
     def array(self, memory: UOp) -> Array:
         """Return the array of a memory, of all groups."""
@@ -150,13 +157,23 @@ class Memories:
         if cells is None or not lanes.takes_part.any():
             return True
         is_of_all = place.param.op is Ops.PARAM
-        return not is_of_all and cells.are_read_freely(self._accessed(position, lanes))
+        access = self._accessed(position, lanes)
+        return (
+            not is_of_all
+            and cells.are_read_freely(access)
+            and self._is_complete(place, access)
+        )
 
     def writes_freely(self, position: int, place: UOp, lanes: Lanes) -> bool:
         """Whether writes find nothing, and each is of another cell."""
         cells = self._cells(place.param)
         assert cells is not None
-        return cells.are_written_freely(self._accessed(position, lanes))
+        access = self._accessed(position, lanes)
+        return cells.are_written_freely(access) and self._is_complete(place, access)
+
+    def _is_complete(self, place: UOp, access: CellAccess) -> bool:
+        copies = self._copied.get(place.param)
+        return copies is None or copies.unfinished(access) is None
 
     def read(self, position: int, place: UOp, lanes: Lanes) -> Shadow | None:
         """Note a read; return which lanes read what nobody has written, None if none does."""
@@ -164,9 +181,12 @@ class Memories:
         cells = self._cells(memory)
         if cells is None or not lanes.takes_part.any():
             return None
-        conflict, unwritten = cells.read(self._accessed(position, lanes))
+        access = self._accessed(position, lanes)
+        conflict, unwritten = cells.read(access)
         if conflict is not None:
             self.findings.race(name_of(memory), conflict, size)
+        else:
+            self._require_complete(memory, access, "reads")
         if unwritten is None:
             return None
         mask = np.zeros(lanes.takes_part.shape, bool)
@@ -190,8 +210,20 @@ class Memories:
         conflict = cells.write(access)
         if conflict is not None:
             self.findings.race(name_of(memory), conflict, size)
+        else:
+            self._require_complete(memory, access, "writes")
+        copies = self._copied.get(memory)
+        if copies is not None:
+            note = copies.begin if position in self._copies else copies.replace
+            note(access)
         if shadow is not None:
             cells.spoil(access.cells[shadow.mask[lanes.takes_part]], shadow.read)
+
+    def _require_complete(self, memory: UOp, access: CellAccess, verb: str) -> None:
+        copies = self._copied.get(memory)
+        copy = None if copies is None else copies.unfinished(access)
+        if copy is not None:
+            self.findings.unfinished(name_of(memory), copy, size_of(memory), verb)
 
     def writes(self, slot: int) -> AccessLog | None:
         """Return who wrote the elements of a param last; None for one that the program only

@@ -9,11 +9,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from workbench.base.target import Hardware, Target
-from workbench.cost.gpu.group_time import async_copies
 from workbench.cost.gpu.instructions import INTEGER, SPECIAL_FUNCTION
 from workbench.cost.gpu.item_work import ItemWork, node_work
 from workbench.cost.gpu.memory_traffic import level_speeds
 from workbench.cost.gpu.warp_accesses import WarpAccess
+from workbench.ir.nest.accesses import async_stores
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 
@@ -35,7 +35,8 @@ def pipe_cycles(
 ) -> list[float]:
     """Return the cycles of the pipe to the first cache and shared memory, of each access in a run
     of a group. A copy that goes on by itself only asks, and takes them where it is stored."""
-    copies = async_copies(linear) if target.copies_async else frozenset[UOp]()
+    is_async = target.copies_async
+    copies = {n.src[1] for n in async_stores(linear)} if is_async else set[UOp]()
     return [
         access.requests if node in copies else access.pipe
         for node, access in zip(accessing(linear), accesses, strict=True)

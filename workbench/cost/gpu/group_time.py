@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from workbench.ir.nest.accesses import async_stores
 from workbench.ir.node.ops import ELEMENTWISE, Ops
 from workbench.ir.node.uop import UOp
 
@@ -81,22 +82,8 @@ def group_cycles(
 ) -> float:
     """Return the cycles of a group alone; `uses` has, for each node, the cycles of what warps share
     that all warps of a group take of it each time."""
-    copies = async_copies(linear) if copies_async else frozenset[UOp]()
+    copies = {n.src[1] for n in async_stores(linear)} if copies_async else set[UOp]()
     return _cycles(_scope(linear), uses, copies)
-
-
-def async_copies(linear: Sequence[UOp]) -> frozenset[UOp]:
-    """Return the LOADs of copies that go on while the program does: to tiles of several buffers."""
-    return frozenset(
-        node.src[1]
-        for node in linear
-        if node.op is Ops.STORE
-        and node.src[1].op is Ops.LOAD
-        and node.place.param.op is Ops.DEFINE
-        and node.place.param.space == "shared"
-        and node.place.param.arg.buffers > 1
-        and node.src[1].place.param.op is Ops.PARAM
-    )
 
 
 def _scope(linear: Sequence[UOp]) -> LoopScope:

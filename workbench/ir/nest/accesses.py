@@ -36,6 +36,27 @@ def idle_lanes(linear: Iterable[UOp]) -> dict[UOp, int]:
     }
 
 
+def async_stores(linear: Iterable[UOp]) -> frozenset[UOp]:
+    """Return the STOREs of a linear program that end copies which go on while the program does,
+    where a device has such: of elements of an argument to a shared tile of several buffers."""
+    return frozenset(
+        node for node in linear if node.op is Ops.STORE and _is_async(node)
+    )
+
+
+def _is_async(store: UOp) -> bool:
+    tile, value = store.place.param, store.src[1]
+    return (
+        tile.op is Ops.DEFINE
+        and tile.space == "shared"
+        and tile.buffers > 1
+        and len(store.src) == 2
+        and value.op is Ops.LOAD
+        and not value.dtype.is_bool
+        and value.place.param.op is Ops.PARAM
+    )
+
+
 def buffers_of(block: UOp) -> list[UOp]:
     """Return the buffers of a statement tree: arguments by slot, then arrays in scratch."""
     buffers = [n for n in block.toposort() if is_buffer(n)]

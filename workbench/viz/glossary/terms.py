@@ -273,6 +273,8 @@ TERMS: Mapping[str, Mapping[str, str]] = {
         "unwritten": "It depends on memory that nobody has written.",
         "findings": "What is wrong with this program, at its first occurrence.",
         "race": "Two work-items use one cell, one of them writes, and no barrier stands between.",
+        "unfinished copy": "A work-item uses a cell that a copy may still fill: a copy goes on"
+            " while the program does, and no barrier since has waited for it.",
         "out of bounds": "An index beyond the memory.",
         "wrong value": "An element of the result that is not what it should be.",
         "uncoalesced": "Work-items of a warp access what lies far apart: more sectors are moved"
