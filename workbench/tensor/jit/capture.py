@@ -10,21 +10,29 @@ import numpy as np
 from workbench.base.errors import JitError
 from workbench.debug import say
 from workbench.execution.buffers import another
-from workbench.execution.capture import capturing
+from workbench.execution.capture import capturing, noting_roots
 from workbench.execution.replay import Replay
 from workbench.execution.values import value_in_memory
 from workbench.ir.node.uop import UOp
 from workbench.tensor.base import tensors_alive
 from workbench.tensor.creation.random import noting_draws
 from workbench.tensor.jit.function_replay import FunctionCapture, FunctionReplay
-from workbench.tensor.jit.holders import HeldTensors, Path, tensors_by_path
+from workbench.tensor.jit.guard import (
+    Guard,
+    Standing,
+    Uses,
+    changed_values,
+    roots_of,
+)
+from workbench.tensor.jit.holders import reached, tensors_by_path
 from workbench.tensor.jit.inputs import input_node, kind_of
+from workbench.tensor.jit.paths import Path
 from workbench.tensor.jit.rebinding import (
     Places,
     bind,
     is_whole,
     rebindings,
-    refuse_two_names,
+    two_names,
 )
 from workbench.tensor.jit.results import Outline, Results
 from workbench.tensor.jit.state import (
@@ -40,11 +48,15 @@ from workbench.tensor.versions import VersionedMemory, noting_writes, replacemen
 
 
 def capture(
-    function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+    function: Callable[..., Any],
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    is_first: bool,
 ) -> tuple[FunctionReplay | None, Any, list[Path]]:
     """Run `function`; return its capture, its result, and the paths of the tensors that it binds
-    anew. The capture is None where one of these had no memory of its own, which the next call finds
-    there.
+    anew. The capture is None where one of these, or a tensor that it writes, had no memory of its
+    own, which the next call finds there; and where this is not the first one, and the function
+    cannot be captured as the tensors are now.
 
     It gets tensors on new BUFFERs: no value that was computed before depends on them, so all that
     depends on the inputs is computed, and captured, here.
@@ -61,23 +73,18 @@ def capture(
     written_inputs = {n: len(nodes) + k for k, n in enumerate(changed_inputs)}
     nodes += [input_node(t) for t in changed_inputs.values()]
     state = captured_state(run.captured, run.memory, run.written, nodes, run.gradients)
-    if not (run.captured.items or run.written or changed_inputs or run.bindings.paths):
-        raise JitError(
-            f"cannot capture {name}",
-            "it ran no kernel: its result is known, or a view of what is in memory",
-            "the function without TinyJit",
-        )
+    result, bound = run.result_of(outline, nodes), run.bindings.paths
+    refusal = run.refusal(state, name)
+    if refusal is not None and is_first:
+        raise refusal
+    if refusal is not None or not (run.has_memory_bound() and run.has_written_memory()):
+        return None, result, bound
     replay = run.replay(state, nodes)
     say(1, f"TinyJit: {name} captured, {replay.count} kernels and copies")
-    result = run.result_of(outline, nodes)
-    run.refuse(state, name)
-    bound = run.bindings.paths
-    if not run.has_memory_bound():
-        return None, result, bound
-    kinds, state_tensors = [kind_of(t) for t in run.arguments], run.tensors_of(state)
+    kinds = [kind_of(t) for t in run.arguments]
     captured = FunctionCapture(
         name, replay, kinds, others, outline.structure, outline.rebound, state,
-        Places(run.bindings, state.read), state_tensors, written_inputs, run.draws,
+        Places(run.bindings, state.read), run.guard(state, outline), written_inputs, run.draws,
         run.steady(state),
     )  # fmt: skip
     return FunctionReplay(captured), result, bound
@@ -99,6 +106,13 @@ class _CaptureRun:
         self.existing = [t for t in tensors_alive() if isinstance(t, Tensor)]
         memories = [t._memory for t in self.existing]
         count = replacements.count
+        roots = roots_of(function, args, kwargs)
+        reached_before, own = reached(roots), set(self.memory.values())
+        self._twice_named = reached_before.twice_named()
+        self.standing = {
+            path: Standing.of(tensor, own)
+            for path, tensor in reached_before.tensors.items()
+        }
         self.stand_ins = [Tensor(node) for node in self._inputs]
         originals = [
             Tensor(node) for node in self._inputs
@@ -107,6 +121,7 @@ class _CaptureRun:
         before = tensors_by_path((function, own_args, own_kwargs))
         with (
             capturing() as self.captured,
+            noting_roots() as self._computed,
             noting_writes() as self.written,
             noting_draws() as draws,
         ):
@@ -116,6 +131,7 @@ class _CaptureRun:
             compute_results([self.result, self.bindings.new], self.written)
         del originals
         self.draws = draws
+        self._values = changed_values(reached_before.values, reached(roots).values)
         pairs = zip(self.existing, memories, strict=True)
         self._replaced = count != replacements.count and any(
             t._memory is not memory for t, memory in pairs
@@ -156,33 +172,49 @@ class _CaptureRun:
         bind(self.root, self.bindings.paths, results.filled(outline.rebound))
         return result
 
-    def tensors_of(self, state: CapturedState) -> HeldTensors:
-        """Return the tensors of the state that the function reaches, and does not bind anew."""
-        read, bound = set(state.read), set(self.bindings.paths)
-        return HeldTensors(
-            {
-                p: t
-                for p, t in self._after.items()
-                if t._memory in read and p not in bound
-            }
-        )
+    def guard(self, state: CapturedState, outline: Outline) -> Guard:
+        """Return what the replay takes for granted of the tensors that the function reaches."""
+        computed = set(UOp.sink(*self._computed).toposort())
+        nodes = {s.node for s in self.standing.values() if s.node in computed}
+        memory = {*state.read, *state.memory_written(False), *outline.memory_named}
+        tensors = outline.existing_named | self._twice_named
+        uses = Uses(memory, nodes, tensors)
+        return Guard(self.standing, self._values, self.bindings.paths, uses)
 
-    def refuse(self, state: CapturedState, name: str) -> None:
-        """Raise JitError for what a replay could not do: tell apart, or replace."""
-        written = state.memory_written(bool(self.changed_inputs()))
-        refuse_two_names(self.bindings, self._after, written, name)
+    def has_written_memory(self) -> bool:
+        """Whether all that was written of what there was before is memory, which a replay writes,
+        too; if not, it is for the next capture."""
+        own, written = set(self.memory.values()), set(self.written)
+        return all(t._memory in own for t in self.existing if t._memory in written)
+
+    def refusal(self, state: CapturedState, name: str) -> JitError | None:
+        """Return the error of what a replay could not do: tell apart, or replace; or where there is
+        nothing to replay."""
+        changed_inputs, paths = self.changed_inputs(), self.bindings.paths
+        if not (self.captured.items or self.written or changed_inputs or paths):
+            return JitError(
+                f"cannot capture {name}",
+                "it ran no kernel: its result is known, or a view of what is in memory",
+                "the function without TinyJit",
+            )
+        written = state.memory_written(False)
+        refusal = two_names(self.bindings, self._after, written, name)
+        if refusal is not None:
+            return refusal
+        written = state.memory_written(bool(changed_inputs))
         if any(t._memory in written for t in self.arguments):
-            raise JitError(
+            return JitError(
                 f"cannot capture {name}",
                 "an argument is also a tensor that it reaches by another name, and it is written",
                 "the function without TinyJit, or a .clone() of the argument",
             )
         if self._replaced:
-            raise JitError(
+            return JitError(
                 f"cannot capture {name}",
                 "it calls .replace() on a tensor that there was before: a replay would not do that",
                 ".assign(value), which writes to the tensor",
             )
+        return None
 
     def has_memory_bound(self) -> bool:
         """Whether each tensor that was bound anew was all of memory, or an argument."""

@@ -14,9 +14,10 @@ from workbench.execution.pieces import piece_of
 from workbench.execution.replay import NEW, Replay
 from workbench.ir.node.uop import UOp
 from workbench.tensor.creation.random import Keys
-from workbench.tensor.jit.holders import HeldTensors
+from workbench.tensor.jit.guard import Guard, roots_of
 from workbench.tensor.jit.inputs import Kind, input_node, kind_of
-from workbench.tensor.jit.rebinding import Places, memory_at
+from workbench.tensor.jit.paths import Path
+from workbench.tensor.jit.rebinding import Places, identity, memory_at
 from workbench.tensor.jit.results import Computed, Results, tensor_on
 from workbench.tensor.jit.state import CapturedState, MemoryWritten, buffer_of
 from workbench.tensor.nest import HOLE, same, tensors, without_tensors
@@ -28,8 +29,8 @@ from workbench.tensor.tensor import Tensor
 class FunctionCapture:
     """What was captured of a function `name`: the kinds of its inputs, its other arguments, the
     outline of its result (`structure`), its state, the `places` that it binds anew with the outline
-    of what it puts there (`rebound`), the tensors that it reaches (`state_tensors`), the outputs
-    that are the new values of inputs by their place (`written`), its draws, and which memory of the
+    of what it puts there (`rebound`), the `guard` of the tensors that it reaches, the outputs that
+    are the new values of inputs by their place (`written`), its draws, and which memory of the
     state it does not change (`steady`)."""
 
     name: str
@@ -40,7 +41,7 @@ class FunctionCapture:
     rebound: Any
     state: CapturedState
     places: Places
-    state_tensors: HeldTensors
+    guard: Guard
     written: dict[int, int]
     draws: list[Keys]
     steady: list[int]
@@ -73,13 +74,24 @@ class FunctionReplay:
         return (
             bool(changes)
             or self._state.has_other_memory()
-            or not self._capture.state_tensors.are_at(root)
-            or not places.fit(places.tensors_at(root))
+            or not self._capture.guard.holds(roots_of(*root))
+            or not places.fit(places.tensors_at(root), self._writes.memory)
         )
 
-    def is_aliased(self, inputs: list[Tensor]) -> bool:
+    @property
+    def moving(self) -> list[Path]:
+        """The paths of constants that have become other values since the capture."""
+        return self._capture.guard.moving
+
+    def is_aliased(self, inputs: list[Tensor], root: Any) -> bool:
         """Whether inputs share memory with each other, or with state, and that is written."""
-        return self._writes.is_aliased(inputs)
+        if self._writes.is_aliased(inputs):
+            return True
+        if not self._writes.inputs or not self._capture.places.read:
+            return False
+        rebound = self._capture.places.tensors_at(root)
+        names = {identity(tensor) for tensor in rebound}
+        return any(identity(tensor) in names for tensor in inputs)
 
     def __call__(self, root: tuple[Any, tuple[Any, ...], dict[str, Any]]) -> Any:
         """Return the result for `root`: the function and its arguments."""

@@ -1,184 +1,167 @@
-"""Where a function finds tensors: its variables, its object, and what is reached from these.
-
-Only what lies there is read, none of the user's code runs: variables of enclosing functions,
-globals that its code names, defaults, attributes, items of lists, tuples and dicts.
-"""
+"""Where a function finds tensors: its variables, its object, and what is reached from these."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from functools import partial
-from types import CodeType, FunctionType, MethodType, ModuleType
-from typing import Any
-from weakref import ref
+from types import FunctionType
+from typing import Any, NamedTuple
 
-from workbench.base.unpicklable import Unpicklable
+from workbench.tensor.jit.parts import ABSENT, CODE, PLAIN, Parts, layout_of, names_in
+from workbench.tensor.jit.paths import GRADIENT, Path, gradient_of
 from workbench.tensor.tensor import Tensor
 
 MOST_OBJECTS = 100_000
 """Number of objects after which the search ends: tensors beyond are not found."""
 
-Path = tuple["Step", ...]
-"""The way from a root to a tensor."""
-
-
-@dataclass(frozen=True, slots=True)
-class Step:
-    """From an object to a part of it: `kind` is "attribute", "item", "cell" or "global", and
-    `name` which one it is."""
-
-    kind: str
-    name: Any
-
-    def part(self, holder: Any) -> Any:
-        """Return the part. Errors: LookupError, AttributeError or ValueError where it is gone."""
-        match self.kind:
-            case "attribute":
-                return getattr(holder, self.name)
-            case "item":
-                return holder[self.name]
-            case "cell":
-                return holder.__closure__[self.name].cell_contents
-        return holder.__globals__[self.name]
-
-    def bind(self, holder: Any, value: Any) -> None:
-        """Put `value` in the place of the part."""
-        match self.kind:
-            case "attribute":
-                setattr(holder, self.name, value)
-            case "item":
-                holder[self.name] = value
-            case "cell":
-                holder.__closure__[self.name].cell_contents = value
-            case _:
-                holder.__globals__[self.name] = value
-
-
-def tensor_at(root: Any, path: Path) -> Any:
-    """Return what is at a path now; None where the path is gone."""
-    try:
-        for step in path:
-            root = step.part(root)
-    except (LookupError, AttributeError, ValueError, TypeError):
-        return None
-    return root
-
-
-def bind_at(root: Any, path: Path, value: Any) -> None:
-    """Put `value` where a path leads to."""
-    for step in path[:-1]:
-        root = step.part(root)
-    path[-1].bind(root, value)
-
-
-def words_of(path: Path) -> str:
-    """Return the last steps of a path as code."""
-    text = ""
-    for step in path:
-        if step.kind == "attribute":
-            text += f".{step.name}"
-        elif step.kind == "item":
-            text += f"[{step.name!r}]"
-        else:
-            text = step.name if isinstance(step.name, str) else ""
-    return text
-
 
 def tensors_by_path(root: Any) -> dict[Path, Tensor]:
     """Return the tensors that are reached from `root`, each by the first path to its holder."""
-    tensors: dict[Path, Tensor] = {}
-    visited: dict[int, Any] = {}
-    stack: list[tuple[Path, Any]] = [((), root)]
-    while stack and len(visited) < MOST_OBJECTS:
-        path, holder = stack.pop()
-        if isinstance(holder, Tensor):
-            tensors[path] = holder
-            continue
-        if isinstance(holder, _PLAIN) or id(holder) in visited:
-            continue
-        visited[id(holder)] = holder
-        parts = [((*path, step), part) for step, part in _parts(holder)]
-        stack.extend(reversed(parts))
-    return tensors
+    return reached([((), root)]).tensors
 
 
-class HeldTensors:
-    """Tensors that a function reaches, each by its path: `are_at(root)` says whether they are still
-    there. None of them is kept alive."""
+@dataclass(slots=True)
+class Holder:
+    """An object that was searched: the function that returns its `parts`, their identities then,
+    which of them are not compared (`free`), and which were searched, too (`below`)."""
 
-    def __init__(self, tensors: Mapping[Path, Tensor]):
-        self._steps: dict[Path, list[tuple[Step, ref[Tensor]]]] = {}
-        for path, tensor in tensors.items():
-            self._steps.setdefault(path[:-1], []).append((path[-1], ref(tensor)))
+    parts: Parts
+    identities: list[int]
+    free: list[int]
+    below: list[tuple[int, Holder]]
+    constants: list[Any]
+    """The parts that hold no tensor, kept alive: no other object gets their identity."""
 
-    def are_at(self, root: Any) -> bool:
-        """Whether the same tensors are at the paths from `root`."""
-        for path, steps in self._steps.items():
-            holder = tensor_at(root, path)
-            for step, tensor in steps:
-                if tensor_at(holder, (step,)) is not tensor():
-                    return False
+
+@dataclass(slots=True)
+class Reached:
+    """What was reached from roots: `tensors`, each by the first path to its holder; `values`, the
+    numbers and texts that code names; the holders below the roots; and the `names` of attributes
+    in the code that was reached."""
+
+    tensors: dict[Path, Tensor]
+    values: dict[Path, Any]
+    holders: list[tuple[int, Holder]]
+    names: Collection[str] = ()
+
+    def twice_named(self) -> set[int]:
+        """Return the tensors, by their identity, that are at several paths which code names: it may
+        bind one of these to the other."""
+        counts = Counter(
+            id(tensor)
+            for path, tensor in self.tensors.items()
+            if all(s.kind != "attribute" or s.name in self.names for s in path)
+        )
+        return {tensor for tensor, count in counts.items() if count > 1}
+
+    def is_unchanged(self, roots: Sequence[Any]) -> bool:
+        """Whether each holder from `roots` has the parts that it had when it was searched, but for
+        those that are free. It takes little time: it is asked at each call of a function."""
+        stack = [(roots[n], holder) for n, holder in self.holders]
+        while stack:
+            value, holder = stack.pop()
+            try:
+                parts = holder.parts(value)
+                for n in holder.free:
+                    parts[n] = None
+            except (AttributeError, TypeError, IndexError):
+                return False
+            if [*map(id, parts)] != holder.identities:
+                return False
+            for n, below in holder.below:
+                stack.append((parts[n], below))
         return True
 
 
-_PLAIN = (str, bytes, int, float, complex, type, ModuleType, type(None))
-"""What holds no tensor."""
+Below = list[tuple[int, Holder]]
 
 
-def _parts(holder: Any) -> Iterator[tuple[Step, Any]]:
-    if isinstance(holder, list | tuple):
-        yield from ((Step("item", n), part) for n, part in enumerate(holder))
-    elif isinstance(holder, dict):
-        yield from ((Step("item", key), part) for key, part in [*holder.items()])
-    elif isinstance(holder, FunctionType):
-        yield from _variables(holder)
-    elif isinstance(holder, MethodType):
-        yield Step("attribute", "__self__"), holder.__self__
-        yield Step("attribute", "__func__"), holder.__func__
-    elif isinstance(holder, partial):
-        for name in ("func", "args", "keywords"):
-            yield Step("attribute", name), getattr(holder, name)
-    if isinstance(
-        holder, Unpicklable
-    ):  # a captured function: the captures in it are its own
-        yield Step("attribute", "_function"), getattr(holder, "_function", None)
-    elif not isinstance(holder, FunctionType):
-        yield from _attributes(holder)
+def reached(roots: Sequence[tuple[Path, Any]], free: Collection[Path] = ()) -> Reached:
+    """Return what is reached from `roots`, each with its path. What is at paths in `free` is not
+    compared later."""
+    search = _Lookup(free)
+    holders: Below = []
+    stack = [
+        _Occurrence(*root, frozenset(), holders, n) for n, root in enumerate(roots)
+    ]
+    stack.reverse()
+    while stack and len(search.visited) < MOST_OBJECTS:
+        stack.extend(search.parts_of(stack.pop()))
+    for place, holder, is_code in reversed(search.holders):  # those below come first
+        if holder.below or not is_code:  # code is not bound anew
+            place.beside.append((place.number, holder))
+    values = search.named_values()
+    return Reached(search.tensors, values, holders, search.names)
 
 
-def _variables(function: FunctionType) -> Iterator[tuple[Step, Any]]:
-    for n, cell in enumerate(function.__closure__ or ()):
-        try:
-            yield Step("cell", n), cell.cell_contents
-        except ValueError:  # not bound yet
-            continue
-    for name in _names(function.__code__):
-        if name in function.__globals__:
-            yield Step("global", name), function.__globals__[name]
-    yield Step("attribute", "__defaults__"), function.__defaults__
-    yield Step("attribute", "__kwdefaults__"), function.__kwdefaults__
-    if hasattr(function, "__wrapped__"):
-        yield Step("attribute", "__wrapped__"), function.__wrapped__
+class _Occurrence(NamedTuple):
+    """A value at a path, part `number` of a holder whose parts that were searched are `beside`;
+    `attributes` are those that the code names which led here."""
+
+    path: Path
+    value: Any
+    attributes: frozenset[str]
+    beside: Below
+    number: int
 
 
-def _names(code: CodeType) -> dict[str, None]:
-    """Return the names that code and the functions in it use, of globals and of attributes."""
-    names = dict.fromkeys(code.co_names)
-    for constant in code.co_consts:
-        if isinstance(constant, CodeType):
-            names.update(_names(constant))
-    return names
+class _Lookup:
+    """What was reached until now."""
 
+    def __init__(self, free: Collection[Path]):
+        self._free = free
+        self.names: set[str] = set()
+        self._values: dict[Path, Any] = {}
+        self.tensors: dict[Path, Tensor] = {}
+        self.visited: dict[int, Any] = {}
+        self.holders: list[tuple[_Occurrence, Holder, bool]] = []
 
-def _attributes(holder: Any) -> Iterator[tuple[Step, Any]]:
-    own = getattr(holder, "__dict__", None)
-    if isinstance(own, dict):
-        yield from ((Step("attribute", name), part) for name, part in [*own.items()])
-    for kind in type(holder).__mro__:
-        slots = kind.__dict__.get("__slots__", ())
-        for name in (slots,) if isinstance(slots, str) else slots:
-            try:
-                yield Step("attribute", name), object.__getattribute__(holder, name)
-            except AttributeError:
-                continue
+    def parts_of(self, place: _Occurrence) -> list[_Occurrence]:
+        """Note a value; return its parts, the last one first."""
+        path, value, attributes = place[:3]
+        if isinstance(value, Tensor):
+            self.tensors[path] = value
+            gradient = gradient_of(value)
+            if gradient is not None:
+                self.tensors[(*path, GRADIENT)] = gradient
+            return []
+        if isinstance(value, PLAIN):
+            if path and path[-1].kind in ("attribute", "cell", "global"):
+                self._values[path] = value
+            return []
+        if id(value) in self.visited:
+            return []
+        self.visited[id(value)] = value
+        if isinstance(value, FunctionType):
+            attributes = names_in(value.__code__).attributes
+            self.names |= attributes
+        layout = layout_of(value, attributes)
+        if layout is None:
+            return []
+        parts = layout.parts(value)
+        constants = [part for part in parts if isinstance(part, PLAIN)]
+        holder = Holder(layout.parts, [], [], [], constants)
+        is_code = isinstance(value, CODE) and all(isinstance(p, CODE) for p in parts)
+        self.holders.append((place, holder, is_code))
+        steps = [
+            (n, (*path, step))
+            for n, step in enumerate(layout.steps)
+            if step is not None and parts[n] is not ABSENT
+        ]
+        below = [
+            _Occurrence(p, parts[n], attributes, holder.below, n) for n, p in steps
+        ]
+        holder.free = [n for n, p in steps if p in self._free]
+        for n in holder.free:
+            parts[n] = None
+        holder.identities = [*map(id, parts)]
+        return below[::-1]
+
+    def named_values(self) -> dict[Path, Any]:
+        """Return the numbers and texts whose names the code that was reached has."""
+        return {
+            path: value
+            for path, value in self._values.items()
+            if path[-1].kind != "attribute" or path[-1].name in self.names
+        }

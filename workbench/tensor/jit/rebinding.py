@@ -12,8 +12,8 @@ from typing import Any
 
 from workbench.base.errors import JitError
 from workbench.ir.schedule.schedule import base
-from workbench.tensor.jit.holders import Path, bind_at, tensor_at, words_of
 from workbench.tensor.jit.inputs import Kind, input_node, kind_of
+from workbench.tensor.jit.paths import Path, bind_at, tensor_at, words_of
 from workbench.tensor.jit.state import buffer_of
 from workbench.tensor.tensor import Tensor
 from workbench.tensor.versions import VersionedMemory
@@ -44,10 +44,11 @@ class Places:
         """Return what is in these places now."""
         return [tensor_at(root, path) for path in self._paths]
 
-    def fit(self, tensors: Sequence[Any]) -> bool:
-        """Whether tensors have the shapes, dtypes and devices of those at the capture."""
+    def fit(self, tensors: Sequence[Any], written: Collection[VersionedMemory]) -> bool:
+        """Whether tensors have the shapes, dtypes and devices of those at the capture, and none
+        stands for memory that is `written`, which it would see."""
         return all(
-            isinstance(t, Tensor) and kind_of(t) == kind
+            isinstance(t, Tensor) and kind_of(t) == kind and t._memory not in written
             for t, kind in zip(tensors, self._kinds, strict=True)
         )
 
@@ -65,36 +66,43 @@ def bind(root: Any, paths: Sequence[Path], tensors: Sequence[Tensor]) -> None:
 def rebindings(
     before: Mapping[Path, Tensor], after: Mapping[Path, Tensor]
 ) -> Rebindings:
-    """Return the places with another tensor `after` a function than `before` it."""
-    paths = [p for p, t in before.items() if p in after and after[p] is not t]
+    """Return the places with another tensor `after` a function than `before` it. Members of a set
+    have no place, and gradients are those of the call."""
+    paths = [
+        path
+        for path, tensor in before.items()
+        if after.get(path, tensor) is not tensor
+        and path[-1].kind not in ("member", "gradient")
+    ]
     old = [before[p] for p in paths]
     return Rebindings(paths, old, [after[p] for p in paths])
 
 
-def refuse_two_names(
+def two_names(
     bindings: Rebindings,
     after: Mapping[Path, Tensor],
     written: Collection[VersionedMemory],
     name: str,
-) -> None:
-    """Raise JitError where a tensor that the function `name` replaced is reached by another name,
-    too, or is written."""
+) -> JitError | None:
+    """Return the error where a tensor that the function `name` replaced is reached by another name,
+    too, or is written; None where none is."""
     bound = set(bindings.paths)
-    others = {_identity(t): words_of(p) for p, t in after.items() if p not in bound}
+    others = {identity(t): words_of(p) for p, t in after.items() if p not in bound}
     news: dict[int, Tensor] = {}
     for path, old, new in zip(bindings.paths, bindings.old, bindings.new, strict=True):
-        other = others.get(_identity(old), "")
+        other = others.get(identity(old), "")
         if old._memory in written:
             other = "written"
-        elif news.setdefault(_identity(old), new) is not new:
+        elif news.setdefault(identity(old), new) is not new:
             other = "in another place"
         if other:
-            raise JitError(
+            return JitError(
                 f"cannot capture {name}",
                 f"it binds {words_of(path)} to another tensor, and the one that was there is also "
                 f"{other}: a replay could not tell them apart",
                 f"{words_of(path)}.assign(value), which writes to the tensor",
             )
+    return None
 
 
 def compute_at(root: Any, paths: Sequence[Path]) -> None:
@@ -122,5 +130,6 @@ def is_whole(tensor: Tensor) -> bool:
     return memory is None or base(tensor.uop) is base(memory.value)
 
 
-def _identity(tensor: Tensor) -> int:
+def identity(tensor: Tensor) -> int:
+    """Return what two tensors have in common that see what is written to the other."""
     return id(tensor if tensor._memory is None else tensor._memory)

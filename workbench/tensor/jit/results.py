@@ -90,6 +90,10 @@ class Outline:
         for tensor in (*stand_ins, *bindings.old):
             if tensor._memory is not None:
                 self._memory[tensor._memory] = self._placeholders[id(tensor)]
+        self.existing_named: set[int] = set()
+        """The tensors, by their identity, that there were before and that are results."""
+        self.memory_named: list[VersionedMemory] = []
+        """Memory that there was before, of which results are views."""
         self.tensors: dict[int, Tensor] = {}
         """The tensors of the capture that are results as they are, by their placeholder."""
         self._names: Counter[VersionedMemory | None] = Counter()
@@ -104,6 +108,8 @@ class Outline:
         if not isinstance(leaf, Tensor):
             return leaf
         placeholder = self._placeholders.get(id(leaf))
+        if isinstance(placeholder, Existing):
+            self.existing_named.add(id(leaf))
         if placeholder is None:
             placeholder = self._placeholders[id(leaf)] = self._of_new(leaf)
             is_own = isinstance(placeholder, Computed | Constant) or isinstance(
@@ -124,6 +130,8 @@ class Outline:
         if memory is None or memory not in self._memory:
             return self._output(value_in_memory(tensor.uop), tensor.shape)
         assert tensor._version is not None
+        if isinstance(self._memory[memory], VersionedMemory):
+            self.memory_named.append(memory)
         return ViewOf(self._memory[memory], tensor.uop, tensor._version)
 
     def _output(self, node: UOp, shape: Shape) -> Computed:

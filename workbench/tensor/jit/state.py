@@ -228,8 +228,13 @@ def _gradients() -> list[tuple[Base, Any]]:
 
 
 def _buffer(value: UOp) -> UOp | None:
-    """Return the BUFFER that a value is, under RESHAPEs; None if it is none."""
-    node = value_in_memory(value)
+    """Return the BUFFER that a value is, under RESHAPEs; None if it is none. It is asked at each
+    call for each tensor of the state: most are a BUFFER as they are."""
+    node = value
+    while node.op in (Ops.RESHAPE, Ops.DETACH):
+        node = node.src[0]
+    if node.op is not Ops.BUFFER:
+        node = value_in_memory(value)
     return node if node.op is Ops.BUFFER else None
 
 

@@ -10,23 +10,34 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import update_wrapper
+from inspect import Parameter, signature
 from threading import RLock
 from typing import Any, Generic, ParamSpec, TypeVar
 from weakref import finalize
 
-from workbench.base.context import JIT
+from workbench.base.context import (
+    BEAM,
+    DEFAULT_FLOAT,
+    DEFAULT_INT,
+    DEV,
+    JIT,
+    NOOPT,
+    TRAINING,
+)
 from workbench.base.errors import JitError
 from workbench.base.forking import free_rlock
 from workbench.base.unpicklable import Unpicklable
 from workbench.execution.capture import is_capturing, noting_roots
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
-from workbench.ir.rewriting.rewrite import RulesInForce, rules_in_force
+from workbench.ir.rewriting.rewrite import rules_in_force
 from workbench.ir.schedule.schedule import base
+from workbench.tensor.autograd.modes import gradients_flow
 from workbench.tensor.base import tensors_alive
 from workbench.tensor.jit.capture import capture, compute_results
 from workbench.tensor.jit.function_replay import FunctionReplay
-from workbench.tensor.jit.holders import Path, tensors_by_path
+from workbench.tensor.jit.holders import tensors_by_path
+from workbench.tensor.jit.paths import Path
 from workbench.tensor.jit.rebinding import compute_at, rebindings
 from workbench.tensor.jit.state import MemoryWritten, buffer_of, compute
 from workbench.tensor.nest import tensors, without_tensors
@@ -34,6 +45,8 @@ from workbench.tensor.versions import VersionedMemory, noting_writes
 
 P = ParamSpec("P")
 R = TypeVar("R")
+_SETTINGS = (DEV, NOOPT, BEAM, DEFAULT_FLOAT, DEFAULT_INT, TRAINING)
+"""Settings on which the kernels of a function depend."""
 
 
 class TinyJit(Unpicklable, Generic[P, R]):
@@ -49,6 +62,8 @@ class TinyJit(Unpicklable, Generic[P, R]):
 
     Where the function binds an attribute, an item or a variable, which had a tensor, to another
     one, a replay does so, too. What else its Python code does to the outside, a replay does not do.
+    Where a name that the function reaches is bound to another tensor or number between two calls,
+    the function is captured anew.
 
     A gradient that the function leaves in `.grad` is that of a run of its Python code, so after a
     replay it is None: the optimiser's step belongs into the function, or the gradient is returned.
@@ -125,15 +140,21 @@ class TinyJit(Unpicklable, Generic[P, R]):
             return self._function(*args, **kwargs)
         state = self._state
         with state.lock:
-            if state.rules != rules_in_force():  # the capture has other rules
-                state.calls, state.captured = 0, None
-                state.rules = rules_in_force()
+            if state.situation != (now := _situation()):
+                state.calls, state.captured, state.situation = 0, None, now
+            if kwargs:
+                kwargs = state.in_order(self._function, kwargs)
+                if tuple(kwargs) != state.names and {*kwargs} == {*state.names}:
+                    # The function sees the order, and has another one in its capture.
+                    return _first_run(self._function, args, kwargs, _State())
             root = self._function, args, kwargs
-            if state.captured is not None and state.captured.has_other_state(root):
-                state.captured = None
+            captured = state.captured
+            if captured is not None and captured.has_other_state(root):
+                state.bound = [*dict.fromkeys((*state.bound, *captured.moving))]
+                state.captured = captured = None
             inputs = list(tensors((args, kwargs)))
-            if state.captured is not None and not state.captured.is_aliased(inputs):
-                result: R = state.captured(root)
+            if captured is not None and not captured.is_aliased(inputs, root):
+                result: R = captured(root)
                 return result
             if state.calls == 0:
                 result = _first_run(self._function, args, kwargs, state)
@@ -144,7 +165,7 @@ class TinyJit(Unpicklable, Generic[P, R]):
                 compute(state.used)
                 compute_at(root, state.bound)
                 state.captured, result, state.bound = capture(
-                    self._function, args, kwargs
+                    self._function, args, kwargs, is_first=state.calls == 1
                 )
                 state.used = []
             state.calls += 1
@@ -157,15 +178,42 @@ class _State:
 
     calls: int = 0
     captured: FunctionReplay | None = None
-    rules: RulesInForce = field(default_factory=rules_in_force)
-    """The rules of the capture."""
+    situation: tuple[Any, ...] = ()
+    """The rules and settings of the capture."""
+    names: tuple[str, ...] = ()
+    """The order of the keyword arguments of the capture."""
     lock: RLock = field(default_factory=free_rlock)
     used: list[VersionedMemory] = field(default_factory=list)
     """Memory, not computed then, that the first call read: it is state."""
     written: MemoryWritten = field(default_factory=MemoryWritten)
     """What the first call wrote."""
     bound: list[Path] = field(default_factory=list)
-    """Where the function binds tensors anew."""
+    """Where the function binds tensors anew, or somebody did so with constants."""
+
+    def in_order(self, function: Callable[..., Any], kwargs: Any) -> Any:
+        """Return keyword arguments in the order of the first call. A function that takes any names
+        sees the order: then they are as they are."""
+        names = tuple(kwargs)
+        if not self.calls:
+            self.names = names
+        if names == self.names or {*names} != {*self.names} or _takes_any(function):
+            return kwargs
+        return {name: kwargs[name] for name in self.names}
+
+
+def _takes_any(function: Callable[..., Any]) -> bool:
+    """Whether a function takes keyword arguments of any name."""
+    try:
+        parameters = signature(function).parameters.values()
+    except (TypeError, ValueError):
+        return True
+    return any(p.kind is Parameter.VAR_KEYWORD for p in parameters)
+
+
+def _situation() -> tuple[Any, ...]:
+    """Return what a function may depend on beside its arguments and state: rules and settings."""
+    values = [setting.value for setting in _SETTINGS]
+    return (*rules_in_force(), gradients_flow(), *values)
 
 
 def _first_run(

@@ -1,0 +1,193 @@
+"""Names that stand for other memory at a later call: a replay gives what the function gives."""
+
+from __future__ import annotations
+
+import copy
+import functools
+from collections import deque
+from dataclasses import dataclass
+from types import ModuleType, SimpleNamespace
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+
+from tests.tensor.jit.support import held
+from workbench import GlobalCounters, Tensor, TinyJit
+
+
+def vector(*values: float) -> Tensor:
+    return held(np.float32(values))
+
+
+class Program(NamedTuple):
+    """A program: `setup`, a function `f(x)` of a `body`, whose last line is its result, and nine
+    calls; before call number n, `changes[n]` runs, and after it all of `reads` is read."""
+
+    setup: str
+    body: str
+    changes: dict[int, str]
+    reads: str = ""
+
+    def text(self) -> str:
+        *lines, result = self.body.split("; ")
+        calls = "\n".join(
+            f"{self.changes.get(n, 'pass')}\nr = call(v({n}, 1))\n"
+            f"seen.append([np.asarray(t.tolist()).tolist() for t in (r, {self.reads})])"
+            for n in range(9)
+        )
+        names = "m" if "m = " in self.setup else "_"
+        inner = "\n    ".join([f"global {names}", *lines, f"return {result}"])
+        function = "m" if self.body == "m(x)" else "f"
+        return f"{self.setup}\ndef f(x):\n    {inner}\ncall = jit({function})\n{calls}"
+
+
+CALL = "    def __call__(self, x): return self.other(x)\n    def other(self, x): return x * "
+CLASS = f"class C:\n    w = v(1, 2)\n{CALL}self.w"
+# fmt: off
+PROGRAMS: dict[str, Program] = {
+    "a constant": Program("m = N(h=v(1, 1))", "m.h + x", {
+        2: "m.h = Tensor.zeros(2)", 5: "m.h = Tensor.ones(2)", 7: "m.h = Tensor.full((2,), 7)"}),
+    "a constant that is a factor": Program(
+        "m = N(h=Tensor.zeros(2), z=Tensor.zeros(2))", "m.h * x + m.z", {
+        3: "m.h = Tensor.ones(2)", 5: "m.z = Tensor.ones(2)", 6: "m.h += 1", 7: "m.z += 1"}),
+    "a constant, accumulated": Program("m = N(h=v(1, 1))", "m.h.assign(m.h + x) * 1", {
+        3: "m.h = Tensor.zeros(2)", 6: "m.h = Tensor.zeros(2)", 7: "m.h = v(5, 5) * 2"}, "m.h,"),
+    "a hidden state": Program("m = N(h=Tensor.zeros(2))", "m.h = m.h * 2 + x; m.h + 1", {
+        4: "m.h = Tensor.zeros(2)", 5: "m.h = Tensor.zeros(2)", 7: "m.h = v(1, 2)"}, "m.h,"),
+    "an expression": Program("a = v(1, 2); m = N(w=a * 2)", "x * m.w", {
+        3: "m.w = a * 3", 4: "a += 1", 5: "m.w = a * 3", 6: "m.w += 1", 7: "m.w.realize()"}),
+    "a target": Program("m = N(on=v(1, 2), to=v(0, 0)); old = m.to", "m.to.assign(m.on); x * 2", {
+        3: "old = m.to; m.to = v(9, 9)", 4: "m.on += 1", 5: "old = m.to; m.to.replace(v(7, 7))",
+        6: "m.on += 1", 7: "m.to = m.to.clone(); m.on += 1"},
+        "m.to, m.on, old"),
+    "a view": Program("base = v(1, 2, 3, 4); m = N(w=base[1:3])", "x * m.w", {
+        3: "base = 0; m.w += 1", 4: "m.w += 1", 5: "m.w += 1; m.w.realize()", 7: "m.w += 1"},
+        "m.w,"),
+    "a view that is written": Program(
+        "base = v(1, 2, 3, 4); m = N(w=base[1:3])", "m.w.assign(m.w + x); x * 2", {
+        3: "base = 0", 5: "m.w.realize()"}, "m.w,"),
+    "two that are swapped": Program("m = N(a=v(1, 2), b=v(3, 4))", "m.a.assign(m.a + x); m.b * 1",
+        dict.fromkeys((3, 4, 6), "m.a, m.b = m.b, m.a"), "m.a, m.b"),
+    "two that become one": Program("m = N(a=v(1, 2), b=v(3, 4))", "m.a += x; m.a * m.b", {
+        3: "m.b = m.a", 5: "m.b = v(5, 5)", 7: "m.b = m.a.reshape(2)"}, "m.a, m.b"),
+    "a written one, bound": Program(
+        "m = N(w=v(1, 2), h=v(3, 4))", "m.w += x; m.h = m.h * 2; m.h + m.w", {
+        4: "m.h = m.w", 6: "m.h = m.w.reshape(1, 2).reshape(2)"}, "m.w, m.h"),
+    "two bound, which become one": Program(
+        "m = N(a=v(1, 2), b=v(3, 4))", "m.a = m.a + x; m.b = m.b * 2; m.a + m.b", {
+        4: "m.b = m.a", 6: "m.a = m.b[:]", 7: "m.a += 1"}, "m.a, m.b"),
+    "an argument, bound": Program(
+        "m = N(h=v(3, 4)); y = v(1, 1)", "x += 1; m.h = m.h * 2; m.h + x", {
+        4: "m.h = v(4, 1)", 6: "m.h = y"}, "m.h, y"),
+    "a class": Program(f"{CLASS}\nm = C()", "m(x)", {
+        3: "C.w = v(3, 3)", 5: "C.w = Tensor.ones(2)", 6: "m.w = v(1, 1)", 7: "del m.w"}),
+    "a class by its name": Program(CLASS, "x * C.w", {3: "C.w = v(3, 3)", 5: "C.w = v(5, 5)"}),
+    "a module": Program(
+        "s = M('s'); s.w = v(1, 2)", "x * s.w", {3: "s.w = v(3, 3)", 5: "s.w = v(5, 5)"}),
+    "a global of a method": Program(
+        f"W = v(1, 2)\nclass C:\n{CALL}W\nm = C()",
+        "m(x)", {3: "W = v(3, 3)", 5: "W = v(5, 5)"}),
+    "slots": Program(
+        f"class C:\n    __slots__ = ('w', '__weakref__')\n{CALL}self.w\nm = C(); m.w = v(1, 2)",
+        "m(x)", {
+        3: "setattr(m, 'w', v(3, 3))", 5: "del m.w; m.w = Tensor.ones(2)", 7: "m.w = v(7, 7)"}),
+    "a longer list": Program("ws = [v(1, 2)]", "[x := x * w for w in ws]; x * 2", {
+        3: "ws.append(v(3, 3))", 5: "ws.append(v(5, 5))", 7: "ws.pop()", 8: "ws[:] = [v(2, 2)]"}),
+    "a longer dict": Program("ws = {1: v(1, 2)}", "[x := x * w for w in ws.values()]; x * 2", {
+        3: "ws[3] = v(3, 3)", 5: "ws[5] = v(5, 5)", 7: "del ws[3]", 8: "ws[1] = ws.pop(5)"}),
+    "a queue": Program("ws = deque([v(1, 2)])", "x * ws[0]", {
+        3: "ws[0] = v(3, 3)", 5: "ws.appendleft(Tensor.zeros(2))", 7: "ws.popleft()"}),
+    "a list that the function reads and extends": Program(
+        "h = [v(0, 0)]", "h.append(h[-1] + x); h[-1] * 2", {}, "*h,"),
+    "a state that is made at first": Program(
+        "m = N(h=None)", "m.h = x * 0 if m.h is None else m.h; m.h = m.h + x; m.h * 2", {
+        4: "m.h = None", 7: "m.h = None"}, "m.h,"),
+    "a list that is filled at first": Program(
+        "m = []", "m.extend([Tensor.zeros(2)] * (not m)); m[0] = m[0] + x; m[0] * 2", {
+        4: "m.clear()", 7: "m.clear()"}, "*m,"),
+    "a number": Program(
+        "m = N(s=2.0, h=v(1, 1))",
+        "x * m.s + m.h", {3: "m.s = 3.0", 5: "m.s = v(7, 7)", 7: "m.s = 1"}),
+    "a number of the module": Program("w = 2.0", "x * w", {
+        3: "w = v(3, 3)", 5: "w = Tensor.zeros(2)", 7: "w = 1.0", 8: "w = Tensor.ones(2)"}),
+    "copies": Program(
+        "m = D(v(1, 2), [v(3, 4)])", "m.w.assign(m.w * 2 + x); m.l[0] * m.w", {
+        3: "m.w = copy.deepcopy(m.w)", 4: "m.l = copy.deepcopy(m.l)", 5: "m.l[0] += 1",
+        6: "m.w = copy.copy(m.w); m.w += 1", 7: "m.w = m.w.clone()", 8: "m = copy.deepcopy(m)"},
+        "m.w,"),
+    "another shape, dtype, device": Program("m = N(w=v(1, 2))", "(m.w * 2).sum().to('LLVM') * x", {
+        3: "m.w = v(1, 2, 3)", 5: "m.w = m.w.cast('int32').realize()",
+        6: "m.w = m.w.to('PYTHON').realize()",
+        7: "m.w.to_('LLVM')"}),
+    "a shape alone": Program(
+        "m = N(w=v(1, 2))", "x + m.w.zeros_like().sum() + m.w.shape[0]", {4: "m.w = v(1, 2, 3)"}),
+    "a result that is state": Program(
+        "m = N(w=v(1, 2)); s = [m.w]",
+        "s[:] = [m.w]; x * 2", {3: "m.w = v(3, 3)", 6: "m.w = v(6, 6)"}, "*s,"),
+    "state that is bound to state": Program("m = N(w=v(1, 2), h=v(0, 0))", "m.h = m.w; x * 2", {
+        3: "m.w = v(3, 3)", 4: "m.h = m.h + 1", 6: "m.w = v(6, 6)"}, "m.h, m.w"),
+    "a gradient from outside": Program(
+        "m = Tensor([1.0, 2.0], requires_grad=True)",
+        "m.assign((m - m.grad * 0.5).detach()); m * x", {
+        n: f"m.grad = None; (m * m * {n}).sum().backward()" for n in range(9)}, "m,"),
+    "defaults": Program(
+        "def g(x, w=v(1, 2)): return x * w",
+        "g(x)", {3: "g.__defaults__ = (v(3, 3),)", 5: "g.__defaults__ = (Tensor.ones(2),)"}),
+    "a partial function": Program(
+        "o = N(w=v(1, 2)); m = functools.partial(lambda o, x: x * o.w, o)",
+        "m(x)", {3: "o.w = v(3, 3)", 5: "o.w = Tensor.ones(2)"}),
+    "training": Program(
+        "",
+        "x * (2 if Tensor.training else 3)",
+        {4: "Tensor.training = True", 6: "Tensor.training = False"}),
+}
+# fmt: on
+
+
+@dataclass
+class Pair:
+    w: Tensor
+    l: list[Tensor]  # noqa: E741
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_a_replay_reads_what_a_name_stands_for(name: str) -> None:
+    text, outcomes = PROGRAMS[name].text(), []
+    for jit in (TinyJit, lambda function: function):
+        seen: list[Any] = []
+        names = {
+            "__name__": "program", "N": SimpleNamespace, "M": ModuleType, "D": Pair,
+            "v": vector, "np": np, "copy": copy,
+            "Tensor": Tensor, "functools": functools, "deque": deque, "jit": jit, "seen": seen,
+        }  # fmt: skip
+        exec(text, names)
+        outcomes.append(seen)
+    assert outcomes[0] == outcomes[1], text
+
+
+def test_what_is_reached_and_not_used_may_change() -> None:
+    model, runs = SimpleNamespace(w=vector(1, 2), last=None, log=[vector(0, 0)]), []
+
+    def step(x: Tensor) -> Tensor:
+        runs.append(1)
+        return x * model.w
+
+    call = TinyJit(step)
+    for n in range(9):
+        result = call(vector(n, 1))
+        model.last = result * 2 if n % 2 else result.realize()
+        model.log.append(result)
+    assert len(runs) <= 4, "most calls are replays"
+
+
+def test_keyword_arguments_come_in_any_order() -> None:
+    call = TinyJit(lambda x, a, b: x * a - b)
+    every = TinyJit(lambda x, **names: sum(n * t for n, t in enumerate(names.values())))
+    for n in range(6):
+        a, b = vector(n, 2), vector(3, n)
+        names = {"a": a, "b": b} if n % 2 else {"b": b, "a": a}
+        before = GlobalCounters.kernel_count
+        assert call(a, **names).tolist() == (a * a - b).tolist()
+        assert call.count == (n > 0) and GlobalCounters.kernel_count > before
+        assert every(a, **names).tolist() == (b if n % 2 else a).tolist()

@@ -1,0 +1,215 @@
+"""What a captured function takes for granted: the tensors that it reaches stand for what they stood
+for at the capture.
+
+A replay runs no Python, so whatever name leads to other memory now, by whichever way it got there,
+must be found before: then the function is captured anew. A look at all that is reached takes long
+for each call; so the parts of each holder are compared by identity, and looked at only where one
+differs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+from weakref import ref
+
+from workbench.ir.node.constants import is_known
+from workbench.ir.node.uop import UOp
+from workbench.ir.schedule.schedule import base
+from workbench.tensor.jit.holders import Reached, reached
+from workbench.tensor.jit.inputs import Kind, kind_of
+from workbench.tensor.jit.paths import GRADIENT, Path, Step, gradient_of, tensor_at
+from workbench.tensor.nest import same
+from workbench.tensor.tensor import Tensor
+from workbench.tensor.versions import VersionedMemory, steps_to
+
+_FUNCTION: Path = (Step("item", 0),)
+Roots = Sequence[tuple[Path, Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """The meaning of a tensor before a capture: `memory`, whole or a view of it (`movement`); or a
+    value, `node`, where a capture could not read that anew."""
+
+    tensor: ref[Tensor]
+    kind: Kind
+    memory: VersionedMemory | None
+    movement: tuple[Any, ...]
+    node: UOp | None
+
+    @staticmethod
+    def of(tensor: Tensor, own: Collection[VersionedMemory]) -> Standing:
+        """Return that of a tensor now; `own` is the memory that is read anew."""
+        memory = tensor._memory
+        if memory is None or memory not in own:
+            return Standing(ref(tensor), kind_of(tensor), None, (), tensor.uop)
+        return Standing(ref(tensor), kind_of(tensor), memory, _movement(tensor), None)
+
+
+@dataclass(frozen=True, slots=True)
+class Uses:
+    """What a captured function uses: `memory`, read or written, other values (`nodes`), and
+    tensors, by their identity, that are among its results as they are."""
+
+    memory: Collection[VersionedMemory]
+    nodes: Collection[UOp]
+    tensors: Collection[int]
+
+
+class Guard:
+    """The tensors that a function reached `before` its capture, by their paths, with what they
+    stood for; `values` are the numbers and texts that it did not change itself. The tensors at
+    `bound` paths are bound anew by the function: they are looked at elsewhere."""
+
+    def __init__(
+        self,
+        before: Mapping[Path, Standing],
+        values: Mapping[Path, Any],
+        bound: Collection[Path],
+        uses: Uses,
+    ):
+        self._before = {p: s for p, s in before.items() if p not in bound}
+        self._values, self._bound, self._uses = values, {*bound}, uses
+        self.moving: list[Path] = []
+        """Paths of constants that have become other values: memory for the next capture."""
+        self._now: Reached | None = None
+        self._dead: list[Any] = []
+        self._references: list[ref[Tensor]] = []
+        self._memories: list[tuple[ref[Tensor], VersionedMemory]] = []
+        self._gradients: list[tuple[ref[Tensor], int]] = []
+        self._nodes: list[tuple[ref[Tensor], UOp]] = []
+
+    def holds(self, roots: Roots) -> bool:
+        """Whether all that is reached from `roots`, the function and its arguments, stands for what
+        it stood for."""
+        return self._is_unchanged(roots) or self._holds_anew(roots)
+
+    def _is_unchanged(self, roots: Roots) -> bool:
+        if self._now is None or self._dead:
+            return False
+        if not self._now.is_unchanged([value for _, value in roots]):
+            return False
+        for tensor, memory in self._memories:
+            if tensor()._memory is not memory:  # type: ignore[union-attr]  # it is alive
+                return False
+        for tensor, gradient in self._gradients:
+            if id(tensor()._grad_state.grad) != gradient:  # type: ignore[union-attr]
+                return False
+        return all(tensor().uop is node for tensor, node in self._nodes)  # type: ignore[union-attr]
+
+    def _holds_anew(self, roots: Roots) -> bool:
+        now = reached(roots, self._bound)
+        tensors = {p: t for p, t in now.tensors.items() if p not in self._bound}
+        missing = self._before.keys() - tensors.keys()
+        if any(p[-1] != GRADIENT or self._is_used(self._before[p]) for p in missing):
+            return False
+        both = [(p, s) for p, s in self._before.items() if p in tensors]
+        others = [p for p, s in both if not self._stands(tensors[p], s)]
+        if others:
+            self.moving = [p for p in others if self._before[p].node is not None]
+            return False
+        added = [p for p in tensors if p not in self._before]
+        if not all(self._is_log(path[:-1], roots) for path in added):
+            return False
+        for path, value in self._values.items():
+            if path not in now.values or not same(value, now.values[path]):
+                return False
+        self._note(now, tensors)
+        return True
+
+    def _stands(self, tensor: Tensor, before: Standing) -> bool:
+        """Whether a tensor stands for the same; one that is not used may be any of its kind."""
+        if before.node is not None and tensor.uop is before.node:
+            return True
+        is_same = tensor is before.tensor()
+        if id(before.tensor()) in self._uses.tensors and not is_same:
+            return False
+        if not self._is_used(before):
+            return is_same or kind_of(tensor) == before.kind
+        if before.memory is None:
+            return False
+        return tensor._memory is before.memory and (
+            is_same or _movement(tensor) == before.movement
+        )
+
+    def _is_used(self, before: Standing) -> bool:
+        """Whether the function may depend on the values of a tensor: it may on any constant."""
+        if before.node is None:
+            return before.memory in self._uses.memory
+        return before.node in self._uses.nodes or is_known(base(before.node))
+
+    def _is_log(self, path: Path, roots: Roots) -> bool:
+        """Whether the list at a path has grown that had tensors before, none of which is used: the
+        function, or somebody else, notes results there."""
+        beside = [s for p, s in self._before.items() if p[:-1] == path]
+        if not beside or any(map(self._is_used, beside)):
+            return False
+        starts = [(start, root) for start, root in roots if path[: len(start)] == start]
+        return any(
+            isinstance(tensor_at(root, path[len(start) :]), list)
+            for start, root in starts
+        )
+
+    def _note(self, now: Reached, tensors: Mapping[Path, Tensor]) -> None:
+        """Note what is there now, for quick looks. Another tensor may get the identity of one that
+        is gone: then there is a thorough look, too."""
+        self._now = Reached({}, {}, now.holders)
+        self._dead = []
+        note = self._dead.append
+        self._references = [ref(tensor, note) for tensor in tensors.values()]
+        pairs = [(ref(tensors[p]), s) for p, s in self._before.items() if p in tensors]
+        self._gradients = [
+            (ref(t), id(gradient_of(t)))
+            for t in tensors.values()
+            if t._grad_state is not None
+        ]
+        self._memories = [
+            (t, s.memory)
+            for t, s in pairs
+            if s.memory is not None and s.memory in self._uses.memory
+        ]
+        self._nodes = [
+            (ref(t), t.uop)
+            for p, t in tensors.items()
+            if p in self._before and self._before[p].node is not None
+        ]
+
+
+def roots_of(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Roots:
+    """Return the function and the objects among its arguments, each with its path from the three;
+    tensors among the arguments are inputs."""
+    roots = [(_FUNCTION, function)]
+    if not kwargs and all(isinstance(argument, Tensor) for argument in args):
+        return roots
+    stack: list[tuple[Path, Any]] = [
+        ((Step("item", 2),), kwargs),
+        ((Step("item", 1),), args),
+    ]
+    while stack:
+        path, value = stack.pop()
+        if isinstance(value, dict):
+            parts = [*value.items()]
+        elif isinstance(value, list | tuple):
+            parts = [*enumerate(value)]
+        else:
+            if not isinstance(value, Tensor):
+                roots.append((path, value))
+            continue
+        stack.extend(((*path, Step("item", name)), part) for name, part in parts)
+    return roots
+
+
+def changed_values(
+    before: Mapping[Path, Any], after: Mapping[Path, Any]
+) -> dict[Path, Any]:
+    """Return the values `before` a function that are the same `after` it."""
+    return {p: v for p, v in before.items() if p in after and same(v, after[p])}
+
+
+def _movement(tensor: Tensor) -> tuple[Any, ...]:
+    """Return the steps from the memory of a tensor to it."""
+    memory = tensor._memory
+    assert memory is not None
+    return tuple((step.op, step.arg) for step in steps_to(tensor.uop, memory.value))

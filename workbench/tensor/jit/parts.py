@@ -1,0 +1,270 @@
+"""The parts of objects in which tensors may be, and the steps that lead to them.
+
+Only what lies there is read, none of the user's code runs: variables of enclosing functions, names
+of modules that code uses, defaults, attributes of objects and of their classes, items of lists,
+tuples, dicts, sets and queues.
+"""
+
+from __future__ import annotations
+
+import builtins
+import sys
+from collections import deque
+from collections.abc import Callable, Iterator
+from dis import get_instructions
+from functools import cache, cached_property, partial, partialmethod
+from types import (
+    BuiltinFunctionType,
+    CodeType,
+    FunctionType,
+    MethodDescriptorType,
+    MethodType,
+    ModuleType,
+    WrapperDescriptorType,
+)
+from typing import Any, NamedTuple
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from workbench.base.unpicklable import Unpicklable
+from workbench.tensor.jit.paths import Step, namespace
+
+Parts = Callable[[Any], list[Any]]
+"""The function that returns the parts of a holder."""
+
+
+class _Absent:
+    """What a name stands for that is not bound."""
+
+
+ABSENT = _Absent()
+
+
+PLAIN = (str, bytes, int, float, complex, np.generic, type(None))
+"""What holds no tensor."""
+CODE = (
+    FunctionType, BuiltinFunctionType, MethodDescriptorType, WrapperDescriptorType, type,
+    ModuleType, property, staticmethod, classmethod, cached_property, partialmethod, _Absent,
+)  # fmt: skip
+"""What a program binds once."""
+_LIBRARIES = {*sys.stdlib_module_names, "builtins", "numpy", "workbench"}
+"""Modules in whose variables no user puts a tensor."""
+
+
+class Layout(NamedTuple):
+    """How the parts of a holder are found: the steps to them, None for one that is compared, but
+    not searched; and the function that returns them."""
+
+    steps: list[Step | None]
+    parts: Parts
+
+
+def layout_of(holder: Any, used: frozenset[str]) -> Layout | None:
+    """Return the layout of a holder; None where it has no parts. `used` are the attributes that the
+    code names which led here."""
+    match holder:
+        case FunctionType():
+            return _of_function(holder)
+        case MethodType():
+            return _of_attributes("__self__", "__func__")
+        case BuiltinFunctionType():
+            return (
+                None
+                if isinstance(holder.__self__, ModuleType)
+                else _of_attributes("__self__")
+            )
+        case partial():
+            return _of_attributes("func", "args", "keywords")
+        case property():
+            return _of_attributes("fget")
+        case staticmethod() | classmethod():
+            return _of_attributes("__func__")
+        case cached_property() | partialmethod():
+            return _of_attributes("func")
+        case ModuleType():
+            return None if _is_library(holder.__name__) else _of_names([*used])
+        case type():
+            return _of_class(holder)
+        case Unpicklable():  # a captured function: the captures in it are its own
+            return _of_attributes("_function") if hasattr(holder, "_function") else None
+    return _joined([*_of_items(holder), *_of_object(holder)])
+
+
+def _of_attributes(*names: str) -> Layout:
+    return Layout(
+        [Step("attribute", name) for name in names],
+        lambda value: [getattr(value, name, ABSENT) for name in names],
+    )
+
+
+def _of_names(names: list[str]) -> Layout:
+    """Return the layout of the variables `names` of a module or a class."""
+    return Layout(
+        [Step("attribute", name) for name in names],
+        lambda value: [value.__dict__.get(name, ABSENT) for name in names],
+    )
+
+
+def _of_function(function: FunctionType) -> Layout:
+    own, names = function.__globals__, names_in(function.__code__)
+    variables = [n for n in names.variables if n in own or not hasattr(builtins, n)]
+    modules = names.modules
+    if _is_library(function.__module__):
+        variables, modules = [], []
+    others = [
+        n
+        for n in ("__defaults__", "__kwdefaults__", "__dict__")
+        if getattr(function, n)
+    ]
+
+    def parts(value: FunctionType) -> list[Any]:
+        variables_of = value.__globals__
+        return [
+            *map(_contents, value.__closure__ or ()),
+            *[variables_of.get(name, ABSENT) for name in variables],
+            *[sys.modules.get(name, ABSENT) for name in modules],
+            *[getattr(value, name) for name in others],
+        ]
+
+    steps = [Step("cell", n) for n in range(len(function.__closure__ or ()))]
+    steps += [Step("global", name) for name in variables]
+    steps += [Step("module", name) for name in modules]
+    return Layout([*steps, *[Step("attribute", name) for name in others]], parts)
+
+
+def _of_class(kind: type) -> Layout | None:
+    """Return the layout of a class: its variables and functions, and the classes it is made of."""
+    if _is_library(kind.__module__):
+        return None
+    slots = (*_slots_of(kind), "__dict__", "__weakref__")
+    variables = [
+        name
+        for name, part in vars(kind).items()
+        if name not in slots
+        and (isinstance(part, FunctionType) or not _is_special(name))
+    ]
+    bases = _of_attributes("__bases__")
+    return _joined([_of_names(variables), bases])
+
+
+def _of_items(holder: Any) -> Iterator[Layout]:
+    if isinstance(holder, dict):
+        yield Layout(
+            [*[Step("item", key) for key in holder], *[None] * len(holder)], _entries
+        )
+    elif isinstance(holder, list | tuple | deque):
+        yield Layout([Step("item", n) for n in range(len(holder))], list)
+    elif isinstance(holder, set | frozenset):
+        yield Layout([Step("member", n) for n in range(len(holder))], list)
+
+
+def _of_object(holder: Any) -> Iterator[Layout]:
+    """Yield the layouts of attributes and slots, and the step to the class, if it is a user's."""
+    kind = type(holder)
+    own = namespace(holder)
+    if own is not None:
+        steps = [Step("attribute", name) for name in own]
+        yield Layout(
+            [*steps, *[None] * len(steps)], lambda value: _entries(value.__dict__)
+        )
+    slots = [name for each in kind.__mro__ for name in _slots_of(each)]
+    if slots:
+        yield Layout(
+            [Step("attribute", name) for name in slots],
+            lambda value: [_slot(value, name) for name in slots],
+        )
+    if not _is_library(kind.__module__):
+        yield Layout([Step("attribute", "__class__")], lambda value: [type(value)])
+
+
+def _joined(layouts: list[Layout]) -> Layout | None:
+    if len(layouts) < 2:
+        return layouts[0] if layouts else None
+    steps, parts = zip(*layouts, strict=True)
+    if len(layouts) == 2:
+        first, second = parts
+        return Layout(
+            [*steps[0], *steps[1]], lambda value: first(value) + second(value)
+        )
+    return Layout(
+        [step for each in steps for step in each],
+        lambda value: [part for each in parts for part in each(value)],
+    )
+
+
+def _entries(own: dict[Any, Any]) -> list[Any]:
+    """Return the values of a dict, and its keys."""
+    return [*own.values(), *own]
+
+
+def _contents(cell: Any) -> Any:
+    try:
+        return cell.cell_contents
+    except ValueError:  # not bound yet
+        return ABSENT
+
+
+def _slots_of(kind: type) -> list[str]:
+    slots = kind.__dict__.get("__slots__", ())
+    names = [slots] if isinstance(slots, str) else [*slots]
+    private = f"_{kind.__name__.lstrip('_')}"
+    return [
+        f"{private}{name}" if name.startswith("__") and not _is_special(name) else name
+        for name in names
+        if name not in ("__dict__", "__weakref__")
+    ]
+
+
+def _slot(holder: Any, name: str) -> Any:
+    try:
+        return object.__getattribute__(holder, name)
+    except AttributeError:
+        return ABSENT
+
+
+def _is_special(name: str) -> bool:
+    return name.startswith("__") and name.endswith("__")
+
+
+@cache
+def _is_library(module: str | None) -> bool:
+    """Whether a module is the standard library's, this package's, or one that was installed."""
+    root = str(module).partition(".")[0]
+    path = str(getattr(sys.modules.get(root), "__file__", ""))
+    return root in _LIBRARIES or "site-packages" in path or "dist-packages" in path
+
+
+class CodeNames(NamedTuple):
+    """The names that code and the functions in it use: variables of its module, attributes (and
+    texts, which may name one), and modules that it imports."""
+
+    variables: list[str]
+    attributes: frozenset[str]
+    modules: list[str]
+
+
+_names: WeakKeyDictionary[CodeType, CodeNames] = WeakKeyDictionary()
+
+
+def names_in(code: CodeType) -> CodeNames:
+    if code in _names:
+        return _names[code]
+    variables: dict[str, None] = {}
+    modules: dict[str, None] = {}
+    attributes: set[str] = set()
+    for step in get_instructions(code):
+        if step.opname in ("LOAD_GLOBAL", "LOAD_NAME", "STORE_GLOBAL"):
+            variables[step.argval] = None
+        elif step.opname == "IMPORT_NAME":
+            modules[step.argval] = None
+        elif isinstance(step.argval, str):
+            attributes.add(step.argval)
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            inner = names_in(constant)
+            variables.update(dict.fromkeys(inner.variables))
+            modules.update(dict.fromkeys(inner.modules))
+            attributes |= inner.attributes
+    names = _names[code] = CodeNames([*variables], frozenset(attributes), [*modules])
+    return names
