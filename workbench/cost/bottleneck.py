@@ -15,9 +15,14 @@ from workbench.measure.kernel_time import seconds_text
 from workbench.measure.speeds import Speeds
 from workbench.measure.units import bytes_text, number_text
 
-UNEXPLAINED = 1.6
-"""A measured time this many times the predicted one, or less than one such part of it, is not
-explained: predictions are right within about a third."""
+SLOWER = 1.6
+"""A measured time this many times the predicted one is not explained: most predictions are right
+within about a third."""
+FASTER = 2.5
+"""This many times faster than predicted is not explained either: some arithmetic is billed too
+high, and no part that really holds a kernel up takes that much longer than it does."""
+NEARLY = 0.6
+"""Share of the slowest part from which on another one is told of: they overlap, not completely."""
 FULL_SPEED = 0.85
 """Share of a level's bandwidth from which on the order of the lines is not to blame."""
 CONFLICTS = 0.5
@@ -51,46 +56,67 @@ def bottleneck(
         loop, share = cost.work.hottest()
         answer = _core(loop, share / max(cost.work.total_s, 1e-12), cost, target)
     else:
-        answer = _level(cost, target)
-    if measured_s is None:
-        return answer
-    return _held_against(answer, cost, measured_s)
+        answer = _level(cost.limit, cost, target)
+    if measured_s is None or _explains(cost, measured_s):
+        return Bottleneck(answer.what, answer.why + _next(cost))
+    return Bottleneck("unexplained", f"{_held_against(cost, measured_s)} by {answer}")
 
 
-def _held_against(answer: Bottleneck, cost: Cost, measured_s: float) -> Bottleneck:
-    """Return the answer if it explains a measured time, else that it does not."""
-    ratio = measured_s / cost.predicted_s
-    if 1 / UNEXPLAINED <= ratio <= UNEXPLAINED:
-        return answer
-    peak = cost.speeds.peak[cost.kind].of(cost.threads)
-    share = cost.estimates.flops / measured_s / peak
-    reached = f", at {share:.0%} of the peak" if cost.estimates.flops else ""
+def _explains(cost: Cost, measured_s: float) -> bool:
+    return cost.predicted_s / FASTER < measured_s < SLOWER * cost.predicted_s
+
+
+def _held_against(cost: Cost, measured_s: float) -> str:
+    """Return in words that a measured time is not the predicted one."""
+    ratio, flops = measured_s / cost.predicted_s, cost.estimates.flops
+    share = flops / measured_s / cost.speeds.peak[cost.kind].of(cost.threads)
+    reached = (
+        f", at {share:.2g} of the peak"
+        if share < 0.01
+        else f", at {share:.0%} of the peak"
+    )
     times = number_text(max(ratio, 1 / ratio))
-    than = "as long as" if ratio > 1 else "faster than"
-    busy = " (on a busy machine, others may hold it up)" if ratio > 1 else ""
-    why = f"it took {times} times {than} predicted{reached}{busy}, not explained by {answer}"
-    return Bottleneck("unexplained", why)
+    if ratio < 1:
+        return f"{times} times faster than predicted{reached if flops else ''}, so not held up"
+    busy = "which others on a busy machine may do, and is not explained"
+    return f"{times} times as long as predicted{reached if flops else ''}, {busy}"
 
 
-def _level(cost: Cost, target: Target) -> Bottleneck:
-    level = cost.limit
+def _next(cost: Cost) -> str:
+    """Return in words what takes nearly as long as the slowest part."""
+    parts = sorted(cost.seconds, key=lambda part: -cost.seconds[part])
+    slowest, *others = [part for part in parts if cost.seconds[part]]
+    if not others or cost.seconds[others[0]] < NEARLY * cost.seconds[slowest]:
+        return ""
+    share = cost.seconds[others[0]] / cost.seconds[slowest]
+    if others[0] == "core":
+        return f"; the core takes {share:.0%} as long"
+    return f"; {bytes_text(cost.bytes_from[others[0]])} from {others[0]} take {share:.0%} as long"
+
+
+def _level(level: str, cost: Cost, target: Target) -> Bottleneck:
     speed = cost.speeds.read[level].of(cost.threads)
     moved = cost.bytes_from[level]
     reached = moved / cost.seconds[level]
     what = level if level == "memory" else f"{level} bandwidth"
     together = f" of {cost.threads} threads" if cost.threads > 1 else ""
     why = f"{bytes_text(moved)} at the {number_text(speed / 1e9)} GB/s{together}"
-    if reached < FULL_SPEED * speed:
-        slowest = max(cost.transfers[level], key=lambda transfer: transfer.seconds)
-        far = _far(slowest, target)
+    slowest = max(cost.transfers[level], key=lambda transfer: transfer.seconds)
+    if reached > speed / FULL_SPEED:
+        why = (
+            f"{bytes_text(moved)} at {number_text(reached / 1e9)} GB/s{together}, where reads"
+            f" alone come at {number_text(speed / 1e9)}"
+        )
+    elif reached < FULL_SPEED * speed and slowest.run_bytes:
         why = (
             f"{bytes_text(moved)} at {number_text(reached / 1e9)} of the"
-            f" {number_text(speed / 1e9)} GB/s{together}: {far}"
+            f" {number_text(speed / 1e9)} GB/s{together}: {_far(slowest, target)}"
         )
-    above = _above(level, cost)
-    if cost.without_sets[level] < CONFLICTS * moved:
-        less = bytes_text(cost.without_sets[level])
-        why += f"; {less} if lines could lie anywhere in {above}, and not only in their set"
+    less = cost.without_sets[level]
+    if less < CONFLICTS * moved:
+        names = [*cost.speeds.read]
+        above = names[names.index(level) - 1]
+        why += f"; {bytes_text(less)} if lines could lie anywhere in {above}, not only in their set"
     return Bottleneck(what, why)
 
 
@@ -103,12 +129,6 @@ def _far(transfer: Transfer, target: Target) -> str:
         return text
     every = target.cache_sets("L1")
     return f"{text}, in {transfer.sets} of the {every} sets of L1, wait for each other"
-
-
-def _above(level: str, cost: Cost) -> str:
-    """Return the cache that a level's bytes move into."""
-    names = [*cost.speeds.read]
-    return names[names.index(level) - 1]
 
 
 def _core(loop: LoopWork, share: float, cost: Cost, target: Target) -> Bottleneck:

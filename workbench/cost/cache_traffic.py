@@ -41,6 +41,17 @@ class Arrival(NamedTuple):
     jumps: int
 
 
+class Moved(NamedTuple):
+    """The bytes of a buffer that a run loads into a cache, and writes back from it."""
+
+    loaded: int
+    written: int
+
+    @property
+    def bytes(self) -> int:
+        return self.loaded + self.written
+
+
 class BufferUse(NamedTuple):
     """The lines of one buffer that are in use: its runs, and how many lines they have in all."""
 
@@ -77,22 +88,23 @@ class Traffic:
 
     def into(self, cache_bytes: int, shared: bool, ways: int = WAYS) -> int:
         """Return the bytes that one run loads into a cache and writes back from it."""
-        return sum(self.by_buffer(cache_bytes, shared, ways).values())
+        moved = self.by_buffer(cache_bytes, shared, ways)
+        return sum(each.bytes for each in moved.values())
 
     def by_buffer(
         self, cache_bytes: int, shared: bool, ways: int = WAYS
-    ) -> dict[UOp, int]:
+    ) -> dict[UOp, Moved]:
         """Return the bytes of each buffer that one run loads into a cache and writes back from it.
         Runs follow each other, so that data which fit are there already. The cache is `shared` by
         all threads, or each thread has one."""
         cache = _Cache(cache_bytes, ways)
         lines = self._root(self.block, cache, shared)
-        moved: dict[UOp, int] = {}
+        moved: dict[UOp, Moved] = {}
         for buffer in {b for b, _ in lines}:
             read, written = lines[buffer, False], lines[buffer, True]
             # a line that is written is loaded first, and written back
             loaded = 0 if buffer in self.non_temporal else max(read, written)
-            moved[buffer] = self.line_bytes * (loaded + written)
+            moved[buffer] = Moved(self.line_bytes * loaded, self.line_bytes * written)
         return moved
 
     @cached_property

@@ -25,6 +25,10 @@ IN_FLIGHT = 256
 """Instructions in flight at once: how far ahead of a late result others can begin."""
 FORWARDED_CYCLES = 8
 """Cycles from storing a number to loading it again, which a spilled accumulator waits for."""
+CROSSING_CYCLES = 40
+"""The same where the stack has it across two lines, as it may have vectors that are longer than
+what the stack is aligned to."""
+STACK_BYTES = 16
 LOOP_INSTRUCTIONS = 2
 Steps = dict[UOp, int]
 """The steps of all loops that an accumulator goes through from its first value on; 0 where no other
@@ -160,7 +164,9 @@ class _ProgramReader:
             store_s += (
                 spilled * 2 * self.target.vector_bytes / self.speeds.copy["L1"].one
             )
-            chain_s += FORWARDED_CYCLES * self.cycle_s if chain_s else 0.0
+            crosses = self.target.vector_bytes > STACK_BYTES
+            forwarded = CROSSING_CYCLES if crosses else FORWARDED_CYCLES
+            chain_s += forwarded * self.cycle_s if chain_s else 0.0
         # most loads are operands of arithmetic, not instructions of their own
         issued += loop.loads / 2 + loop.stores + spilled * 2
         lead = max(1.0, IN_FLIGHT / max(1.0, issued))

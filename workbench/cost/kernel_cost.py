@@ -20,7 +20,7 @@ from workbench.backends.program.non_temporal import non_temporal_stores
 from workbench.base.target import Target
 from workbench.base.trace import unobserved
 from workbench.base.words import plural
-from workbench.cost.cache_traffic import Arrival, Traffic
+from workbench.cost.cache_traffic import Arrival, Moved, Traffic
 from workbench.cost.core_time import LoopWork, work
 from workbench.cost.run_cost import RunCost
 from workbench.ir.lower.launch.barriers import barriers
@@ -40,7 +40,7 @@ fewer come again from the cache they are in, whatever order it forgets them in."
 class Transfer(NamedTuple):
     """The bytes of one buffer that move from a level in a run, and their seconds. They come in runs
     of run_bytes, jump_bytes apart (0: side by side, or not always the same), which fall into
-    `sets` sets of the first cache (0: into many)."""
+    `sets` sets of the first cache (0: into many, or nothing is known of them)."""
 
     bytes: int
     seconds: float
@@ -151,7 +151,7 @@ def cost(
         # each core has two caches; later levels are shared
         cache = target.cache_bytes(level), place >= 2
         moved = traffic.by_buffer(*cache, target.cache_ways(level))
-        bytes_from[below] = sum(moved.values())
+        bytes_from[below] = sum(each.bytes for each in moved.values())
         lines = target.cache_bytes(level) // target.line_bytes
         without_sets[below] = traffic.into(*cache, ways=lines)
         transfers[below] = tuple(
@@ -174,7 +174,7 @@ def cost(
 
 def _transfer(
     level: str,
-    size_bytes: int,
+    moved: Moved,
     arrival: Arrival,
     buffer: UOp,
     target: Target,
@@ -182,21 +182,26 @@ def _transfer(
     threads: int,
 ) -> Transfer:
     """Return how bytes of a buffer come from a level, and how long they take."""
+    read = speeds.read[level].of(threads)
+    seconds = moved.loaded / read
+    if (
+        moved.written
+    ):  # of a copy, bytes are counted that are read and written, not loaded first
+        seconds = moved.written / speeds.copy[level].of(threads)
     if not arrival.jumps:
-        seconds = size_bytes / speeds.read[level].of(threads)
-        return Transfer(size_bytes, seconds, 0, 0, 0)
+        return Transfer(moved.bytes, seconds, 0, 0, 0)
     itemsize, line = buffer.dtype.itemsize, target.line_bytes
     run = max(line, arrival.length * itemsize)
     jump, sets = arrival.jump * itemsize, 0
     ways, way = target.cache_ways("L1"), target.cache_sets("L1") * line
     if jump and arrival.jumps > CROWDED * ways:
         sets = -(-run // line) * (way // math.gcd(jump, way))
-        sets = 0 if sets >= target.cache_sets("L1") else sets
+        sets = sets if str(sets) in speeds.in_sets else 0
     # runs on one page are fetched ahead, as if they were side by side
     on_page = 0 < jump <= PAGE_BYTES // 2
     pages = size_of(buffer) * itemsize // PAGE_BYTES
     rate = speeds.far_rate(level, threads, PAGE_BYTES if on_page else run, sets, pages)
-    return Transfer(size_bytes, size_bytes / rate, run, jump, sets)
+    return Transfer(moved.bytes, seconds * read / rate, run, jump, sets)
 
 
 def float_kind(kernel: UOp) -> str | None:

@@ -63,7 +63,7 @@ def timed(kernel: RunnableKernel, device: str, budget_s: float, cold: bool) -> T
         try:
             machine = beaten(speeds(), kind, threads, speed)
             waits = bottleneck_of(
-                cost_of(kernel, device, machine), costs_target(device), timing.median_s
+                cost_of(kernel, device, machine), costs_target(device), timing.min_s
             )
         except WorkbenchError:  # the time is useful without it
             return timing

@@ -162,8 +162,8 @@ class Speeds:
     def far_rate(
         self, level: str, threads: int, run_bytes: int, sets: int, pages: int
     ) -> float:
-        """Return the bytes per second from a level in runs of `run_bytes`, each on another one of
-        `pages` pages, whose lines fall into `sets` sets of the first cache (0: into many).
+        """Return the bytes per second read from a level in runs of `run_bytes`, each on another one
+        of `pages` pages, whose lines fall into `sets` sets of the first cache (0: into many).
 
         A miss waits for the one before it in the same set. The longer the runs, the more of them
         is fetched ahead, up to a whole page.

@@ -1,0 +1,34 @@
+"""What forty kernels wait for on four made machines: arithmetic decides it, not the model."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.cost.causes import MADE, ROWS
+from workbench import explore
+from workbench.cost.bottleneck import bottleneck
+from workbench.cost.kernel_cost import Cost, cost
+from workbench.cost.run_cost import Bottleneck
+from workbench.ir.opt.apply import apply_opt
+
+NEAR = 0.75
+"""A cause whose part is as large as this share of the largest may be named as well."""
+
+
+def answer(name: str, machine_name: str) -> tuple[Cost, Bottleneck]:
+    row, machine = ROWS[name], MADE[machine_name]
+    kernel = plain = explore(row.make(machine.lanes)).kernels[-1].ast
+    for opt in row.opts(machine.lanes):
+        kernel, _ = apply_opt(kernel, opt, machine.target)
+    result = cost(kernel, machine.target, machine.speeds, plain)
+    return result, bottleneck(result, machine.target)
+
+
+@pytest.mark.parametrize("machine", MADE)
+@pytest.mark.parametrize("name", ROWS)
+def test_a_cause_is_the_one_that_arithmetic_finds(name: str, machine: str) -> None:
+    parts = ROWS[name].parts(MADE[machine])
+    largest = max(parts.values())
+    possible = {cause for cause, cycles in parts.items() if cycles >= NEAR * largest}
+    result, found = answer(name, machine)
+    assert found.what in possible, f"{found}; by hand {parts}\n{result}"
