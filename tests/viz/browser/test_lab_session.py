@@ -167,7 +167,7 @@ def test_a_notebook_saved_by_default_shows_its_picture_and_its_page(
         output.locator("[data-still] img").first.wait_for()
         expect(output.get_by_text("model not found")).to_be_hidden()
         output.locator("[data-still] > details > summary").click()
-        inside = output.frame_locator("[data-still] iframe")
+        inside = output.frame_locator("[data-still] iframe[title=workbench]")
         inside.locator(".wb").wait_for()
         inside.locator("[data-key=mode-plan]").click()
         inside.locator(".wb[data-mode=plan]").wait_for()

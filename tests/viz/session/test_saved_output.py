@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import re
-from html import unescape
+from html import escape, unescape
 from typing import Any
 
 import pytest
 
+from tests.viz.record.support import plain
+from tests.viz.session.support import unpacked
 from tests.viz.support import matmul
 from workbench.base.context import Context
+from workbench.viz.page import saved_page
 from workbench.viz.page.document import packed
 from workbench.viz.record.record import build
+from workbench.viz.record.reduction import reduced
+from workbench.viz.schema.variant import CheckRow
 from workbench.viz.session import saved_output, show
 from workbench.viz.session.saved_output import SavedOutput
+from workbench.viz.session.timing_rows import timing_row, timing_text
 
 
 class Publisher:
@@ -36,26 +42,101 @@ def publisher(monkeypatch: pytest.MonkeyPatch, no_timer: None) -> Publisher:
     return publisher
 
 
-def test_the_page_in_it_is_the_exported_one() -> None:
-    record = packed(build(matmul(), "first"))
+def frame(html: str) -> str:
+    """The document of the frame that has the page."""
+    page, *_ = re.findall(r'title="workbench"\s+srcdoc="([^"]*)"', html)
+    return unescape(page)
+
+
+def record_in(html: str) -> Any:
+    return unpacked(frame(html).partition('id="record">')[2].partition("<")[0])
+
+
+def test_the_page_in_it_has_the_record_alone() -> None:
+    record = build(matmul(), "first")
     output = SavedOutput("<p>picture</p>", '"a" <b>')
     html = output.html(record)
     assert html.count("<p>picture</p>") == 1
-    (page,) = re.findall(r'srcdoc="([^"]*)"', html)
-    page = unescape(page)
-    assert page.startswith("<!doctype html>") and page.count(record) == 1
+    page = frame(html)
+    assert page.startswith("<!doctype html>") and page.count(packed(record)) == 1
     assert "<title>&quot;a&quot; &lt;b&gt; - workbench</title>" in page
-    (sandbox,) = re.findall(r'sandbox="([^"]*)"', html)
-    assert "allow-same-origin" not in sandbox, "it cannot reach the notebook"
+    assert len(page) - len(packed(record)) < 4000, "script and style stand elsewhere"
+    for sandbox in re.findall(r'sandbox="([^"]*)"', html):
+        assert "allow-same-origin" not in sandbox, "it cannot reach the notebook"
     for is_light, scheme in (("true", "light"), ("false", "dark")):
         theme = f'[data-jp-theme-light="{is_light}"] [data-still="{output.key}"] iframe'
         assert f"{theme} {{ color-scheme: {scheme}; }}" in html
 
 
-def test_a_large_page_is_not_saved_in_a_cell() -> None:
-    output = SavedOutput("<p>picture</p>", "")
-    html = output.html("x" * saved_output.MOST_BYTES)
-    assert "<iframe" not in html and "<p>picture</p>" in html
+def test_one_output_carries_script_and_style() -> None:
+    output = SavedOutput("", "")
+    record = build(matmul(), "first")
+    assert "<iframe hidden" not in output.html(record)
+    output.carries = True
+    (carrier,) = re.findall(r'<iframe hidden[^>]*srcdoc="([^"]*)"', output.html(record))
+    assert unescape(carrier) == saved_page.carrier()
+    assert saved_page.name() in unescape(carrier) and saved_page.name() in frame(
+        output.html(record)
+    )
+
+
+def worked_on() -> tuple[Any, Any]:
+    """A session of several variants, timed, checked and noted, with code and passes of each."""
+    ex = matmul()
+    session = show.session_of(ex)
+    session.complete()
+    for opt in ('UPCAST("g1", 4)', 'UPCAST("g0", 3)', 'UNROLL("r0", 2)'):
+        reply = session.handle({"id": 1, "do": "apply", "variant": 0, "opt": opt})
+        assert reply.ok
+        place = reply.result.variant
+        session.recorder.complete(place)
+        session.handle({"do": "note", "variant": place, "text": f"mine: {opt}"})
+    for place, kernel in enumerate(session.kernels):
+        row = timing_row([1e-3 + place * 1e-4] * 5, kernel.estimates, session.device)
+        session.set(place, "timing", row)
+    session.set(2, "check", CheckRow(False, "WRONG: 3 of 48 elements"))
+    return ex, session
+
+
+WORK = ("name", "opts", "opt_rows", "timing", "elsewhere", "check", "note", "error")
+
+
+def test_what_somebody_did_is_saved_however_small_the_budget(
+    publisher: Publisher, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _, session = worked_on()
+    record = session.record
+    whole = plain(record)
+    sizes, lists = [], []
+    for most in (10**9, 60_000, 45_000, 30_000, 0):
+        monkeypatch.setattr(saved_output, "MOST_BYTES", most)
+        html = SavedOutput("", "").html(record)
+        saved = record_in(html)
+        sizes.append(len(html))
+        lists.append(saved.get("left_out", ""))
+        for row, was in zip(saved["variants"], whole["variants"], strict=True):
+            assert {k: row[k] for k in WORK} == {k: was[k] for k in WORK}
+        for row in record.variants:  # without script and frames, as GitHub shows it
+            still = html.replace(f'"{escape(frame(html))}"', "")
+            assert escape(row.note) in still and escape(", ".join(row.opts)) in still
+            assert row.timing and escape(timing_text(row.timing, None)) in still
+        assert session.record.variants[2].check.text in still
+        line = f"Left out of the saved copy: {lists[-1]}."
+        assert (line in unescape(still)) is bool(lists[-1])
+    assert plain(record) == whole, "what the session has is as it was"
+    assert sizes == sorted(sizes, reverse=True) and len(set(lists)) > 3
+    assert lists[0] == "" and "code of 4 variants" in lists[1]
+    assert lists[-1].endswith("the rewrites of scheduling, the picture of the plan")
+
+
+def test_what_is_looked_at_stays_longest(publisher: Publisher) -> None:
+    _, session = worked_on()
+    shown = {2}
+    small = unpacked(reduced(session.record, shown, 62_000).record)
+    passes = [bool(row["passes"]) for row in small["variants"]]
+    assert passes == [place in shown for place in range(len(passes))]
+    code = [bool(row["code"]) for row in small["variants"]]
+    assert code[2] and not any(code[3:])
 
 
 def test_two_outputs_of_which_one_stays(publisher: Publisher) -> None:
@@ -70,10 +151,10 @@ def test_two_outputs_of_which_one_stays(publisher: Publisher) -> None:
     assert f'data-still="{key}"' in data["text/html"] and "<img" in data["text/html"]
     session = ex.display.session
     session.handle({"id": 1, "do": "note", "variant": 0, "text": "mine"})
-    session._renew()
+    session.renew()
     data, transient, update = publisher.outputs[-1]
     assert update and transient["display_id"] == key
-    assert packed(session.record) in unescape(data["text/html"])
+    assert record_in(data["text/html"]) == plain(session.record)
 
 
 def test_where_no_widget_can_be_there_is_the_picture(

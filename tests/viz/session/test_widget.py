@@ -18,9 +18,11 @@ from tests.viz.support import array, matmul
 from workbench.base.context import Context
 from workbench.base.errors import WorkbenchError
 from workbench.viz import explore
+from workbench.viz.page import document as page
 from workbench.viz.session import show
 from workbench.viz.session.jobs import jobs
 from workbench.viz.session.lru_cache import SESSIONS
+from workbench.viz.session.page_parts import page_parts
 
 
 @pytest.fixture(autouse=True)
@@ -57,7 +59,21 @@ def test_the_widget_carries_the_record(monkeypatch: pytest.MonkeyPatch) -> None:
     state = view.widget.get_state()
     assert state["live"] is True and state["view"] == {}
     assert unpacked(state["record"])["headline"] == ex.headline
-    assert "export default" in state["_esm"] and ".wb" in state["_css"]
+    assert "export default" in state["_esm"] and len(state["_esm"]) < 2000
+    assert state["parts"] == f"IPY_MODEL_{page_parts().model_id}"
+    parts = page_parts().get_state()
+    assert parts["script"] == page.esm() and ".wb" in parts["_css"]
+
+
+def test_script_and_style_travel_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    ex, x = matmul(), array(4, 4)
+    widgets = [ex.to_widget(), ex.to_widget(), explore(x + x).to_widget()]
+    assert len({widget.parts for widget in widgets}) == 1
+    for widget in widgets:
+        others = {k: v for k, v in widget.get_state().items() if k != "record"}
+        assert len(str(others)) < 5000
+    widgets[0].parts.close()  # as Widget.close_all() does
+    assert ex.to_widget().parts.comm is not None
 
 
 def test_requests_are_answered(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -139,7 +139,7 @@ def packed(record: PageRecord) -> str:
     Errors: ValueError where a number is not finite, which JSON lacks.
     """
     plain = to_builtins(record)
-    return _compressed(json.dumps(plain, separators=(",", ":"), allow_nan=False))
+    return compressed(json.dumps(plain, separators=(",", ":"), allow_nan=False))
 
 
 def export_html(record: PageRecord, view: ViewState = NO_VIEW) -> str:
@@ -171,8 +171,9 @@ def _document(
 def _unpack() -> str:
     # a text of several lines has its breaks in a ${..}, so none depends on its indentation
     bare = re.sub(r"^ +", "", _COMMENTS.sub("", scripts()), flags=re.MULTILINE)
-    return _UNPACK.format(packed=_compressed(bare, zlib.Z_BEST_COMPRESSION))
+    return _UNPACK.format(packed=compressed(bare, zlib.Z_BEST_COMPRESSION))
 
 
-def _compressed(text: str, level: int = 6) -> str:
+def compressed(text: str, level: int = 6) -> str:
+    """Return a text as base64 of zlib's deflate."""
     return base64.b64encode(zlib.compress(text.encode(), level)).decode("ascii")

@@ -18,6 +18,7 @@ import { modePane } from "./app/modes.js";
 import { notices } from "./app/notices.js";
 import { listenPointer, listenTheme } from "./app/pointer.js";
 import { paneOf } from "./app/sections.js";
+import { seekParts } from "./app/saved_parts.js";
 import { App } from "./app/store.js";
 import { debounced, h } from "./base/elements.js";
 import { hearLate } from "./base/late_model.js";
@@ -190,8 +191,10 @@ async function render(panels, { model, el }) {
   const end = start(app, el, panels);
   app.root?.append(hidingStill(model.get("still") ?? ""));
   channel.ping();
+  const seekNoMore = live ? seekParts(model) : () => {};
   return () => {
     isOpen = false;
+    seekNoMore();
     for (const [name, act] of Object.entries(heard)) model.off(name, act);
     end();
   };

@@ -1076,7 +1076,7 @@ export interface PanelSection {
  * where one is not built yet. `n` counts the patches of a session; a record that no session
  * has made has none. `origin` says which file it was loaded from. `saved` counts the
  * variants that other notebooks saved of the expression, and that are not shown. `ask` is
- * the question that waits for a guess.
+ * the question that waits for a guess; `left_out` says in words what a saved copy lacks.
  */
 export interface PageRecord {
   v: number;
@@ -1111,6 +1111,7 @@ export interface PageRecord {
   n?: number;
   origin?: string;
   ask?: QuestionRow | null;
+  left_out?: string;
 }
 
 /**

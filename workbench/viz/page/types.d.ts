@@ -126,7 +126,8 @@ export interface Model {
   get(name: "record"): string;
   get(name: "view"): Partial<View>;
   get(name: "live"): boolean;
-  get(name: "shell" | "still" | "_css" | "_esm"): string | undefined;
+  get(name: "shell" | "still" | "_css" | "_esm" | "parts_name"): string | undefined;
+  set(name: "lacks_parts", value: boolean): void;
   set(name: "view", value: View | null): void;
   save_changes(): void;
   send(message: AnyRequest): void;

@@ -253,7 +253,7 @@ class PageRecord(Struct, forbid_unknown_fields=True, omit_defaults=True):
     one is not built yet. `n` counts the patches of a session; a record that no
     session has made has none. `origin` says which file it was loaded from. `saved`
     counts the variants that other notebooks saved of the expression, and that are not shown. `ask`
-    is the question that waits for a guess."""
+    is the question that waits for a guess; `left_out` says in words what a saved copy lacks."""
 
     v: int
     key: str
@@ -287,3 +287,4 @@ class PageRecord(Struct, forbid_unknown_fields=True, omit_defaults=True):
     n: int | UnsetType = UNSET
     origin: str = ""
     ask: QuestionRow | None = None
+    left_out: str = ""

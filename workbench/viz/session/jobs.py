@@ -11,7 +11,7 @@ import itertools
 import logging
 import os
 import queue
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Collection, Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -80,6 +80,15 @@ class Jobs:
     def stop(self, owner: object) -> int:
         """Drop the jobs of an owner, and stop the one that runs; return how many there were."""
         return self._drop(lambda job: job.owner is owner)
+
+    def stop_background(self, owners: Collection[object]) -> int:
+        """Drop the jobs of some owners that nobody has requested; return how many there were."""
+        return self._drop(
+            lambda job: (
+                job.priority is not REQUESTED
+                and any(job.owner is each for each in owners)
+            )
+        )
 
     def is_stopped(self) -> bool:
         """Whether the job that calls this was stopped."""

@@ -92,6 +92,8 @@ class LiveRecord:
         self.prefetches = prefetches
         self._listeners: WeakSet[Listener] = WeakSet()
         self._patches, self._renewed, self._is_renewing = 0, 0, False
+        self.is_asked_by_code = False
+        """Whether a cell's code has asked for something since the record was renewed."""
         self.opts = OptOps.registered
         """The registered opts of the offers in the record."""
 
@@ -150,6 +152,11 @@ class LiveRecord:
         """Add a listener, weakly: it receives messages as long as it lives."""
         with self.lock:
             self._listeners.add(listener)
+
+    def dismiss(self, listener: Listener) -> None:
+        """Send a listener nothing more."""
+        with self.lock:
+            self._listeners.discard(listener)
 
     def listeners(self) -> list[Listener]:
         """Return the listeners."""
@@ -222,10 +229,13 @@ class LiveRecord:
 
     def _renewing(self) -> Iterator[None]:
         yield
-        self._renew()
+        self.renew()
 
-    def _renew(self) -> None:
+    def renew(self) -> None:
+        """Send the whole record to all listeners, if it has changed since it was sent."""
         with self.lock:
+            self.is_asked_by_code = False
+            self.tell_changes()
             if self._renewed == self._patches:
                 self._is_renewing = False
                 return

@@ -39,6 +39,11 @@ class SessionCache:
             while self._are_too_many():
                 self._sessions.popitem(last=False)
 
+    def drop(self, session: Session) -> None:
+        """Drop a session: the last page of it was closed."""
+        with self._lock:
+            self._sessions.pop(session, None)
+
     def clear(self) -> None:
         """Drop all sessions."""
         with self._lock:

@@ -1,25 +1,37 @@
 """What stays of a workbench in a saved notebook: its picture, and the page to look around in.
 
 JupyterLab saves no widget, unless a reader asks for it in its settings: a notebook that is opened
-tomorrow says "model not found" where one was. So a cell has a second output, the picture. While the
-widget is there, the widget's page hides the picture; where it is not, the picture's style hides the
-place of the widget. The page in its frame is light or dark as JupyterLab is: the frame's
-`color-scheme` tells it.
+tomorrow says "model not found" where one was. So a cell has a second output, the picture with a
+table of the variants. While the widget is there, the widget's page hides the picture; where it is
+not, the picture's style hides the place of the widget. The page in its frame is light or dark as
+JupyterLab is: the frame's `color-scheme` tells it.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from html import escape
 from secrets import token_hex
+from typing import Any
+from weakref import ref
 
 from IPython.core.getipython import get_ipython
+from msgspec import to_builtins
 
-from workbench.viz.page import document
+from workbench.measure.speeds import Speeds
+from workbench.viz.model.words import kernel_number
+from workbench.viz.page import saved_page
+from workbench.viz.record.reduction import reduced
 from workbench.viz.schema.messages import NO_VIEW, Message, ViewState
+from workbench.viz.schema.record import PageRecord
+from workbench.viz.schema.variant import VariantRow
 from workbench.viz.session.messages import sending
+from workbench.viz.session.session import Session
+from workbench.viz.session.timing_rows import timing_text
+from workbench.viz.still.cards import TriedRow, left_out_part, variants_part
 
-MOST_BYTES = 400_000
-"""Most bytes of a page that is saved in a cell; of a larger one there is the picture."""
+MOST_BYTES = 150_000
+"""Most bytes of a record that is saved in a cell; a larger one is reduced."""
 _PLACE = ".jp-OutputArea-child"
 _STYLE = """<style>
 {place}:has(> .jp-OutputArea-output > [data-still="{key}"]) + {place}:not(:has(.wb)) {{
@@ -27,6 +39,7 @@ _STYLE = """<style>
 }}
 [data-still="{key}"] > details {{ margin: 2px 0 8px; }}
 [data-still="{key}"] iframe {{ display: block; width: 100%; height: 660px; border: 0; }}
+[data-still="{key}"] iframe[hidden] {{ display: none; }}
 [data-jp-theme-light="true"] [data-still="{key}"] iframe {{ color-scheme: light; }}
 [data-jp-theme-light="false"] [data-still="{key}"] iframe {{ color-scheme: dark; }}
 </style>"""
@@ -34,34 +47,63 @@ _FOLD = """<details><summary>Look around: the workbench as it was, without Pytho
 <iframe loading="lazy" sandbox="allow-scripts allow-downloads" title="workbench"
 srcdoc="{page}"></iframe>
 <p>It is shown in a notebook that you trust. Run the cell again to work with it.</p></details>"""
+_CARRIER = """<iframe hidden sandbox="allow-scripts" title="script and style of the workbench"
+srcdoc="{page}"></iframe>"""
 
 
 class SavedOutput:
     """A Listener that keeps the picture of a cell as it should be saved; `picture` is HTML, `title`
     that of the page, which opens with `view`. `key` names the output, and is told to the widget
-    that hides it."""
+    that hides it. One output of a notebook `carries` the script and style of all."""
 
     def __init__(self, picture: str, title: str, view: ViewState = NO_VIEW):
         self.key = token_hex(8)
-        self._picture, self._title, self._view = picture, title, view
+        self.carries = False
+        self.view: Mapping[str, Any] = to_builtins(view)
+        self._picture, self._title = picture, title
+        self._session: Callable[[], Session | None] = lambda: None
 
-    def html(self, record: str) -> str:
-        """Return the page of a packed record, folded, and the picture."""
-        page = document.document_of(self._title, record, self._view)
-        fold = _FOLD.format(page=escape(page)) if len(page) <= MOST_BYTES else ""
-        style = _STYLE.format(place=_PLACE, key=self.key)
-        return f'<div data-still="{self.key}">{style}{fold}{self._picture}</div>'
+    def html(self, record: PageRecord, speeds: Speeds | None = None) -> str:
+        """Return the page of a record, folded, the picture, and a table of the variants."""
+        packed, left_out = reduced(record, self._visible(record), MOST_BYTES)
+        page = saved_page.page_frame(self._title, packed, self.view)
+        parts = [
+            _STYLE.format(place=_PLACE, key=self.key),
+            _FOLD.format(page=escape(page)),
+            left_out_part(left_out),
+            self._picture,
+            variants_part(_tried(record, speeds, self.view.get("guess") is not None)),
+        ]
+        if self.carries:
+            parts.append(_CARRIER.format(page=escape(saved_page.carrier())))
+        return f'<div data-still="{self.key}">{"".join(parts)}</div>'
 
-    def publish(self, record: str, is_update: bool = False) -> None:
-        """Show the output, or what has become of it."""
-        shell = get_ipython()
+    def _visible(self, record: PageRecord) -> set[int]:
+        """Return the variants that are looked at: the one of the view, and the pinned one."""
+        variant, kernel = self.view.get("variant"), self.view.get("kernel") or 0
+        if variant is None and kernel < len(record.kernels):
+            row = record.kernels[kernel]
+            variant = row.root if row.opens is None else row.opens
+        return {v for v in (variant, record.pinned) if v is not None}
+
+    def publish(self, session: Session, is_update: bool = False) -> None:
+        """Show the output of a session, or what has become of it."""
+        shell, self._session = get_ipython(), ref(session)
+        with session.lock:
+            html = self.html(session.record, session.recorder.speeds)
         with sending() as may:
             if may and shell is not None:
                 shell.display_pub.publish(
-                    {"text/html": self.html(record)},
+                    {"text/html": html},
                     transient={"display_id": self.key},
                     update=is_update,
                 )
+
+    def publish_again(self) -> None:
+        """Show what has become of the output."""
+        session = self._session()
+        if session is not None:
+            self.publish(session, is_update=True)
 
     # a Listener
 
@@ -69,8 +111,44 @@ class SavedOutput:
         """Do nothing: what is saved is a record as a whole."""
 
     def renew(self, record: str) -> None:
-        """Save another record."""
-        self.publish(record, is_update=True)
+        """Save the record as it is now."""
+        self.publish_again()
 
     def look(self, view: ViewState) -> None:
-        """Do nothing: a page that opens begins as every page does."""
+        """Do nothing: the widget says what its page looks at."""
+
+    def watch(self, view: Mapping[str, Any]) -> None:
+        """Remember what the page looks at: the next record that is saved opens with it."""
+        self.view = {
+            name: view[name] for name in ViewState.__struct_fields__ if name in view
+        }
+
+
+def _tried(
+    record: PageRecord, speeds: Speeds | None, is_guessed: bool
+) -> list[TriedRow]:
+    """Return the variants that somebody made or measured, as texts; none while a question waits."""
+    if record.ask is not None and not is_guessed:
+        return []
+    return [
+        TriedRow(
+            kernel_number(row.kernel),
+            row.name,
+            ", ".join(row.opts),
+            _times(row, speeds),
+            _verdict(row),
+            row.note,
+        )
+        for row in record.variants
+        if not row.deleted and (row.opts or row.timing or row.check or row.note)
+    ]
+
+
+def _times(row: VariantRow, speeds: Speeds | None) -> list[str]:
+    own = [timing_text(row.timing, speeds)] if row.timing else []
+    return own + [f"{t.device}: {timing_text(t, speeds)}" for t in row.elsewhere]
+
+
+def _verdict(row: VariantRow) -> str:
+    error = f"failed: {row.error.what}: {row.error.because}" if row.error else ""
+    return row.check.text if row.check else error.rstrip(": ")

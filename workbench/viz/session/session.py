@@ -233,6 +233,12 @@ class Session(LiveRecord):
             self._begun = self.recorder
         self.jobs.submit(self, self.in_this_plan(self._prefetch()), PREFETCH)
 
+    def rest(self) -> None:
+        """Drop the work in the background, until a page opens again."""
+        with self.lock:
+            self._begun, self._is_renewing = None, False
+        self.jobs.stop_background((self, self.recorder))
+
     def begin_after(self, seconds: float) -> None:
         """Begin after `seconds`, also without a request."""
         session_ref = ref(self)  # a timer keeps nothing alive

@@ -63,27 +63,32 @@ class LivePage:
             return {}
         still = picture()
         try:
+            from workbench.viz.session.cell_outputs import CELL_OUTPUTS
             from workbench.viz.session.saved_output import SavedOutput
 
             title = "workbench" if ex.line is None else ex.line.text
-            opens = _one_pane(ex).then(view)
+            before = CELL_OUTPUTS.opening_view(len(ex.kernels))
+            opens = before.then(ex.display.view).then(_one_pane(ex)).then(view)
             saved = SavedOutput(still["text/html"], title, opens)
-            bundle = self.to_widget(ex, view, saved)._repr_mimebundle_()
+            CELL_OUTPUTS.prepare(saved)
+            widget = self.to_widget(ex, opens, saved)
+            CELL_OUTPUTS.add(widget, saved)
+            bundle = widget._repr_mimebundle_()
         except Exception:  # the picture does not need it
             _LOG.exception("the workbench cannot be shown; this is its picture")
             return still
-        widget = (bundle[0] if isinstance(bundle, tuple) else bundle)[WIDGET]
+        reference = (bundle[0] if isinstance(bundle, tuple) else bundle)[WIDGET]
         # the picture is an output of its own: where widgets are unknown, this one is empty
-        return {WIDGET: widget, "text/html": "", "text/plain": still["text/plain"]}
+        return {WIDGET: reference, "text/html": "", "text/plain": still["text/plain"]}
 
     def to_widget(
-        self, ex: Exploration, view: ViewState = NO_VIEW, saved: Any = None
+        self, ex: Exploration, view: ViewState | None = None, saved: Any = None
     ) -> Any:
-        """Return a widget of the exploration's session; `saved` is the output that is saved in its
-        place."""
+        """Return a widget of the exploration's session, which opens with `view`; `saved` is the
+        output that is saved in its place."""
         from workbench.viz.session.widget import Workbench
 
-        opens = ex.display.view.then(_one_pane(ex)).then(view)
+        opens = ex.display.view.then(_one_pane(ex)) if view is None else view
         return Workbench(session_of(ex), opens, saved)
 
     def to_html(self, ex: Exploration) -> str:
@@ -145,7 +150,9 @@ class LivePage:
 
         Errors: WorkbenchError, as the page would show it.
         """
-        reply = session_of(ex).handle({"do": do, **fields})
+        session = session_of(ex)
+        reply = session.handle({"do": do, **fields})
+        session.is_asked_by_code = True
         if reply.error is not None:
             error = reply.error
             raise WorkbenchError(error.what, error.because, error.hint)

@@ -11,14 +11,16 @@ from typing import Any
 
 import anywidget
 import traitlets
+from ipywidgets import widget_serialization  # type: ignore[import-untyped]
 from msgspec import to_builtins
 
-from workbench.viz.page import document as page
+from workbench.viz.page import saved_page
 from workbench.viz.schema.messages import Message, ViewState
 from workbench.viz.schema.variant import ErrorWords
 from workbench.viz.session.jobs import REQUESTED
 from workbench.viz.session.lru_cache import SESSIONS
 from workbench.viz.session.messages import sending
+from workbench.viz.session.page_parts import LOADER, PageParts, page_parts
 from workbench.viz.session.saved_output import SavedOutput
 from workbench.viz.session.session import Session, reply_to
 from workbench.worker.time_limit import uninterrupted
@@ -32,30 +34,55 @@ DISCONNECTED = ErrorWords(
 
 class Workbench(anywidget.AnyWidget):
     """A widget of a session. `record` is the packed record, base64 of compressed JSON; `view` is
-    the selection; `live` says that a Python session is behind it; `shell` is the document that the
-    page fills to save itself; `still` is the key of the saved output, which the page hides."""
+    the selection; `live` says that a Python session is behind it; `parts` has script and style;
+    `still` is the key of the saved output, which the page hides, and `lacks_parts` says that the
+    page finds no output that has script and style for the saved ones, by the name `parts_name`."""
 
-    _esm = page.esm()
-    _css = page.css()
+    _esm = LOADER
     record = traitlets.Unicode().tag(sync=True)
     view = traitlets.Dict().tag(sync=True)
     live = traitlets.Bool(True).tag(sync=True)
     still = traitlets.Unicode().tag(sync=True)
-    shell = traitlets.Unicode(page.shell()).tag(sync=True)
+    lacks_parts = traitlets.Bool(False).tag(sync=True)
+    parts_name = traitlets.Unicode(saved_page.name()).tag(sync=True)
+    parts = traitlets.Instance(PageParts).tag(sync=True, **widget_serialization)
 
     def __init__(
         self, session: Session, view: ViewState, saved: SavedOutput | None = None
     ):
         still = "" if saved is None else saved.key
-        super().__init__(record=session.packed(), view=to_builtins(view), still=still)
+        super().__init__(
+            record=session.packed(),
+            view=to_builtins(view),
+            still=still,
+            parts=page_parts(),
+        )
         self._session = weakref.ref(session)
-        self._saved = saved
+        self._saved, self._is_heard = saved, False
         if saved is not None:
-            saved.publish(self.record)
+            saved.publish(session)
             session.listen(saved)
         self.observe(self._looked, "view")
         self.on_msg(self._heard)
         session.listen(self)
+
+    def close(self) -> None:
+        """Take the widget away from all pages; a session that nobody listens to works no more."""
+        session = self._session()
+        if session is not None:
+            session.dismiss(self)
+            if self._saved is not None:
+                session.dismiss(self._saved)
+            if not session.listeners():
+                session.rest()
+                SESSIONS.drop(session)
+        super().close()
+
+    def renew_where_unheard(self) -> None:
+        """Save the record as it is now, if no page hears of it, or code has changed it."""
+        session = self._session()
+        if session is not None and (session.is_asked_by_code or not self._is_heard):
+            session.renew()
 
     def tell(self, message: Message) -> None:
         """Send a message to the page."""
@@ -76,7 +103,10 @@ class Workbench(anywidget.AnyWidget):
                 self.view = {**self.view, **to_builtins(view)}
 
     def _looked(self, change: Any) -> None:
-        """Remember what was guessed in the page: text prints all from then on."""
+        """Remember what the page looks at, for the saved output, and what was guessed: text prints
+        all from then on."""
+        if self._saved is not None:
+            self._saved.watch(change["new"])
         session = self._session()
         guess = change["new"].get("guess")
         if session is not None and isinstance(guess, str):
@@ -89,6 +119,7 @@ class Workbench(anywidget.AnyWidget):
             self._answer(content)
 
     def _answer(self, content: Any) -> None:
+        self._is_heard = True
         session = self._session()
         if session is None:
             self.tell(reply_to(content, None, DISCONNECTED))

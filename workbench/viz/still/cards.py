@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from html import escape
+from typing import NamedTuple
 
 from workbench.measure.kernel_time import seconds_text
 from workbench.viz.model.graph import TensorGraph
@@ -276,6 +277,46 @@ def graph_part(graph: TensorGraph) -> str:
         legend + picture + note + listed,
         True,
     )
+
+
+class TriedRow(NamedTuple):
+    """A variant as texts: the number of its kernel, its name, opts, times, verdict and note."""
+
+    kernel: int | str
+    name: str
+    opts: str
+    times: Sequence[str]
+    verdict: str
+    note: str
+
+
+def variants_part(rows: Sequence[TriedRow]) -> str:
+    """Return a table of the variants that somebody tried; "" where there are none."""
+    if not rows:
+        return ""
+    cells = [
+        (
+            str(row.kernel),
+            escape(row.name),
+            code(row.opts) if row.opts else muted("no opts"),
+            "<br>".join(map(escape, row.times)) or muted("not timed"),
+            escape(row.verdict) or muted("not checked"),
+            escape(row.note),
+        )
+        for row in rows
+    ]
+    heads = ["kernel", "variant", "opts", "time", "answer", "note"]
+    summary = f"Tried: {plural(len(rows), 'variant')}"
+    listed = table(heads, cells, ["", "", "w", "", "w", "w"])
+    return tag("div", fold(summary, listed, is_open=True), "wb-ex")
+
+
+def left_out_part(words: str) -> str:
+    """Return what was left out of a saved copy; "" where nothing was."""
+    if not words:
+        return ""
+    line = f"Left out of the saved copy: {words}. Run the cell again to have all."
+    return tag("div", muted(line), "wb-ex")
 
 
 def titles_part(titles: Sequence[str], first: int) -> str:

@@ -10,6 +10,9 @@ const COMES = "Python builds this after the loops and the code of all kernels: i
 const MISSING =
   "This file was written before Python had built this: exported again, the page has it.";
 
+/** @param {App} app */
+const missing = (app) => app.record.left_out ? "Left out of the saved copy." : MISSING;
+
 /** Return the pane of a panel. Where it has a section, it is updated once that is there; until then
  * it says what it waits for, and where Python could not build it, why. A section at the foot of the
  * page is hidden until then.
@@ -38,7 +41,7 @@ export function paneOf(app, { name, place, make }) {
     if (!hasData) {
       return refill(
         notice,
-        section ? errorBox(section.error) : app.live === "offline" ? MISSING : COMES,
+        section ? errorBox(section.error) : app.live === "offline" ? missing(app) : COMES,
       );
     }
     const all = missed;

@@ -151,5 +151,6 @@ export function askForCode(app, where, place, language, state, isLookedAt, devic
  * @type {(app: App, variant: VariantRow | null) => string} */
 export function missing(app, variant) {
   if (!variant) return app.record.nothing;
-  return variant.error ? "There is no program: see the error with the loops." : "No program yet.";
+  if (variant.error) return "There is no program: see the error with the loops.";
+  return app.record.left_out ? "Left out of the saved copy." : "No program yet.";
 }

@@ -1,4 +1,4 @@
-// Over all modes: which file the exploration was loaded from, and what of it is not here.
+// Over all modes: which file the exploration was loaded from, and what a saved copy lacks.
 
 import { hasAny } from "../../app/pieces.js";
 import { h, refill, words } from "../../base/elements.js";
@@ -15,9 +15,11 @@ function originPane(app) {
   const el = h("div", { class: "wb-origin", hidden: true });
   const update = (/** @type {Changes} */ changes) => {
     if (!hasAny(changes, "record")) return;
-    const { origin = "" } = app.record;
-    el.hidden = !origin;
-    refill(el, words(origin, "", 600));
+    const { origin = "", left_out: leftOut = "" } = app.record;
+    const lacks = leftOut &&
+      `left out of the saved copy: ${leftOut}. Run the cell again to have all.`;
+    el.hidden = !origin && !lacks;
+    refill(el, words([origin, lacks].filter(Boolean).join(" "), "", 600));
   };
   return { el, update };
 }

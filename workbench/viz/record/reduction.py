@@ -1,0 +1,201 @@
+"""A record reduced to a number of bytes, for the copy that a saved notebook has.
+
+What somebody did is never left out: variants with their opts, times, checks, notes, searches and
+edited source. What Python can compute again is, a kind at a time, until the rest fits: first of
+variants that are not looked at, then of all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Sequence
+from copy import copy
+from typing import Any, NamedTuple
+
+from msgspec.structs import replace
+
+from workbench.viz.model.words import plural
+from workbench.viz.page.document import packed
+from workbench.viz.record.about import ASSEMBLY
+from workbench.viz.schema.record import NodeColumns, PageRecord, RecordedPass
+from workbench.viz.schema.variant import CodeRow, SearchRow, VariantRow
+
+
+class OptionalPart(NamedTuple):
+    """A kind of rows that variants have: in words, and the fields as they are without it."""
+
+    words: str
+    without: Callable[[VariantRow], dict[str, Any]]
+
+
+PARTS = (
+    OptionalPart("run on the emulator", lambda _: {"gpu": None}),
+    OptionalPart("code for other devices", lambda _: {"code_elsewhere": []}),
+    OptionalPart("machine code", lambda row: {"code": _code(row, _is_readable)}),
+    OptionalPart("passes", lambda _: {"passes": []}),
+    OptionalPart("code", lambda row: {"code": _code(row, lambda _: False)}),
+    OptionalPart("opts to try", lambda _: {"offers": [], "refused": []}),
+    OptionalPart("loops", lambda _: {"loops": None}),
+)
+"""What is left out of variants, in this order: what is looked at least comes first."""
+
+
+class Reduced(NamedTuple):
+    """A packed record, and in words what was left out of it ("": nothing)."""
+
+    record: str
+    left_out: str
+
+
+def reduced(record: PageRecord, visible: Collection[int], most_bytes: int) -> Reduced:
+    """Return a record packed into at most `most_bytes`, or as few as there can be; `visible` are
+    the variants that are looked at. What was left out is the record's `left_out`, too."""
+    whole = packed(record)
+    if len(whole) <= most_bytes:
+        return Reduced(whole, "")
+    small = replace(record, variants=[copy(row) for row in record.variants])
+    words: list[str] = []
+    for left_out in _reductions(small, visible):
+        if not left_out:
+            continue
+        words = [*(w for w in words if not _is_part_of(w, left_out)), left_out]
+        small.left_out = ", ".join(words)
+        whole = packed(small)
+        if len(whole) <= most_bytes:
+            break
+    return Reduced(whole, small.left_out)
+
+
+def _is_part_of(words: str, later: str) -> bool:
+    """Whether the same part, or one of it, was left out of fewer variants before."""
+    part, _, _ = words.partition(" of ")
+    whole, _, _ = later.partition(" of ")
+    return part in (whole, f"machine {whole}")
+
+
+def _reductions(record: PageRecord, visible: Collection[int]) -> Iterator[str]:
+    """Take one kind of rows after the other out of a record; yield in words what was left out,
+    "" where there was nothing."""
+    others = [row for place, row in enumerate(record.variants) if place not in visible]
+    counts: dict[str, int] = {}
+    for part in PARTS:
+        counts[part.words] = _take_out(part, others)
+        _tidy(record)
+        yield _of_variants(part.words, counts[part.words])
+    rules = record.panels.get("rules")
+    record.panels = {**record.panels, "rules": None}
+    yield "the rules" if rules is not None else ""
+    for part in PARTS:
+        further = _take_out(part, record.variants)
+        _tidy(record)
+        yield _of_variants(part.words, counts[part.words] + further) if further else ""
+    record.passes = [_without_rewrites(each) for each in record.passes]
+    record.texts = []
+    record.nodes = _plan_nodes(record)
+    yield "the rewrites of scheduling"
+    for row in record.variants:
+        row.search = _best(row.search)
+    yield "candidates of searches" if any(r.search for r in record.variants) else ""
+    record.plan = replace(record.plan, nodes=[], edges=[])
+    record.nodes = _plan_nodes(record)
+    yield "the picture of the plan"
+
+
+def _of_variants(words: str, count: int) -> str:
+    return f"{words} of {plural(count, 'variant')}" if count else ""
+
+
+def _take_out(part: OptionalPart, rows: Sequence[VariantRow]) -> int:
+    """Take a part out of some variants; return how many had it."""
+    count = 0
+    for row in rows:
+        fields = part.without(row)
+        count += any(getattr(row, name) != value for name, value in fields.items())
+        for name, value in fields.items():
+            setattr(row, name, value)
+    return count
+
+
+def _code(row: VariantRow, stays: Callable[[CodeRow], bool]) -> list[CodeRow]:
+    """Return the programs of a variant that stay; source that somebody wrote is one of them."""
+    own = row.code[:1] if row.edited else []
+    return [code for code in row.code if code in own or stays(code)]
+
+
+def _is_readable(code: CodeRow) -> bool:
+    return code.language != ASSEMBLY.name and not code.made_by
+
+
+def _best(search: SearchRow | None) -> SearchRow | None:
+    """Return a search with the candidates that led to the best one."""
+    if search is None:
+        return None
+    by_number = {candidate.number: candidate for candidate in search.candidates}
+    number: int | None = search.best
+    path = []
+    while number is not None:
+        path.append(by_number[number])
+        number = path[-1].parent
+    return replace(search, candidates=path[::-1])
+
+
+# what nothing refers to any more
+
+
+def _tidy(record: PageRecord) -> None:
+    """Empty the passes that no variant has any more, and the texts of these; places stay."""
+    places = {place for row in record.variants for place in row.passes}
+    record.passes = [
+        each if each.variant is None or place in places else _without_rewrites(each)
+        for place, each in enumerate(record.passes)
+    ]
+    read = {t for p in record.passes for t in (p.text_before, p.text_after)}
+    record.texts = [t if i in read else "" for i, t in enumerate(record.texts)]
+
+
+def _without_rewrites(row: RecordedPass) -> RecordedPass:
+    return replace(
+        row, before=[], after=[], text_before=None, text_after=None, rewrites=[]
+    )
+
+
+def _plan_nodes(record: PageRecord) -> NodeColumns:
+    """Return the nodes with those alone that the plan refers to, and their sources; in a record
+    without passes. Other rows refer to none any more."""
+    for row in record.variants:
+        if row.loops is not None:
+            rows = [replace(each, nodes=[]) for each in row.loops.rows]
+            row.loops = replace(row.loops, rows=rows)
+        row.code = [
+            replace(
+                code, links=[link and replace(link, nodes=[]) for link in code.links]
+            )
+            for code in row.code
+        ]
+    plan, nodes = record.plan, record.nodes
+    waiting = [
+        *(box.n for box in plan.nodes),
+        *(decision.node for decision in plan.decisions),
+        *(activation.node for activation in plan.activations),
+        *(read.node for read in plan.reads),
+    ]
+    stay: set[int] = set()
+    while waiting:
+        place = waiting.pop()
+        if place not in stay:
+            stay.add(place)
+            waiting += nodes.src[place]
+    return NodeColumns(
+        **{
+            name: [v if i in stay else "" for i, v in enumerate(getattr(nodes, name))]
+            for name in ("op", "dtype", "shape", "arg", "label")
+        },
+        src=[v if i in stay else [] for i, v in enumerate(nodes.src)],
+        reading=[v if i in stay else 0 for i, v in enumerate(nodes.reading)],
+        lines=[v if i in stay else [] for i, v in enumerate(nodes.lines)],
+        causes=[[] for _ in nodes.causes],
+    )
+
+
+def _without_nodes(code: CodeRow) -> CodeRow:
+    links = [link and replace(link, nodes=[]) for link in code.links]
+    return replace(code, links=links)
