@@ -14,6 +14,9 @@ import argparse
 import random
 import sys
 from collections import Counter
+from collections.abc import Callable
+from copy import copy, deepcopy
+from pickle import dumps, loads
 from typing import Any
 
 import numpy as np
@@ -39,7 +42,10 @@ def _ignore(*_: object) -> None:
 class Program:
     """Lines for both sides: each is (text for tensors, text for arrays)."""
 
-    def __init__(self, seed: int):
+    shapes_at_first = SHAPES
+
+    def __init__(self, seed: int, device: str):
+        self.device = device
         self.random = random.Random(seed)
         self.lines: list[tuple[str, str]] = []
         self.shapes: list[tuple[int, ...]] = []
@@ -47,13 +53,16 @@ class Program:
         """What the arrays are, to know shapes and which views numpy can make."""
         for _ in range(self.random.randint(2, 3)):
             self._start()
-        steps = [
+        steps = self._steps()
+        for _ in range(self.random.randint(4, LINES_MOST)):
+            self.random.choice(steps)()
+
+    def _steps(self) -> list[Callable[[], None]]:
+        return [
             self._value, self._view, self._view, self._operator, self._operator, self._assign,
             self._item, self._item, self._realize, self._read, self._call, self._bind,
             self._delete,
         ]  # fmt: skip
-        for _ in range(self.random.randint(4, LINES_MOST)):
-            self.random.choice(steps)()
 
     def _add(self, tensor: str, array: str) -> None:
         self.lines.append((tensor, array))
@@ -73,16 +82,20 @@ class Program:
             [n for n, array in enumerate(self.arrays) if array is not None]
         )
 
-    def _like(self, shape: tuple[int, ...]) -> int | None:
+    def _like(self, x: int) -> int | None:
+        """Return the place of an array that fits beside array `x`."""
         fits = [
             n
             for n, array in enumerate(self.arrays)
-            if array is not None and array.shape == shape
+            if array is not None and array.shape == self.arrays[x].shape
         ]
         return self.random.choice(fits) if fits else None
 
     def _start(self) -> None:
-        shape, low = self.random.choice(SHAPES), self.random.randint(-5, 5)
+        shape, low = (
+            self.random.choice(self.shapes_at_first),
+            self.random.randint(-5, 5),
+        )
         size = int(np.prod(shape))
         text = f"np.arange({low}, {low + size}, dtype=np.int32).reshape({shape})"
         end = self.random.choice([".realize()", ".realize()", ""])
@@ -90,7 +103,7 @@ class Program:
 
     def _value(self) -> None:
         x = self._pick()
-        y = self._like(self.arrays[x].shape)
+        y = self._like(x)
         form = self.random.choice(
             [
                 "{x} * 2",
@@ -106,10 +119,15 @@ class Program:
 
     def _both(self, how: str, tensor: str, array: str, x: int, y: int | None) -> None:
         other = x if y is None else y
-        self._add(
-            f"t.append({tensor.format(x=f't[{x}]', y=f't[{other}]')})",
-            f"a.append(np.asarray({array.format(x=f'a[{x}]', y=f'a[{other}]')}, np.int32))",
+        self._append(
+            tensor.format(x=f"t[{x}]", y=f"t[{other}]"),
+            f"np.asarray({array.format(x=f'a[{x}]', y=f'a[{other}]')}, np.int32)",
+            x,
         )
+
+    def _append(self, tensor: str, array: str, x: int) -> None:
+        """Add a tensor that is made of tensor `x`."""
+        self._add(f"t.append({tensor})", f"a.append({array})")
 
     def _view(self) -> None:
         x = self._pick()
@@ -126,7 +144,7 @@ class Program:
         if not np.shares_memory(result, array) or not result.size:
             return  # numpy copies here, where a tensor is a view
         tensor = form.replace(".transpose(", ".permute(")
-        self._add(f"t.append(t[{x}]{tensor})", f"a.append(a[{x}]{form})")
+        self._append(f"t[{x}]{tensor}", f"a[{x}]{form}", x)
 
     def _basic(self, shape: tuple[int, ...]) -> str:
         parts = []
@@ -140,7 +158,7 @@ class Program:
 
     def _operator(self) -> None:
         x = self._pick()
-        y = self._like(self.arrays[x].shape)
+        y = self._like(x)
         sign = self.random.choice(["+=", "-=", "*=", "|=", "^="])
         if y is None or self.random.random() < 0.4:
             number = self.random.randint(-2, 3)
@@ -150,7 +168,7 @@ class Program:
 
     def _assign(self) -> None:
         x = self._pick()
-        y = self._like(self.arrays[x].shape)
+        y = self._like(x)
         if y is None or self.random.random() < 0.2:
             self._add(f"t[{x}].assign(7)", f"a[{x}][...] = 7")
         else:
@@ -196,7 +214,7 @@ class Program:
     def _call(self) -> None:
         """Three calls of a TinyJit that reads and writes a tensor that is no argument."""
         x = self._pick()
-        y = self._like(self.arrays[x].shape)
+        y = self._like(x)
         if y is None:
             return
         form = self.random.choice([
@@ -232,7 +250,7 @@ class Program:
     def _bind(self) -> None:
         """Four calls of a TinyJit that binds an item of a list anew, whose result is written to."""
         x = self._pick()
-        y = self._like(self.arrays[x].shape)
+        y = self._like(x)
         if y is None:
             return
         form = self.random.choice(["h[0] + x", "h[1]", "x", "h[0] * 2 + h[1]"])
@@ -260,17 +278,28 @@ class Program:
 
 
 def same(tensor: Tensor, array: Any) -> None:
-    """Compare a tensor of int32 with an array; numpy sums int32 in int64, which may be larger."""
-    np.testing.assert_array_equal(tensor.numpy(), np.asarray(array).astype(np.int32))
+    """Compare a tensor with an array; numpy sums int32 in int64, which may be larger."""
+    values = tensor.numpy()
+    np.testing.assert_array_equal(values, np.asarray(array).astype(values.dtype))
 
 
-def run(seed: int, device: str, refusals: Counter[str] | None = None) -> str:
+def other_than(device: str) -> str:
+    """Return the device that tensors are moved to and from."""
+    return "LLVM" if device == "PYTHON" else "PYTHON"
+
+
+def run(
+    seed: int,
+    device: str,
+    refusals: Counter[str] | None = None,
+    kind: type[Program] = Program,
+) -> str:
     """Return "" where program `seed` agrees with numpy on a device, else a script that fails."""
-    program = Program(seed)
+    program = kind(seed, device)
     tensors: list[Any] = []
     arrays: list[Any] = []
-    names = {"np": np, "Tensor": Tensor, "TinyJit": TinyJit, "same": same}
-    names |= {"t": tensors, "a": arrays}
+    names = {**NAMES, "t": tensors, "a": arrays, "s": []}
+    names |= {"DEVICE": device, "OTHER": other_than(device)}
     try:
         with Context(DEV=device):
             for tensor_line, array_line in program.lines:
@@ -283,27 +312,33 @@ def run(seed: int, device: str, refusals: Counter[str] | None = None) -> str:
         if refusals is None:
             return script(program.lines, device, seed, repr(error))
         refusals[str(error).split("\n")[0]] += 1
-    except AssertionError as error:
-        return script(program.lines, device, seed, str(error))
+    except Exception as error:
+        return script(program.lines, device, seed, repr(error))
     return ""
+
+
+NAMES = {
+    "np": np, "Tensor": Tensor, "TinyJit": TinyJit, "same": same, "copy": copy,
+    "deepcopy": deepcopy, "dumps": dumps, "loads": loads,
+}  # fmt: skip
+"""What the lines of a program use."""
 
 
 def script(lines: list[tuple[str, str]], device: str, seed: int, why: str) -> str:
     """Return the program as text to paste."""
     body = "\n".join(f"{tensor}\n{array}" for tensor, array in lines)
     return f"""# seed {seed} on {device}: {why}
-import numpy as np
-from workbench import Device, Tensor, TinyJit
-from tests.tensor.programs import same
-Device.DEFAULT = {device!r}
-t, a = [], []
+from tests.tensor.programs import *
+DEVICE, OTHER = {device!r}, {other_than(device)!r}
+Device.DEFAULT = DEVICE
+t, a, s = [], [], []
 {body}
 for x, y in zip(t, a):
     if x is not None: same(x, y)
 """
 
 
-def main() -> int:
+def main(kind: type[Program] = Program) -> int:
     parser = argparse.ArgumentParser()
     parser.add_argument("--device", default="LLVM")
     parser.add_argument("--seeds", default="0:1000")
@@ -311,7 +346,7 @@ def main() -> int:
     first, last = map(int, options.seeds.split(":"))
     wrong, refusals = 0, Counter[str]()
     for seed in range(first, last):
-        text = run(seed, options.device, refusals)
+        text = run(seed, options.device, refusals, kind)
         if text:
             wrong += 1
             print(text, flush=True)

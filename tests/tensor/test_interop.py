@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from copy import copy, deepcopy
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -145,3 +148,115 @@ def test_a_view_of_shared_memory_that_was_read_is_still_one() -> None:
     view += 10.0
     view.realize()
     assert array.tolist() == [0.0, 11.0, 12.0, 3.0]
+
+
+SHARED_VIEWS = {
+    "whole": lambda x: x,
+    "slice": lambda x: x[1:3],
+    "steps": lambda x: x[::2],
+    "flipped": lambda x: x[::-1],
+    "shaped": lambda x: x.reshape(2, 2),
+    "moved": lambda x: x.reshape(2, 2).T,
+}
+
+
+@pytest.mark.parametrize("name", [*SHARED_VIEWS, "bits", "bytes"])
+@pytest.mark.parametrize("how", ["from_numpy", "from_dlpack", "dlpack"])
+def test_a_view_sees_what_the_other_side_writes(name: str, how: str) -> None:
+    """Whether it was read or written before or not; so does all that is computed later."""
+    ours: Any = Tensor([0, 1, 2, 3]).realize()
+    if how == "dlpack":
+        array = torch.from_dlpack(ours).numpy()
+    else:
+        array = np.arange(4, dtype=np.int32)
+        ours = (
+            Tensor.from_numpy(array, share=True)
+            if how == "from_numpy"
+            else Tensor.from_dlpack(array)
+        )
+    bits = {"bits": "uint32", "bytes": "uint8"}
+    if name in bits:
+        view, theirs = ours.bitcast(bits[name])[1:], array.view(bits[name])[1:]
+    else:
+        view, theirs = SHARED_VIEWS[name](ours), SHARED_VIEWS[name](array)
+    for round_ in range(3):
+        stays = [(view + 0).realize(), view.clone().realize(), ours.clone().realize()]
+        values = [theirs.copy(), theirs.copy(), array.copy()]
+        array += 10
+        assert view.tolist() == theirs.tolist() and ours.tolist() == array.tolist()
+        assert (view + 1).tolist() == (theirs + 1).tolist()
+        view += 1
+        view[:1] = round_
+        view.realize()
+        assert view.tolist() == theirs.tolist() and ours.tolist() == array.tolist()
+        array[-1] = 7
+        assert view.tolist() == theirs.tolist() and ours.tolist() == array.tolist()
+        for tensor, want in zip(stays, values, strict=True):
+            assert tensor.tolist() == want.tolist()
+
+
+@pytest.mark.parametrize("is_computed", [True, False])
+def test_a_copy_of_shared_memory_is_not_shared(is_computed: bool) -> None:
+    array = np.arange(4, dtype=np.int32)
+    ours = Tensor.from_numpy(array, share=True)
+    copies = [ours.clone(), ours[1:].clone(), copy(ours), ours + 0, deepcopy(ours)]
+    before = [c.numpy() if is_computed else None for c in copies]
+    ours += 1
+    for each in copies:
+        each += 1
+    for each in copies:
+        each.realize()
+    ours.realize()
+    assert array.tolist() == [1, 2, 3, 4]
+    array[:] = 0
+    assert [c.tolist() for c in copies][:2] == [[1, 2, 3, 4], [2, 3, 4]]
+    assert all(c.tolist() == [1, 2, 3, 4] for c in copies[2:]) and before
+
+
+def test_what_another_library_gets_is_no_other_tensor_s() -> None:
+    x = Tensor([1, 2]).realize()
+    clone, double = x.clone().realize(), (x * 2).realize()
+    theirs = torch.from_dlpack(x)
+    theirs[0] = 9
+    clone += 1
+    assert clone.tolist() == [2, 3] and double.tolist() == [2, 4]
+    assert x.tolist() == [9, 2] == theirs.tolist()
+
+
+def test_a_value_is_not_taken_for_that_of_older_contents() -> None:
+    """An expression that is kept for its gradient, beside the same one of new contents."""
+    array, w = np.ones(2, np.float32), Tensor([2.0, 3.0], requires_grad=True)
+    x = Tensor.from_numpy(array, share=True)
+    first = x * w
+    assert first.tolist() == [2, 3]
+    array[:] = 10
+    second = x * w
+    assert second.tolist() == [20, 30] and first.tolist() == [2, 3]
+    second.sum().backward()
+    assert w.grad is not None and w.grad.tolist() == [10, 10]
+
+
+def test_a_shared_leaf_has_its_gradient() -> None:
+    array = np.ones(2, np.float32)
+    w = Tensor.from_numpy(array, share=True).requires_grad_()
+    loss = (w * w).sum()
+    assert loss.item() == 2
+    array[0] = 3
+    again = (w * w).sum()
+    assert again.item() == 10
+    again.backward()
+    assert w.grad is not None and w.grad.tolist() == [6, 2]
+    with Tensor.train():
+        w.assign(w.detach() - w.grad).realize()
+    assert array.tolist() == [-3, -1]
+
+
+def test_what_is_written_with_a_gradient_is_seen() -> None:
+    array, w = np.ones(2, np.float32), Tensor([2.0, 3.0], requires_grad=True)
+    x = Tensor.from_numpy(array, share=True)
+    for want in ([3.0, 4.0], [5.0, 7.0]):
+        x += w
+        x.realize()
+        assert array.tolist() == want == x.tolist()
+    x.sum().backward()
+    assert w.grad is not None and w.grad.tolist() == [2, 2]

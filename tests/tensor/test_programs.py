@@ -6,7 +6,8 @@ from collections import Counter
 
 import pytest
 
-from tests.support import LONG
+from tests.support import LONG, count
+from tests.tensor.memory_programs import MemoryProgram
 from tests.tensor.programs import run
 
 KNOWN = {
@@ -27,3 +28,11 @@ def test_programs_agree_with_numpy(device: str, part: int) -> None:
         assert not wrong, wrong
     print(f"{number} programs on {device}; refused: {dict(refusals)}")
     assert set(refusals) <= set(KNOWN) and refusals.total() <= max(3, number / 3)
+
+
+@pytest.mark.parametrize("device", ["LLVM", "C", "PYTHON", "OPENCL"])
+def test_memory_with_several_names_agrees_with_numpy(device: str) -> None:
+    """Copies, views, bits, writes, moves and shared memory: no value is wrong, none unreadable."""
+    for seed in range(count(2_000 if device in ("LLVM", "PYTHON") else 300)):
+        wrong = run(seed, device, kind=MemoryProgram)
+        assert not wrong, wrong

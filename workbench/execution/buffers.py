@@ -86,6 +86,14 @@ def put(node: UOp, memory: Buffer) -> None:
     _memory[node] = memory
 
 
+def copied(node: UOp) -> UOp:
+    """Return a new BUFFER on a copy of the memory of `node`."""
+    memory = memory_of(node)
+    own = Buffer(memory.device, memory.dtype, memory.size)
+    own.copy_from(memory)
+    return buffer_on(own, node.shape)
+
+
 def free(node: UOp) -> None:
     """Let go of the memory of a BUFFER that nobody reads any more."""
     del _memory[node]
@@ -112,6 +120,13 @@ def another(node: UOp, shape: Shape) -> UOp:
     other = buffer_on(memory_of(node), shape)
     share(node, other)
     return other
+
+
+def name_of_shared(memory: Buffer, shape: Shape) -> UOp:
+    """Return a new BUFFER on memory that another library has, too."""
+    node = buffer_on(memory, shape)
+    _shared.setdefault(memory.owner, WeakSet()).add(node)
+    return node
 
 
 def share(node: UOp, other: UOp) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from contextlib import contextmanager
 from types import MappingProxyType
 
+from workbench.backends.buffer import Buffer
 from workbench.backends.device import Device
 from workbench.backends.native.host_memory import HOST
 from workbench.base.context import NO_MEMORY_PLANNER
@@ -14,8 +15,6 @@ from workbench.base.errors import JitError
 from workbench.counters import ran
 from workbench.debug import say_planned, say_scheduled
 from workbench.execution.buffers import (
-    allocated,
-    buffer_on,
     free,
     is_absent,
     is_overwritten,
@@ -23,6 +22,7 @@ from workbench.execution.buffers import (
     mark_overwritten,
     memory_of,
     memory_under,
+    name_of_shared,
     put,
     sharing,
 )
@@ -117,12 +117,9 @@ def device_of(outputs: Sequence[UOp]) -> str:
     return Device.DEFAULT
 
 
-def written_through(result: UOp, old: UOp) -> UOp:
-    """Return `result`, the new version of what is in `old`, in the memory that another library
-    shares, if `old` is there: it is copied to it."""
-    memory = allocated(old)
-    if memory is None or not memory.owner.is_shared:
-        return result
+def written_through(result: UOp, old: UOp, memory: Buffer) -> UOp:
+    """Return `result`, the new version of what is in `old`, in `memory`, which another library
+    shares: it is copied to it, if it is not there."""
     node = base(result)
     if node.op is Ops.BUFFER and memory_under(node).owner is memory.owner:
         return result
@@ -136,7 +133,7 @@ def written_through(result: UOp, old: UOp) -> UOp:
     if not is_overwritten(old):
         keep_apart(old)
     memory.copy_in(values)
-    return buffer_on(memory, result.shape)
+    return name_of_shared(memory, result.shape)
 
 
 def _run(

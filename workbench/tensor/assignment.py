@@ -128,7 +128,7 @@ class Assignment(Gather):
     def _write(self, value: Self) -> Self:
         """Make `value`, of this tensor's shape, the value of this tensor and its views."""
         node = self.uop
-        if value.uop is node:
+        if value.uop is node or not node.size:
             return self
         if is_file(self._device):
             return self._write_file(value)

@@ -24,10 +24,17 @@ from workbench.tensor.autograd.leaves import (
 )
 from workbench.tensor.autograd.modes import detached
 from workbench.tensor.base import Base, canonical
-from workbench.tensor.versions import VersionedMemory, rebased, steps_to
+from workbench.tensor.versions import (
+    Step,
+    VersionedMemory,
+    kind_of,
+    moved_by,
+    rebased,
+    steps_to,
+)
 
 Memo = dict[Any, Any]
-Steps = tuple[tuple[Ops, Any], ...]
+Steps = tuple[Step, ...]
 _NUMBERS = "leaves that are copies"
 
 
@@ -160,11 +167,11 @@ def _note_leaf(number: int, memo: Memo) -> None:
 def _movement(node: UOp, whole: UOp) -> Steps:
     """Return the _movement that leads from `whole` to `node`, to be pickled."""
     steps = [s for s in steps_to(node, whole) if s.op is not Ops.DETACH]
-    return tuple((step.op, step.arg) for step in reversed(steps))
+    return tuple(kind_of(step) for step in reversed(steps))
 
 
 def _moved_by(steps: Steps, whole: UOp) -> UOp:
     """Return what the _movement of a pickled view makes of `whole`."""
-    for op, arg in steps:
-        whole = UOp(op, whole.dtype, (whole,), arg)
+    for step in steps:
+        whole = moved_by(step, whole)
     return whole

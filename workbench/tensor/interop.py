@@ -19,13 +19,14 @@ import numpy as np
 from workbench.backends.buffer import Buffer
 from workbench.backends.device import Device
 from workbench.base.dtypes import DType, dtypes
-from workbench.execution.buffers import buffer_on, memory_of
-from workbench.execution.values import to_numpy, with_computed
+from workbench.execution.buffers import buffer_on, copied, memory_of, sharing
+from workbench.execution.values import to_numpy, value_in_memory
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.shapes import addressable
 from workbench.ir.node.uop import UOp
 from workbench.ir.schedule.schedule import base
-from workbench.tensor.base import Base, canonical
+from workbench.tensor.base import Base, canonical, tensors_alive
+from workbench.tensor.movement.movement import reshaped
 from workbench.tensor.operands.arguments import flag, short, whole
 from workbench.tensor.operands.axes import sizes
 from workbench.tensor.operands.literal import as_dtype
@@ -139,7 +140,7 @@ class Interop(Base):
         """
         array = self._memory_array()
         if array is None:
-            array = self.realize()._copied()
+            array = to_numpy(self._result())
         if not self.dtype.in_numpy:
             array = array.reshape(array.shape or (1,)).view(np.uint8)
         array.flags.writeable = False
@@ -163,12 +164,13 @@ class Interop(Base):
         if dl_device is not None and (int(dl_device[0]), dl_device[1]) != (_CPU, 0):
             raise BufferError("the memory is the processor's")
         array = None if copy else self._memory_array()
-        if array is None:
-            if copy is False:
-                raise BufferError(f"the memory of {self.device} cannot be shared")
-            array = self.realize()._copied()
-        else:
+        if array is not None:
             self._share_memory()
+            array = self._memory_array()
+        elif copy is False:
+            raise BufferError(f"the memory of {self.device} cannot be shared")
+        if array is None:
+            array = to_numpy(self._result())
         return array.__dlpack__()
 
     def __dlpack_device__(self) -> tuple[int, int]:
@@ -188,8 +190,12 @@ class Interop(Base):
                 "there are no elements, they are not aligned, or the device has other memory",
                 "Tensor(array), which copies",
             )
-        memory.owner.is_shared = bool(data.flags.writeable)
-        return cls(buffer_on(memory, shape))
+        tensor = cls(buffer_on(memory, shape))
+        if data.flags.writeable:
+            tensor._share(tensor)
+            assert tensor._memory is not None
+            tensor._memory.share(memory)
+        return tensor
 
     def _memory_array(self) -> Array | None:
         """Return a view of the memory of the value, which keeps it alive; None where there is none
@@ -198,7 +204,7 @@ class Interop(Base):
             whole = self._with(self._memory.value)
             whole._memory, whole._version = self._memory, self._memory.value
             whole.realize()
-        node = base(with_computed(self.realize().uop))
+        node = base(self._result())
         if node.op is not Ops.BUFFER:
             return None
         memory = memory_of(node)
@@ -206,14 +212,23 @@ class Interop(Base):
             return None
         return memory.array.reshape(self.shape)
 
-    def _copied(self) -> Array:
-        return to_numpy(with_computed(self.uop))
-
     def _share_memory(self) -> None:
-        """Let what is written to this tensor be written to the memory that it is in now."""
+        """Let what is written to this tensor be written to the memory that it is in now, which
+        another library may write, too. Other tensors whose value is there keep it."""
         self._share(self)
-        memory = memory_of(base(with_computed(self.uop)))
-        memory.owner.is_shared = True
+        memory = self._memory
+        assert memory is not None
+        if memory.shared is not None:
+            return
+        under = value_in_memory(memory.value)
+        names = sharing(under)
+        if base(memory.value) is under and any(
+            t._memory is not memory and value_in_memory(t.uop) in names
+            for t in tensors_alive()
+        ):
+            memory.renew(reshaped(copied(under), memory.value.shape))
+            under = base(memory.value)
+        memory.share(memory_of(under))
 
 
 def _is_writable(data: Array) -> bool:

@@ -14,13 +14,13 @@ from workbench.base.context import Context
 from workbench.base.dtypes import Const
 from workbench.base.errors import CopyError
 from workbench.base.source import Derivation
-from workbench.execution.buffers import allocated
+from workbench.execution.buffers import allocated, copied
+from workbench.execution.capture import is_capturing
 from workbench.execution.realize import realize, schedule, written_through
 from workbench.execution.values import (
     is_realized,
     mark_computed,
     to_numpy,
-    value_in_memory,
     with_computed,
 )
 from workbench.ir.node.constants import constant_of
@@ -28,6 +28,7 @@ from workbench.ir.node.ops import Ops
 from workbench.ir.node.shapes import Shape
 from workbench.ir.node.uop import UOp
 from workbench.ir.schedule.item import ScheduleItem
+from workbench.ir.schedule.schedule import base
 from workbench.tensor.assignment import Assignment
 from workbench.tensor.autograd.autograd import Autograd
 from workbench.tensor.autograd.leaves import leads_to_leaf, plain_value
@@ -55,7 +56,7 @@ from workbench.tensor.losses.classes import ClassLosses
 from workbench.tensor.movement.diagonals import Diagonals
 from workbench.tensor.movement.interpolate import Interpolation
 from workbench.tensor.movement.joining import Joining
-from workbench.tensor.movement.movement import Movement
+from workbench.tensor.movement.movement import Movement, reshaped
 from workbench.tensor.movement.padding import Padding
 from workbench.tensor.movement.rearrange import Rearrange
 from workbench.tensor.movement.repetition import Repetition
@@ -76,7 +77,7 @@ from workbench.tensor.reductions.transposed_convolution import TransposedConvolu
 from workbench.tensor.reductions.unpooling import Unpooling
 from workbench.tensor.sorting.selection import Selection
 from workbench.tensor.sorting.sorting import Sorting
-from workbench.tensor.versions import VersionedMemory
+from workbench.tensor.versions import VersionedMemory, rename_shared
 
 
 class Tensor(
@@ -115,33 +116,44 @@ class Tensor(
 
         They are then in memory: later graphs on them do not compute them again.
         """
+        self._results(*others)
+        return self
+
+    def _result(self) -> UOp:
+        """Compute this tensor, and return its value in memory."""
+        return self._results()[0]
+
+    def _results(self, *others: Tensor) -> list[UOp]:
+        """Compute this tensor and `others`, and return their values in memory."""
+        values: dict[int, UOp] = {}
         for device, tensors in _by_device((self, *others)).items():
             written = list(dict.fromkeys(m for t in tensors if (m := t._unwritten())))
             nodes = [t.uop for t in tensors]
             versions = [m.value for m in written]
-            # What leads to a leaf keeps its expression, which reads the old version.
             old_versions = {
-                m.value: m.old
-                for m in written
-                if m.old is not None and (m.leaf or not leads_to_leaf(m.value))
+                m.value: m.old for m in written if m.old and _is_writable(m, m.old)
             }
             # Only a graph without memory has no device; it takes this one.
             with Context(DEV=computing_device(device)):
                 results = realize(nodes + versions, nodes_alive, old_versions)
             for memory, result in zip(written, results[len(nodes) :], strict=True):
                 old, memory.old = memory.old, None
-                if memory.value in old_versions:
+                if memory.shared is not None:
                     assert old is not None
-                    memory.renew(written_through(result, old))
+                    result = written_through(result, old, memory.shared)
+                if not _needs_expression(memory):
+                    memory.renew(_own(result, memory))
             for tensor, result in zip(tensors, results, strict=False):
                 own = tensor._memory
                 if own is not None and own in written and tensor.uop is own.value:
                     result = with_computed(own.value)
+                values[id(tensor)] = result = _own(result, own)
                 if not tensor._keeps_expression(result):
                     tensor._settle(result)
                 if constant_of(result) is None:
                     tensor._device = device
-        return self
+            rename_shared(nodes + versions)
+        return [values[id(tensor)] for tensor in (self, *others)]
 
     def _unwritten(self) -> VersionedMemory | None:
         """Return its memory, if that has a newer version than the one that was computed last."""
@@ -156,13 +168,15 @@ class Tensor(
         if memory is None:
             self._stand_for(result)
             return
+        if memory.shared is not None:
+            return
         if node is memory.value:
             memory.renew(result)
             return
-        if not leads_to_leaf(memory.value) or memory.leaf:
+        if not _needs_expression(memory):
             memory.renew(with_computed(memory.value))
         others = (t for t in tensors_alive() if t is not self)
-        if _is_shared(memory) or any(t._memory is memory for t in others):
+        if any(t._memory is memory for t in others):
             mark_computed([self.uop], [result])
             return
         self._memory = self._version = None
@@ -183,7 +197,7 @@ class Tensor(
 
         Dtypes: bfloat16 and floats of 8 bits, which numpy lacks, become float32.
         """
-        values = to_numpy(with_computed(self.realize().uop))
+        values = to_numpy(self._result())
         return values if self.dtype.in_numpy else values.astype(np.float32)
 
     def __array__(
@@ -294,11 +308,33 @@ def _numpy_dtype(dtype: Any) -> np.dtype[Any]:
         ) from None
 
 
-def _is_shared(memory: VersionedMemory) -> bool:
-    """Whether another library sees what is written to a memory."""
-    under = value_in_memory(memory.value)
-    own = allocated(under) if under.op is Ops.BUFFER else None
-    return own is not None and own.owner.is_shared
+def _needs_expression(memory: VersionedMemory) -> bool:
+    """Whether a memory keeps the expression of its value, which reads older versions, for what
+    leads to a leaf."""
+    return not memory.leaf and leads_to_leaf(memory.value)
+
+
+def _is_writable(memory: VersionedMemory, old: UOp) -> bool:
+    """Whether the present version of a memory may be written over the `old` one: nothing else may
+    come to be in the memory of another library."""
+    if _needs_expression(memory):
+        return False
+    if memory.shared is None:
+        own = allocated(old)
+        return own is None or not own.owner.is_shared
+    others = [t.uop for t in tensors_alive() if t._memory is not memory]
+    return memory.value not in UOp.sink(*others).toposort()
+
+
+def _own(result: UOp, memory: VersionedMemory | None) -> UOp:
+    """Return a value in memory that no other library writes, unless it does that to `memory`."""
+    under = base(result)
+    if under.op is not Ops.BUFFER or is_capturing():
+        return result
+    own = allocated(under)
+    if own is None or not own.owner.is_shared or (memory and memory.shared):
+        return result
+    return reshaped(copied(under), result.shape)
 
 
 def _by_device(tensors: tuple[Tensor, ...]) -> dict[str, list[Tensor]]:

@@ -11,21 +11,26 @@ Source of the idea: static single assignment, of arrays (Knobe and Sarkar 1998).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
-from weakref import ref
+from weakref import WeakSet, ref
 
+from workbench.backends.buffer import Buffer
 from workbench.base.dtypes import dtypes
+from workbench.execution.buffers import name_of_shared
 from workbench.ir.gradient.custom import duplicate
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 from workbench.portable import Portable, portable
 from workbench.tensor.autograd.leaves import leaf_node, plain_value
+from workbench.tensor.operands.bits import bits_as, source_of_bits
 from workbench.tensor.operands.broadcast import expanded
 from workbench.tensor.operands.refuse import shape_error
 
+Step = tuple[Ops, Any]
+"""Movement and its argument, or BITCAST and a dtype, which may have another width."""
 _writes: ContextVar[list[VersionedMemory] | None] = ContextVar("writes", default=None)
 
 
@@ -38,6 +43,10 @@ def noting_writes() -> Iterator[list[VersionedMemory]]:
         yield writes
     finally:
         _writes.reset(token)
+
+
+_shared_memories: WeakSet[VersionedMemory] = WeakSet()
+"""Memory that another library may write."""
 
 
 class _Replacements:
@@ -56,17 +65,19 @@ class VersionedMemory:
     `value` is the node of its present version, whole, on `device`; `leaf` is the number
     of the tensor if gradients are asked for it (0: they are not). `old` is the BUFFER that holds
     the version which was computed last, while a newer one waits to be computed; `expression` the
-    node of the present version before it was computed.
+    node of the present version before it was computed. `shared` is where another library sees it,
+    if one does.
     """
 
     __slots__ = (
-        "__weakref__", "device", "expression", "is_written", "leaf", "old", "value",
+        "__weakref__", "device", "expression", "is_written", "leaf", "old", "shared", "value",
     )  # fmt: skip
 
     def __init__(self, value: UOp, device: str, leaf: int):
         self.value, self.device, self.leaf = value, device, leaf
         self.old: UOp | None = None
         self.expression: ref[UOp] | None = None
+        self.shared: Buffer | None = None
         self.is_written = False
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -75,16 +86,37 @@ class VersionedMemory:
 
     def write(self, value: UOp) -> None:
         """Make `value`, of the same shape and dtype, the present version."""
-        under = self.value
-        while under.op in (Ops.RESHAPE, Ops.DETACH):
-            under = under.src[0]
-        if under.op is Ops.BUFFER:
+        under = self._under()
+        if self.old is None and under.op is Ops.BUFFER:
             self.old = under
+        elif self.old is None and self.shared is not None:
+            self.old = name_of_shared(self.shared, value.shape)
         self.value = leaf_node(self.leaf, value) if self.leaf else value
         self.is_written, self.expression = True, None
         writes = _writes.get()
         if writes is not None:
             writes.append(self)
+
+    def share(self, memory: Buffer) -> None:
+        """Let another library see `memory`, in which the present version is."""
+        memory.owner.is_shared = True
+        self.shared = memory
+        _shared_memories.add(self)
+        self.rename()
+
+    def rename(self) -> None:
+        """Let the present version, in memory that another library may write, have another BUFFER:
+        no value that was computed before is one of its values from now on."""
+        is_there = self.old is None and self._under().op is Ops.BUFFER
+        if self.shared is not None and is_there:
+            self.renew(name_of_shared(self.shared, self.value.shape))
+
+    def _under(self) -> UOp:
+        """Return its value without RESHAPEs."""
+        under = self.value
+        while under.op in (Ops.RESHAPE, Ops.DETACH):
+            under = under.src[0]
+        return under
 
     def renew(self, value: UOp) -> None:
         """Let `value`, what was computed, be the present version."""
@@ -95,6 +127,16 @@ class VersionedMemory:
             self.expression, self.value = ref(self.value), own
 
 
+def rename_shared(nodes: Sequence[UOp]) -> None:
+    """Rename the memory of other libraries that `nodes`, which were computed, are of."""
+    memories = {m._under(): m for m in _shared_memories}
+    if memories:
+        read = UOp.sink(*nodes).toposort()
+        for under, memory in memories.items():
+            if under in read:
+                memory.rename()
+
+
 def _restored(graph: Portable, device: str) -> VersionedMemory:
     (value,) = graph.restored()
     return VersionedMemory(duplicate(value), device, 0)
@@ -103,13 +145,31 @@ def _restored(graph: Portable, device: str) -> VersionedMemory:
 def rebased(view: UOp, whole: UOp, version: UOp) -> UOp:
     """Return the view of `version` that `view` is of `whole`."""
     for step in reversed(list(steps_to(view, whole))):
-        version = step.replace(src=(version,))
+        version = moved_by(kind_of(step), version)
     return version
+
+
+def kind_of(step: UOp) -> Step:
+    """Return what a step of a view does, without what it does it to."""
+    if source_of_bits(step) is not None:
+        return Ops.BITCAST, step.dtype
+    return step.op, step.arg
+
+
+def moved_by(step: Step, source: UOp) -> UOp:
+    """Return what a step of a view makes of `source`."""
+    op, arg = step
+    if op is Ops.BITCAST:
+        return bits_as(source, arg)
+    return UOp(op, source.dtype, (source,), arg)
 
 
 def is_detached(view: UOp, whole: UOp) -> bool:
     """Whether no gradient flows from `view` to `whole`."""
-    return any(step.op is Ops.DETACH for step in steps_to(view, whole))
+    return any(
+        step.op is Ops.DETACH or source_of_bits(step) is not None
+        for step in steps_to(view, whole)
+    )
 
 
 def with_view_written(whole: UOp, view: UOp, value: UOp) -> UOp:
@@ -117,19 +177,31 @@ def with_view_written(whole: UOp, view: UOp, value: UOp) -> UOp:
 
     Errors: ShapeError where several elements of the view are one of the whole.
     """
-    inside = expanded(UOp.const(dtypes.bool, True), view.shape)
+    inside = _everywhere(view)
     is_part = False
     for step in steps_to(view, whole):
-        value, inside = _undone(step, value), _undone(step, inside)
-        is_part |= step.op in (Ops.SHRINK, Ops.PAD)
+        source = source_of_bits(step)
+        if source is None:
+            value, inside = _undone(step, value), _undone(step, inside)
+            is_part |= step.op in (Ops.SHRINK, Ops.PAD)
+        else:  # an element of it may be written in part
+            value = inside.where(value, step) if is_part else value
+            value, inside = bits_as(value, source.dtype), _everywhere(source)
+            is_part = False
     return inside.where(value, whole) if is_part else value
 
 
 def steps_to(view: UOp, whole: UOp) -> Iterator[UOp]:
-    """Yield the movement from `view` down to `whole`."""
+    """Yield the movement, and the nodes that have the bits of others, from `view` down to
+    `whole`."""
     while view is not whole:
         yield view
-        view = view.src[0]
+        source = source_of_bits(view)
+        view = view.src[0] if source is None else source
+
+
+def _everywhere(value: UOp) -> UOp:
+    return expanded(UOp.const(dtypes.bool, True), value.shape)
 
 
 def _undone(step: UOp, value: UOp) -> UOp:

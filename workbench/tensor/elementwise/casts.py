@@ -7,8 +7,8 @@ from typing import Self
 from workbench.base.dtypes import DType, dtypes
 from workbench.ir.node.uop import UOp
 from workbench.tensor.base import Base
-from workbench.tensor.elementwise.reinterpretation import bits_as
 from workbench.tensor.files import is_file, reinterpreted
+from workbench.tensor.operands.bits import bits_as
 from workbench.tensor.operands.broadcast import cast_to
 from workbench.tensor.operands.literal import as_dtype
 from workbench.tensor.operands.refuse import dtype_error, shape_error
@@ -28,7 +28,7 @@ class Casts(Base):
         return self._typed(cast_to(self.uop, kind))
 
     def bitcast(self, dtype: DType | str) -> Self:
-        """Return the bits read as `dtype`, the lowest byte of an element first.
+        """Return the bits read as `dtype`, the lowest byte of an element first: a view.
 
         Shapes: the last axis has more elements of a narrower type, fewer of a wider one; its bytes
         stay. Errors: ShapeError where they are not whole elements of `dtype`; DTypeError between
@@ -54,7 +54,9 @@ class Casts(Base):
                 else "a scalar has no last axis, whose size would change",
                 ".reshape(1) first" if not self.ndim else "",
             )
-        return self._typed(bits_as(self.uop, kind))
+        view = self._view(bits_as(self.uop, kind))
+        view._is_weak = False
+        return view
 
     def _typed(self, value: UOp) -> Self:
         """Return a tensor whose dtype the user named."""

@@ -9,6 +9,7 @@ from workbench.execution.values import to_numpy, value_in_memory, with_computed
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.shapes import Shape
 from workbench.ir.node.uop import UOp
+from workbench.ir.schedule.schedule import base
 from workbench.tensor.tensor import Tensor
 
 Kind = tuple[Shape, DType, str]
@@ -23,7 +24,7 @@ def input_node(tensor: Tensor) -> UOp:
     """Return the BUFFER of a tensor, computed where necessary; a constant gets a new one."""
     node = value_in_memory(tensor.uop)
     if node.op is not Ops.BUFFER:
-        node = value_in_memory(tensor.realize().uop)
+        node = base(tensor._result())
     if node.op is Ops.BUFFER:
         return node
     constant = Buffer.of(
