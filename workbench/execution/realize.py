@@ -81,12 +81,14 @@ def schedule(outputs: Sequence[UOp]) -> tuple[ScheduleItem, ...]:
 
 
 def planned(
-    outputs: Sequence[UOp], forced: Mapping[UOp, bool] = NOTHING_FORCED
+    outputs: Sequence[UOp],
+    forced: Mapping[UOp, bool] = NOTHING_FORCED,
+    computed: Mapping[UOp, UOp] | None = None,
 ) -> tuple[Schedule, tuple[UOp, ...]]:
     """Return the schedule of `outputs` and the simplified outputs. Values that were computed before
-    are reused, and a contiguous piece of one is read in place. `forced` stores (True) or fuses
-    (False) simplified values."""
-    roots = [in_place(o) for o in with_computed(UOp.sink(*outputs)).src]
+    are reused (`computed` has them, where it is about an earlier time), and a contiguous piece of
+    one is read in place. `forced` stores (True) or fuses (False) simplified values."""
+    roots = [in_place(o) for o in with_computed(UOp.sink(*outputs), computed).src]
     return make_schedule(roots, device_of(outputs), forced)
 
 

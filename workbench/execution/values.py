@@ -51,13 +51,20 @@ def mark_stored(buffers: Mapping[UOp, UOp]) -> None:
     _computed.update({n: b for n, b in buffers.items() if constant_of(n) is None})
 
 
-def with_computed(node: UOp) -> UOp:
+def with_computed(node: UOp, computed: Mapping[UOp, UOp] | None = None) -> UOp:
     """Return the graph with every value that was computed before replaced by its BUFFER, and
-    without DETACH."""
+    without DETACH; `computed` has these BUFFERs where it is not about the present ones."""
     (node,) = without_detach([node])
-    graph = node.toposort(lambda n: not _is_computed(n))
-    changes = {n: _computed[n] for n in graph if _is_computed(n)}
+    changes = computed_below([node]) if computed is None else computed
     return node.substitute(changes) if changes else node
+
+
+def computed_below(nodes: Sequence[UOp]) -> dict[UOp, UOp]:
+    """Return the BUFFERs of the values in the graphs of `nodes`, without DETACH, that were computed
+    before."""
+    root = UOp.sink(*without_detach(nodes))
+    graph = root.toposort(lambda n: not _is_computed(n))
+    return {n: _computed[n] for n in graph if _is_computed(n)}
 
 
 def value_in_memory(node: UOp) -> UOp:

@@ -17,6 +17,7 @@ from workbench.ir.node.uop import UOp
 from workbench.kernel.kernel import Kernel
 from workbench.tensor.tensor import Tensor
 from workbench.viz.exploration.display import Display
+from workbench.viz.exploration.expression import Expression
 from workbench.viz.exploration.forced_decisions import forced_by
 from workbench.viz.exploration.planned import planned
 from workbench.viz.exploration.questions import (
@@ -177,19 +178,19 @@ class Exploration(ScheduledTensors, Unpicklable, Displayed):
         Errors: WorkbenchError where that is impossible: for a result, a value that is copied to a
         device, and one that no kernel computes.
         """
-        forced = forced_by(changes, self.forced, self.outputs)
+        forced = forced_by(changes, self.forced, self.outputs, self.expression)
         return self.planned_again(forced, self.rules_off)
 
     def planned_again(
         self, forced: Mapping[UOp, bool], rules_off: tuple[str, ...]
     ) -> Exploration:
-        """Return the Exploration of the same tensors with these decisions forced and these rules
-        off. A question that waits for a guess still waits; one that was answered is over, because
-        its answer was about the plan before."""
+        """Return the Exploration of the same expression, as it was when it was explored, with these
+        decisions forced and these rules off. A question that waits for a guess still waits; one
+        that was answered is over, because its answer was about the plan before."""
         ask = self.display.ask if self.waits else ""
         return of(
             self.tensors, self.page, forced, rules_off, self.show, self.viewer, self.origin,
-            ask, self.on,
+            ask, self.on, self.expression,
         )  # fmt: skip
 
     def baseline(self, name: str, run: Callable[[], object]) -> Exploration:
@@ -290,16 +291,19 @@ def of(
     origin: FileOrigin = HERE,
     ask: str = "",
     device: str = "",
+    expression: Expression | None = None,
 ) -> Exploration:
     """Return the Exploration of `tensors` as scheduled now; `viewer` has the user's calls and
     names, `origin` says where tensors without data were loaded from, `ask` names a question,
-    `device` is where the kernels are for ("": where the tensors are)."""
+    `device` is where the kernels are for ("": where the tensors are), and `expression` is that of
+    the tensors (None: the present one)."""
+    expression = expression or Expression.of(tensors)
     plan, display = (
-        planned(tensors, forced, rules_off, viewer, origin, device),
+        planned(expression, forced, rules_off, viewer, origin, device),
         Display(ask=ask, on=device),
     )
     return Exploration(
-        tensors, KernelTuple(plan.kernels, display), tuple(plan.items),
+        tensors, expression, KernelTuple(plan.kernels, display), tuple(plan.items),
         Decisions(plan.decisions, display), PassTable(plan.passes, display),
         tuple(plan.outputs), plan.line, plan.lines, viewer, forced, rules_off, plan.error,
         origin, device, page=page, show=show, display=display,

@@ -8,13 +8,17 @@ from typing import Any
 from workbench.base.errors import WorkbenchError
 from workbench.ir.node.uop import UOp
 from workbench.tensor.tensor import Tensor
+from workbench.viz.exploration.expression import Expression
 from workbench.viz.exploration.planned import value_of
 from workbench.viz.model.graph import label_of
 from workbench.viz.model.words import shape_text
 
 
 def forced_by(
-    changes: object, before: Mapping[UOp, bool], outputs: Sequence[UOp]
+    changes: object,
+    before: Mapping[UOp, bool],
+    outputs: Sequence[UOp],
+    expression: Expression,
 ) -> dict[UOp, bool]:
     """Return the forced decisions `before`, changed by `changes` (a dict from nodes or tensors to
     True: store, False: fuse, None: leave it to the scheduler).
@@ -22,7 +26,7 @@ def forced_by(
     Errors: WorkbenchError for a value that is not such a dict, and for a value that no kernel
     computes.
     """
-    named = {_node_of(value): store for value, store in _changes(changes)}
+    named = {_node_of(value, expression): store for value, store in _changes(changes)}
     nodes = UOp.sink(*outputs).toposort()
     for node in named:
         if node not in nodes:
@@ -47,9 +51,9 @@ def _changes(changes: object) -> Iterator[tuple[Any, bool | None]]:
         yield value, store
 
 
-def _node_of(value: UOp | Tensor) -> UOp:
+def _node_of(value: UOp | Tensor, expression: Expression) -> UOp:
     if isinstance(value, Tensor):
-        return value_of(value)
+        return value_of(expression, value)
     if isinstance(value, UOp):
         return value
     because = f"{type(value).__name__} is neither a node nor a Tensor"

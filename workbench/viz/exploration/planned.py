@@ -23,6 +23,7 @@ from workbench.kernel.kernel import Kernel
 from workbench.pipeline import COMPILE_PASSES, SCHEDULE_PASSES, rules_of
 from workbench.tensor.autograd.lines import backward_passes
 from workbench.tensor.tensor import Tensor
+from workbench.viz.exploration.expression import Expression
 from workbench.viz.model.lines import HERE, NOBODY, FileOrigin, UserLines, Viewer
 from workbench.viz.model.title import title_of
 from workbench.viz.model.training.phases import BACKWARD, FORWARD, OPTIMISER, in_order
@@ -43,14 +44,14 @@ class Planned:
 
 
 def planned(
-    tensors: tuple[Tensor, ...],
+    expression: Expression,
     forced: Mapping[UOp, bool],
     rules_off: tuple[str, ...],
     viewer: Viewer = NOBODY,
     origin: FileOrigin = HERE,
     on: str = "",
 ) -> Planned:
-    """Return the kernels that would compute `tensors`, without running them. `forced` stores (True)
+    """Return the kernels that would compute tensors, without running them. `forced` stores (True)
     or fuses (False) values; `rules_off` names rules that are switched off; `viewer` has the
     user's calls and names; `origin` has the lines of tensors that were loaded; `on` is the device
     that the kernels are for ("": the tensors' own).
@@ -60,12 +61,12 @@ def planned(
     check_names(rules_off, rules_of(SCHEDULE_PASSES, COMPILE_PASSES))
     of_kernels = {rule.name for rule in rules_of(COMPILE_PASSES)}
     off = tuple(name for name in rules_off if name in of_kernels)
-    plan = Planned(passes=[*origin.gradients, *_gradients(tensors)])
-    roots = [t.uop for t in tensors]
-    for device, group in _by_device(tensors).items():
+    plan = Planned(passes=[*origin.gradients, *_gradients(expression)])
+    for device, places in expression.places_by_device().items():
+        group = [expression.nodes[place] for place in places]
         with Context(DEV=device), without(rules_off), observe() as watching:
             try:
-                schedule, outputs = realize.planned([t.uop for t in group], forced)
+                schedule, outputs = realize.planned(group, forced, expression.computed)
             except Exception as error:
                 if not _is_of_a_rule(error):
                     raise
@@ -73,7 +74,7 @@ def planned(
         if plan.error is not None:
             plan.kernels, plan.items, plan.decisions = [], [], []
             plan.passes += watching.records
-            plan.outputs = roots
+            plan.outputs = [*expression.nodes]
             break
         rangeified = (r.after for r in watching.records if r.name == RANGEIFY.name)
         built = next(rangeified, schedule.items)
@@ -82,14 +83,14 @@ def planned(
         plan.decisions += schedule.decisions
         plan.passes += watching.records
         plan.outputs += outputs
-    _add_lines(plan, tensors, viewer, origin)
+    _add_lines(plan, expression, viewer, origin)
     plan.lines.on = on
     return plan
 
 
-def _gradients(tensors: tuple[Tensor, ...]) -> Iterator[PassRecord]:
+def _gradients(expression: Expression) -> Iterator[PassRecord]:
     """Yield the records of the backward passes that tensors come from, in their order."""
-    derivations = [t.derivation for t in tensors if t.derivation is not None]
+    derivations = [d for d in expression.derivations if d is not None]
     for made_by in backward_passes(derivations):
         record = made_by.record()
         if record is not None and record.matches:
@@ -97,24 +98,20 @@ def _gradients(tensors: tuple[Tensor, ...]) -> Iterator[PassRecord]:
 
 
 def _add_lines(
-    plan: Planned, tensors: tuple[Tensor, ...], viewer: Viewer, origin: FileOrigin
+    plan: Planned, expression: Expression, viewer: Viewer, origin: FileOrigin
 ) -> None:
     """Add the user's lines and names to a plan. A result has its tensor's name, and memory that
     of the value in it."""
-    in_order = (t for group in _by_device(tensors).values() for t in group)
+    nodes = expression.nodes
+    in_order = (n for places in expression.places_by_device().values() for n in places)
     results = {
-        base(output): viewer.names[tensor.uop]
-        for tensor, output in zip(in_order, plan.outputs, strict=True)
-        if tensor.uop in viewer.names
+        base(output): viewer.names[nodes[place]]
+        for place, output in zip(in_order, plan.outputs, strict=True)
+        if nodes[place] in viewer.names
     }
     viewer = viewer._replace(names={**results, **viewer.names})
-    roots, derivations = [t.uop for t in tensors], [t.derivation for t in tensors]
-    written = [
-        tensor.derivation
-        for tensor in tensors
-        if tensor.derivation and tensor._memory and tensor._memory.is_written
-    ]
-    lines = UserLines(roots, derivations, viewer, plan.passes, origin, written)
+    derivations, written = expression.derivations, expression.written
+    lines = UserLines(nodes, derivations, viewer, plan.passes, origin, written)
     values = {
         buffer: node
         for item in plan.items
@@ -122,7 +119,7 @@ def _add_lines(
     }
     lines.add_names({buffer: lines.names(node) for buffer, node in values.items()})
     plan.lines = lines
-    plan.line = next((li for root in roots if (li := lines.nearest(root))), None)
+    plan.line = next((li for node in nodes if (li := lines.nearest(node))), None)
     computed = [item for item in plan.items if item.kernel is not None]
     ends = {node for item in plan.items for node in item.nodes}
     modules = [_modules(item, ends, lines) for item in computed]
@@ -205,17 +202,11 @@ def _is_of_a_rule(error: Exception) -> bool:
     return isinstance(error, of_rules) or not isinstance(error, WorkbenchError)
 
 
-def value_of(tensor: Tensor) -> UOp:
+def value_of(expression: Expression, tensor: Tensor) -> UOp:
     """Return the node of a tensor's value that scheduling decides about."""
     with unobserved():
-        return base(realize.planned([tensor.uop])[1][0])
-
-
-def _by_device(tensors: tuple[Tensor, ...]) -> dict[str, list[Tensor]]:
-    groups: dict[str, list[Tensor]] = {}
-    for tensor in tensors:
-        groups.setdefault(tensor.device, []).append(tensor)
-    return groups
+        node = expression.node_of(tensor)
+        return base(realize.planned([node], computed=expression.computed)[1][0])
 
 
 def _kernel(

@@ -22,6 +22,7 @@ from workbench.tensor.tensor import Tensor
 from workbench.viz import export
 from workbench.viz.exploration.bisect import bisected
 from workbench.viz.exploration.display import Display
+from workbench.viz.exploration.expression import Expression
 from workbench.viz.exploration.tables import Decisions, KernelTuple, PassTable
 from workbench.viz.model.graph import TensorGraph, tensor_graph
 from workbench.viz.model.lines import HERE, NOBODY, FileOrigin, UserLines, Viewer
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
 class ScheduledTensors:
     """The un-optimised kernels that compute `tensors`, with the scheduler's decisions and passes.
 
+    They are of the `expression` of the tensors when they were explored.
     `kernels` are in execution order; `items` are those and the copies between devices; `decisions`
     say why each value is stored or fused; `passes` are the scheduler's; `outputs` are the tensors'
     scheduled nodes; `line` is the user's, `lines` has those of every value, and its names, for the
@@ -51,6 +53,7 @@ class ScheduledTensors:
     """
 
     tensors: tuple[Tensor, ...]
+    expression: Expression
     kernels: KernelTuple
     items: tuple[ScheduleItem, ...]
     decisions: Decisions
@@ -125,7 +128,7 @@ class ScheduledTensors:
 
         Errors: WorkbenchError for a rule that does not exist, and for a value that is not a node.
         """
-        return why_not(rule, node.uop if isinstance(node, Tensor) else node, of_pass)
+        return why_not(rule, self._node(node), of_pass)
 
     def values(self, node: UOp | Tensor, at: Mapping[str, int] = NOWHERE) -> NodeValues:
         """Return the values of a node of the tensor level, on the expression's own data. `at`
@@ -133,7 +136,10 @@ class ScheduledTensors:
 
         Errors: WorkbenchError where the tensors are too large, and for a position out of range.
         """
-        return values_of_tensor(node.uop if isinstance(node, Tensor) else node, at)
+        return values_of_tensor(self._node(node), at)
+
+    def _node(self, value: UOp | Tensor) -> UOp:
+        return self.expression.node_of(value) if isinstance(value, Tensor) else value
 
     @property
     def graph(self) -> TensorGraph:

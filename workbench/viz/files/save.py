@@ -58,7 +58,7 @@ def file_text(ex: Exploration) -> str:
         cpu=here.cpu,
         cores=here.cores,
         graph=expression_text(root),
-        devices=[tensor._device for tensor in ex.tensors],
+        devices=list(ex.expression.devices),
         forced=list(ex.forced.values()),
         rules_off=list(ex.rules_off),
         show=ex.show,
@@ -115,9 +115,7 @@ def plan_hash(kernels: Sequence[Kernel]) -> str:
 def _scheduled(ex: Exploration) -> list[UOp]:
     """Return the nodes of the tensors as scheduling began with them: values that had been computed
     before are BUFFERs there."""
-    places: dict[str, list[int]] = {}
-    for place, tensor in enumerate(ex.tensors):
-        places.setdefault(tensor.device, []).append(place)
+    places = ex.expression.places_by_device()
     first = [r.before for r in ex.passes if r.name == SIMPLIFY_TENSOR.name]
     roots = list(ex.lines.roots)
     if [len(root.src) for root in first] == [len(group) for group in places.values()]:

@@ -75,7 +75,9 @@ def _tensor_comment(ex: Exploration) -> str:
 def _named(ex: Exploration, node: UOp) -> str:
     """Return a value that is forced as the scheduler's own plan names it, whose decisions stand
     in another order than those of this plan."""
-    own = exploration.of(ex.tensors, ex.page, {}, ex.rules_off).decisions
+    own = exploration.of(
+        ex.tensors, ex.page, {}, ex.rules_off, expression=ex.expression
+    ).decisions
     for place, decision in enumerate(own):
         if decision.node is node:
             return f"ex.decisions[{place}].node"
