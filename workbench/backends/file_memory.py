@@ -13,7 +13,7 @@ from workbench.backends.buffer import Buffer
 from workbench.backends.mapped_file import check_regular
 from workbench.backends.memory import Bytes, Loan, Memory
 from workbench.base.dtypes import DType
-from workbench.base.errors import FileError
+from workbench.base.errors import FileError, file_error
 
 DISK = "DISK:"
 """How the name of a file as a device begins."""
@@ -91,7 +91,7 @@ def file_buffer(path: Path, dtype: DType, size_bytes: int | None = None) -> Buff
     try:
         file = _open(path, size_bytes)
     except OSError as error:
-        raise FileError(f"cannot open {path}", error.strerror or str(error)) from error
+        raise file_error(path, error) from error
     handle = OpenFile(path, file)
     usable = handle.size_bytes if size_bytes is None else size_bytes
     count = usable // dtype.itemsize

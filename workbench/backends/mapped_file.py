@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from workbench.backends.memory import Bytes
-from workbench.base.errors import FileError
+from workbench.base.errors import file_error
 
 
 def file_bytes(path: str | os.PathLike[str], is_shared: bool = False) -> Bytes:
@@ -29,8 +29,7 @@ def file_bytes(path: str | os.PathLike[str], is_shared: bool = False) -> Bytes:
             access = mmap.ACCESS_WRITE if is_shared else mmap.ACCESS_COPY
             pages = mmap.mmap(file.fileno(), 0, access=access)
     except (OSError, ValueError, TypeError) as error:
-        because = getattr(error, "strerror", None) or str(error)
-        raise FileError(f"cannot open {_name(path)}", because) from error
+        raise file_error(path, error) from error
     return np.frombuffer(pages, np.uint8)
 
 
@@ -44,7 +43,3 @@ def check_regular(path: Path) -> None:
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
     if not stat.S_ISREG(mode):
         raise OSError(errno.EINVAL, "it is a pipe or a device, and not a file")
-
-
-def _name(path: object) -> str:
-    return str(path) if isinstance(path, str | Path) else repr(path)[:60]

@@ -1,13 +1,14 @@
 """Every error a user can meet, as one small tree.
 
     WorkbenchError            what / because / try / where
-    +-- ShapeError            change the shapes, axes or slices        (also a ValueError)
+    +-- ShapeError            change the shapes, axes or slices (also a ValueError, RuntimeError)
     |   +-- AxisError         name an axis or an index that exists     (also an IndexError)
     +-- CopyError             let numpy copy the values                (also a ValueError)
-    +-- DTypeError            cast first                               (also a TypeError)
+    +-- DTypeError            cast first                        (also a TypeError, RuntimeError)
     +-- DeviceError           choose or install another device         (also a RuntimeError)
     +-- KernelOptError        choose another opt or amount             (also a ValueError)
     +-- FileError             another file: this one is not what it says   (also a ValueError)
+    |   +-- MissingFileError  a path where there is a file             (also a FileNotFoundError)
     +-- StateError            other keys, or a model of other shapes   (also a ValueError, KeyError)
     +-- GradientError         ask for a gradient that exists           (also a RuntimeError)
     +-- OptimizerError        other arguments, or gradients first      (also a RuntimeError)
@@ -24,6 +25,9 @@ An error carries fields; its text is built only when printed.
 """
 
 from __future__ import annotations
+
+import errno
+import os
 
 
 class WorkbenchError(Exception):
@@ -42,8 +46,8 @@ class WorkbenchError(Exception):
         )
 
 
-class ShapeError(WorkbenchError, ValueError):
-    """Shapes, axes or slices do not fit."""
+class ShapeError(WorkbenchError, ValueError, RuntimeError):
+    """Shapes, axes or slices do not fit: a ValueError in numpy, a RuntimeError in PyTorch."""
 
 
 class AxisError(ShapeError, IndexError):
@@ -54,8 +58,9 @@ class CopyError(WorkbenchError, ValueError):
     """The values cannot be had without a copy: numpy's protocol wants a ValueError."""
 
 
-class DTypeError(WorkbenchError, TypeError):
-    """An operation is not defined for this element type."""
+class DTypeError(WorkbenchError, TypeError, RuntimeError):
+    """An operation is not defined for this element type. Python and numpy raise a TypeError there,
+    PyTorch a RuntimeError."""
 
 
 class DeviceError(WorkbenchError, RuntimeError):
@@ -68,6 +73,27 @@ class KernelOptError(WorkbenchError, ValueError):
 
 class FileError(WorkbenchError, ValueError):
     """A file cannot be opened, is damaged, or does not hold what was asked for."""
+
+
+class MissingFileError(FileError, FileNotFoundError):
+    """A path without a file."""
+
+    def __init__(self, what: str, because: str = "", hint: str = "", where: str = ""):
+        super().__init__(what, because, hint, where)
+        self.errno = errno.ENOENT
+
+
+def file_error(path: object, error: Exception, hint: str = "") -> FileError:
+    """Return the error for a path that the system cannot open."""
+    kind = MissingFileError if isinstance(error, FileNotFoundError) else FileError
+    because = getattr(error, "strerror", None) or str(error)
+    name = (
+        os.fsdecode(path) if isinstance(path, (str, bytes, os.PathLike)) else repr(path)
+    )
+    raised = kind(f"cannot open {name:.200}", because, hint)
+    if isinstance(raised, MissingFileError):
+        raised.filename = path
+    return raised
 
 
 class StateError(WorkbenchError, ValueError, KeyError):

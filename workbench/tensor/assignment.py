@@ -14,7 +14,7 @@ import numpy as np
 from workbench.base.dtypes import dtypes
 from workbench.execution.realize import realize
 from workbench.execution.values import to_numpy
-from workbench.ir.gradient.custom import alias, duplicate, with_gradient
+from workbench.ir.gradient.custom import duplicate, with_gradient
 from workbench.tensor.autograd.leaves import leads_to_leaf, leaf_node, number_of
 from workbench.tensor.autograd.modes import gradients_flow
 from workbench.tensor.base import Base, Operand
@@ -78,10 +78,6 @@ class Assignment(Gather):
         self._memory = self._version = self._expression = None
         replacements.count += 1
         return self
-
-    def clone(self) -> Self:
-        """Return a tensor of the same value with memory of its own."""
-        return self._with(alias(self.uop))
 
     def __setitem__(self, index: TensorIndex | tuple[TensorIndex, ...], x: Any) -> None:
         """Write `x` to the elements that `index` names.

@@ -65,9 +65,6 @@ class Base(Methods):
         "_version", "derivation",
     )  # fmt: skip
 
-    # numpy leaves `array + tensor` to the tensor.
-    __array_ufunc__ = None
-
     _uop: UOp
     _memory: VersionedMemory | None  # None: no other tensor sees what is written to it
     _version: UOp | None  # the version of that memory that _uop is a view of

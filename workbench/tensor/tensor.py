@@ -5,7 +5,8 @@ The names, arguments and semantics are tinygrad 0.14's, and through it PyTorch's
 
 from __future__ import annotations
 
-from typing import Any, Self, overload
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Any, Self, overload
 
 import numpy as np
 
@@ -23,6 +24,7 @@ from workbench.execution.values import (
     to_numpy,
     with_computed,
 )
+from workbench.ir.gradient.custom import alias
 from workbench.ir.node.constants import constant_of
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.shapes import Shape
@@ -61,6 +63,7 @@ from workbench.tensor.movement.padding import Padding
 from workbench.tensor.movement.rearrange import Rearrange
 from workbench.tensor.movement.repetition import Repetition
 from workbench.tensor.movement.scatter import Scatter
+from workbench.tensor.numpy_protocol import apply_function, apply_ufunc
 from workbench.tensor.operands.arguments import flag, short
 from workbench.tensor.operands.axes import one_axis
 from workbench.tensor.operands.refuse import dtype_error, shape_error, where
@@ -214,6 +217,26 @@ class Tensor(
         values = self.numpy()
         return values if kind is None else values.astype(kind, copy=False)
 
+    if not TYPE_CHECKING:  # or every attribute would have a type
+
+        def __getattr__(self, name: str) -> Any:
+            near = (
+                [] if name.startswith("_") else get_close_matches(name, dir(type(self)))
+            )
+            question = f": did you mean {' or '.join(near)}?" if near else ""
+            raise AttributeError(f"a Tensor has no attribute {name!r}{question}")
+
+    def __array_ufunc__(
+        self, ufunc: Any, method: str, *inputs: Any, **keywords: Any
+    ) -> Any:
+        """numpy leaves `array + tensor` to the tensor."""
+        return apply_ufunc(self, ufunc, method, inputs, keywords)
+
+    def __array_function__(
+        self, func: Any, types: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Any:
+        return apply_function(self, func, args, kwargs)
+
     def tolist(self) -> Any:
         """Return the values as nested lists; a scalar as a Python number."""
         return self.numpy().tolist()
@@ -249,6 +272,12 @@ class Tensor(
                 tensor.requires_grad_(False)
             tensor.grad = None if self.grad is None else self.grad.to(name)
         return tensor
+
+    def clone(self, device: str | None = None) -> Self:
+        """Return a tensor of the same value with memory of its own, on `device` (None: its
+        own)."""
+        copy = self._with(alias(self.uop))
+        return copy if device is None else copy.to(device)
 
     def to_(self, device: str | None) -> Self:
         """Move this tensor, and its `grad`, to `device` (None: the default one), and return it; a

@@ -160,8 +160,9 @@ def test_what_is_not_a_product() -> None:
     graph = matmul(64, 32, 48)
     for names in ("g0 r0 g1", "g0 g1", "g0 g1 r1", "g0 g0 r0", 2, None):
         assert "not rows, columns and steps" in refused(graph, Opt(TC, names, 2))
-    for level in (3, -1, True, None, 1.0, "x"):
+    for level in (3, -1, True, 1.0, "x"):
         assert "neither a level" in refused(graph, Opt(TC, 0, level))  # type: ignore[arg-type]
+    assert "takes a place and a level" in refused(graph, Opt(TC, 0))
 
 
 def test_other_opts_with_it() -> None:

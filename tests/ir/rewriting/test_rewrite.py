@@ -255,3 +255,16 @@ def test_a_set_may_mend_what_rules_make() -> None:
     assert rewrite(g.alu(Ops.NOT), RuleSet("keep", [to_bool], mend)) is (g < 0).cast(
         dtypes.index
     )
+
+
+@pytest.mark.parametrize(
+    ("value", "hint"),
+    [(3, "UOp.const(node.dtype, 3)"), ("x", "None for a node"), ((), "None")],
+)
+def test_a_rule_that_returns_no_node_is_named(value: object, hint: str) -> None:
+    wrong = Rule("number-for-node", var("x", "index") + 1, lambda x: value)  # type: ignore[arg-type, return-value]
+    with pytest.raises(
+        WorkbenchError, match="rule number-for-node.* returned no node"
+    ) as caught:
+        rewrite(axis("g0", 4) + 1, RuleSet("wrong", [wrong]))
+    assert hint in caught.value.hint

@@ -122,7 +122,10 @@ def test_all_that_does_not_fit_is_said_at_once() -> None:
     ("state", "words"),
     [
         ([1], "by name"),
-        ({"weight": 3, "bias": Tensor([1.0])}, "not tensors: 1 key, weight"),
+        (
+            {"weight": 3, "bias": Tensor([1.0])},
+            "neither tensors nor arrays: 1 key, weight",
+        ),
     ],
 )
 def test_what_is_not_a_state_dict_is_refused(state: Any, words: str) -> None:
@@ -150,3 +153,28 @@ def test_arguments_of_another_kind_are_refused() -> None:
             DTypeError, match=f"load_state_dict: {name}: 'no' does not fit"
         ):
             load_state_dict(layer, dict(state), **{name: "no"})  # type: ignore[arg-type]
+
+
+def test_arrays_are_entries_too() -> None:
+    """Of numpy, and of whatever else has values for numpy, as tensors of PyTorch."""
+    model = nn.Linear(3, 2)
+    weight = np.arange(6, dtype=np.float32).reshape(2, 3)
+
+    class Foreign:
+        def __array__(
+            self, dtype: Any = None, copy: Any = None
+        ) -> np.ndarray[Any, Any]:
+            return np.array([5, 6], np.float32)
+
+    entries: Any = {"weight": weight, "bias": Foreign()}
+    load_state_dict(model, entries, verbose=False)
+    assert model.weight.numpy().tolist() == weight.tolist()
+    assert model.bias is not None and model.bias.tolist() == [5, 6]
+    assert entries.keys() == {"weight", "bias"}
+    load_state_dict(model, entries, verbose=False, consume=True)
+    assert not entries
+    with pytest.raises(StateError) as refused:
+        load_state_dict(model, {"weight": 3, "bias": None})  # type: ignore[dict-item]
+    assert (
+        "neither tensors nor arrays" in refused.value.because and not refused.value.hint
+    )

@@ -28,6 +28,11 @@ FORMULAS: dict[str, tuple[Callable[[int], Tensor], Callable[[int], object]]] = {
     "on the left": (lambda n: I.bind(n) - Tensor(X), lambda n: np.float32(n) - X),
     "an index": (lambda n: Tensor(X)[Tensor(I.bind(n))], lambda n: X[n]),
     "an index of the second axis": (lambda n: Tensor(X)[:, I.bind(n)], lambda n: X[:, n]),
+    "added to": (lambda n: (I.bind(n) + 1) * 2, lambda n: np.int32((n + 1) * 2)),
+    "divided": (lambda n: 7 // (I.bind(n) + 1), lambda n: np.int32(7 // (n + 1))),
+    "negated": (lambda n: -I.bind(n) % 3, lambda n: np.int32(-n % 3)),
+    "an index of itself": (lambda n: Tensor(X)[I.bind(n) // 2], lambda n: X[n // 2]),
+    "below a number": (lambda n: I.bind(n) < 2, lambda n: np.bool_(n < 2)),
     "two indexes": (lambda n: Tensor(X)[I.bind(n), 1:4], lambda n: X[n, 1:4]),
     "compared": (lambda n: Tensor.arange(4) < I.bind(n), lambda n: np.arange(4) < n),
 }  # fmt: skip
@@ -91,3 +96,10 @@ def test_a_replay_is_for_the_value_that_was_captured() -> None:
         assert_agrees(jit(x, I.bind(2)), X * 2)
     with pytest.raises(JitError):
         jit(x, I.bind(3))
+
+
+def test_a_bound_variable_equals_its_value() -> None:
+    three = I.bind(3)
+    assert three == 3 and three == I.bind(3) and int(three) == 3
+    assert three != 2 and three != I.bind(2) and three != Variable("j", 0, 3).bind(3)
+    assert three != "3" and len({three, I.bind(3), 3}) == 1

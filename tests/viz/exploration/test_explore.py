@@ -13,6 +13,7 @@ from tests.viz.support import array, matmul, softmax
 from workbench.base.errors import WorkbenchError
 from workbench.base.trace import observer
 from workbench.ir.node.ops import OPS
+from workbench.tensor.jit.tinyjit import TinyJit
 from workbench.tensor.tensor import Tensor
 from workbench.viz import Exploration, explore
 from workbench.viz.schema.messages import ViewState
@@ -89,6 +90,55 @@ def test_bad_input_is_explained() -> None:
         explore(array(4), 3)  # type: ignore[arg-type]
     with pytest.raises(WorkbenchError, match="nothing to explore"):
         explore()
+
+
+@TinyJit
+def step(x: Tensor) -> Tensor:
+    return (x + 1).realize()
+
+
+class Weights:
+    """As a module of PyTorch looks from outside."""
+
+    __module__ = "torch.nn"
+
+    def state_dict(self) -> dict[str, object]:
+        return {}
+
+
+@pytest.mark.parametrize(
+    ("value", "kind", "hint"),
+    [
+        (np.ones(3), "a numpy.ndarray", "explore(Tensor(x) + 1)"),
+        (lambda x: x, "a function", "explore(f(x))"),
+        (step, "a TinyJit", "with Context(JIT=0): explore(step(x))"),
+        (Weights(), "a Weights", "load_state_dict(model, module.state_dict())"),
+        ("a.onnx", "a str", "workbench.load(path)"),
+        (None, "a NoneType", "explore(Tensor(x) + 1)"),
+    ],
+)
+def test_what_else_people_explore_has_advice(
+    value: object, kind: str, hint: str
+) -> None:
+    with pytest.raises(WorkbenchError) as refused:
+        explore(value)  # type: ignore[arg-type]
+    assert refused.value.what == f"cannot explore argument 1, {kind}"
+    assert hint in refused.value.hint
+
+
+def test_a_tab_is_the_whole_page_with_it_open() -> None:
+    ex = explore(array(4) + 1, show="tune")
+    assert ex.show == "" and ex.display.view.mode == "tune"
+    with pytest.raises(WorkbenchError, match="of tabs, tune and side_by_side"):
+        explore(array(4) + 1, show="side by side")
+
+
+def test_only_variants_are_renamed_and_deleted() -> None:
+    ex = explore(array(4) + 1)
+    for value in (ex.kernels[0], "plain", 0):
+        for act in (lambda v: ex.rename(v, "x"), ex.delete):
+            with pytest.raises(WorkbenchError, match=r"this is not a variant"):
+                act(value)  # type: ignore[operator]
 
 
 @pytest.mark.parametrize(

@@ -304,6 +304,7 @@ def _run(
         for rule, matcher in by_op[rebuilt.op] if fuse > 0 else ():
             after = matcher(rebuilt)
             if after is not None and after is not rebuilt:
+                _check_node(rule, rebuilt, after)
                 fuse -= 1
                 if fuse == 0 and limit is None:
                     raise EndlessRewrite(
@@ -321,6 +322,19 @@ def _run(
             if fuse > 0:
                 rest(rebuilt, by_op)
     return replacements[root]
+
+
+def _check_node(rule: Rule, node: UOp, value: object) -> None:
+    """Errors: WorkbenchError for a value that a rule returned and that is not a node."""
+    if type(value) is UOp:
+        return
+    because = f"a rule makes a node of a node, and this is {value!r:.60} ({type(value).__name__})"
+    hint = "a UOp, or None for a node that stays as it is"
+    if isinstance(value, (int, float)):
+        hint = f"UOp.const(node.dtype, {value!r}), or a pattern that has it"
+    raise WorkbenchError(
+        f"rule {rule} returned no node for {node.op.name}", because, hint
+    )
 
 
 Note = Callable[[UOp, UOp], None]

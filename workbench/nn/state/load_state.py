@@ -26,6 +26,7 @@ def load_state_dict(
 ) -> list[Tensor]:
     """Make the tensors of `model` equal to those of the same names, and return them.
 
+    Arrays of numpy and of PyTorch are taken, too.
     A tensor takes the dtype of `state_dict`, and stays on its device. Nothing is copied that is
     there already, in the pages of a file too: what is written to the model later, the state dict
     and the file do not see. `strict=False` leaves out keys that only one of them has; `consume`
@@ -46,12 +47,15 @@ def load_state_dict(
     for name, value in switches.items():
         flag(value, f"load_state_dict: {name}")
     targets = get_state_dict(model)
-    _check(targets, state_dict, strict)
-    loaded = [targets[key] for key in targets if key in state_dict]
+    entries = _entries(state_dict)
+    _check(targets, entries, strict)
+    loaded = [targets[key] for key in targets if key in entries]
     for key, target in targets.items():
-        if key in state_dict:
-            source = state_dict.pop(key) if consume else state_dict[key]
+        if key in entries:
+            source = entries.pop(key)
             target.replace(source.reshape(target.shape).to(target.device))
+            if consume:
+                del state_dict[key]
     if realize and loaded:
         loaded[0].realize(*loaded[1:])
     if verbose:
@@ -61,15 +65,27 @@ def load_state_dict(
     return loaded
 
 
-def _check(
-    targets: dict[str, Tensor], state_dict: dict[str, Tensor], strict: bool
-) -> None:
-    """Raise StateError unless a state dict fits a model."""
+def _entries(state_dict: object) -> dict[str, Tensor]:
+    """Return the entries of a state dict; arrays, of numpy or PyTorch, become tensors."""
     if not isinstance(state_dict, dict):
         because = f"it is a dict of tensors by name, and this is {short(state_dict)}"
         raise StateError("cannot load a state dict", because, "", where())
+    return {
+        key: Tensor(value)
+        if hasattr(value, "__array__") and not isinstance(value, Tensor)
+        else value
+        for key, value in state_dict.items()
+    }
+
+
+def _check(
+    targets: dict[str, Tensor], state_dict: dict[str, Tensor], strict: bool
+) -> None:
+    """Raise StateError unless the entries of a state dict fit a model."""
     others = [key for key, value in state_dict.items() if not isinstance(value, Tensor)]
-    problems = [f"not tensors: {_listed(map(str, others))}"] if others else []
+    problems = (
+        [f"neither tensors nor arrays: {_listed(map(str, others))}"] if others else []
+    )
     if strict:
         missing = [key for key in targets if key not in state_dict]
         unexpected = [str(key) for key in state_dict if key not in targets]
@@ -84,7 +100,11 @@ def _check(
     ]
     problems += [f"of another shape: {_listed(misshaped)}"] if misshaped else []
     if problems:
-        hint = "strict=False, to load what fits" if strict and not misshaped else ""
+        hint = (
+            "strict=False, to load what fits"
+            if strict and not misshaped and not others
+            else ""
+        )
         raise StateError(
             "the state dict does not fit the model", "; ".join(problems), hint, where()
         )

@@ -18,6 +18,7 @@ from workbench.tensor.operands.axes import (
     one_axis,
     sizes,
     with_inferred,
+    with_named,
 )
 from workbench.tensor.operands.broadcast import expanded
 from workbench.tensor.operands.refuse import axis_error, shape_error
@@ -30,30 +31,30 @@ class Movement(Base):
 
     __slots__ = ()
 
-    def reshape(self, *shape: Any) -> Self:
+    def reshape(self, *shape: Any, **named: Any) -> Self:
         """Return the elements, in row-major order, in another shape.
 
         Shapes: -1 once, for the size that remains; None keeps the size of that axis.
         Errors: ShapeError if the number of elements differs.
         """
-        return self._view(reshaped(self.uop, with_inferred(flat(shape), self.shape)))
+        sizes = flat(with_named(shape, named, "reshape", "shape"))
+        return self._view(reshaped(self.uop, with_inferred(sizes, self.shape)))
 
-    def view(self, *shape: Any) -> Self:
+    def view(self, *shape: Any, **named: Any) -> Self:
         """Return `reshape(*shape)`. Also known as: PyTorch view."""
-        return self._view(
-            reshaped(self.uop, with_inferred(flat(shape), self.shape, "view"))
-        )
+        sizes = flat(with_named(shape, named, "view", "shape"))
+        return self._view(reshaped(self.uop, with_inferred(sizes, self.shape, "view")))
 
-    def permute(self, *order: Any) -> Self:
+    def permute(self, *order: Any, **named: Any) -> Self:
         """Return the tensor with axis `order[i]` in place i.
 
         Errors: ShapeError unless `order` names every axis once.
         """
-        named = flat(order)
-        axes = tuple(one_axis(axis, self.ndim, "permute") for axis in named)
+        places = flat(with_named(order, named, "permute", "order", "dims"))
+        axes = tuple(one_axis(axis, self.ndim, "permute") for axis in places)
         if sorted(axes) != list(range(self.ndim)):
             raise shape_error(
-                f"cannot permute shape {self.shape} by {short(named)}",
+                f"cannot permute shape {self.shape} by {short(places)}",
                 f"the order must name each of the {self.ndim} axes once",
             )
         if axes == tuple(range(self.ndim)):
@@ -87,13 +88,15 @@ class Movement(Base):
         """The transpose; a tensor of fewer than two axes is its own."""
         return self if self.ndim < 2 else self.transpose()
 
-    def expand(self, *shape: Any) -> Self:
+    def expand(self, *shape: Any, **named: Any) -> Self:
         """Return the tensor with axes of size 1 repeated, and new leading axes.
 
         Shapes: -1 and None keep the size of an axis. Errors: ShapeError if an axis of
         another size than 1 would change.
         """
-        return self._expanded(flat(shape), "expand")
+        return self._expanded(
+            flat(with_named(shape, named, "expand", "shape", "size")), "expand"
+        )
 
     def _expanded(self, new: tuple[Any, ...], what: str) -> Self:
         old = self.shape
@@ -122,9 +125,12 @@ class Movement(Base):
 
     reshape_as = view_as
 
-    def broadcast_to(self, *shape: Any) -> Self:
+    def broadcast_to(self, *shape: Any, **named: Any) -> Self:
         """Return `expand(*shape)`. Also known as: numpy and PyTorch broadcast_to."""
-        return self._expanded(flat(shape), "broadcast_to")
+        return self._expanded(
+            flat(with_named(shape, named, "broadcast_to", "shape", "size")),
+            "broadcast_to",
+        )
 
     def shrink(self, bounds: Sequence[tuple[int, int] | None]) -> Self:
         """Return the box from lo up to hi of each axis; None keeps a whole axis.

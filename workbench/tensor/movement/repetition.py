@@ -8,7 +8,7 @@ from workbench.tensor.base import Base
 from workbench.tensor.movement.movement import reshaped
 from workbench.tensor.movement.windows import Window, along
 from workbench.tensor.operands.arguments import listed, short, text, whole
-from workbench.tensor.operands.axes import one_axis, sizes
+from workbench.tensor.operands.axes import one_axis, sizes, with_named
 from workbench.tensor.operands.broadcast import expanded
 from workbench.tensor.operands.refuse import dtype_error, shape_error
 
@@ -18,13 +18,13 @@ class Repetition(Base):
 
     __slots__ = ()
 
-    def repeat(self, *repeats: Any) -> Self:
+    def repeat(self, *repeats: Any, **named: Any) -> Self:
         """Return the tensor `repeats[i]` times after itself along axis i.
 
         Shapes: more numbers than axes add leading axes, as in PyTorch.
         Errors: ShapeError for fewer numbers than axes. Also known as: numpy tile.
         """
-        times = sizes(repeats, "repeat")
+        times = sizes(with_named(repeats, named, "repeat", "repeats"), "repeat")
         if len(times) < self.ndim:
             raise shape_error(
                 f"cannot repeat shape {self.shape} by {short(times)}",

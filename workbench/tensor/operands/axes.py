@@ -63,6 +63,24 @@ def flat(args: tuple[Any, ...]) -> tuple[Any, ...]:
     return tuple(int(n) if isinstance(n, np.integer) else n for n in args)
 
 
+def with_named(
+    args: tuple[Any, ...], named: dict[str, Any], what: str, *names: str
+) -> tuple[Any, ...]:
+    """Return `args`, or what stands under one of `names`: `f(2, 3)` and `f(shape=(2, 3))` alike.
+
+    Errors: TypeError for another name, and for arguments of both kinds.
+    """
+    if not named:
+        return args
+    (name, *more) = named
+    if name not in names or more or args:
+        wrong = next((n for n in named if n not in names), None)
+        if wrong is not None:
+            raise TypeError(f"{what}() got an unexpected keyword argument {wrong!r}")
+        raise TypeError(f"{what}() got several values for argument {names[0]!r}")
+    return (named[name],)
+
+
 def sizes(args: tuple[Any, ...], what: str) -> Shape:
     """Return a shape, from one tuple or several arguments.
 

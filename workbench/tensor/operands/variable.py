@@ -48,9 +48,10 @@ class Variable:
         return BoundVariable(self, value)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class BoundVariable:
-    """A variable with a value, which a Tensor, or an operand of one, can be made of."""
+    """A variable with a value, which a Tensor, or an operand of one, can be made of. Arithmetic on
+    it is a Tensor (`tensor/variable_operators.py`); it equals its value."""
 
     variable: Variable
     val: int
@@ -58,3 +59,14 @@ class BoundVariable:
     def unbind(self) -> tuple[Variable, int]:
         """Return the variable, and the value."""
         return self.variable, self.val
+
+    def __int__(self) -> int:
+        return self.val
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, BoundVariable):
+            return (self.variable, self.val) == (other.variable, other.val)
+        return self.val == other if isinstance(other, int) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self.val)

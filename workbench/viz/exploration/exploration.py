@@ -136,14 +136,29 @@ class Exploration(ScheduledTensors, Unpicklable, Displayed):
 
         Errors: WorkbenchError for "plain" and "auto", and for a name that another one has.
         """
-        self.page.ask(self, "name", variant=variant.place, text=name)
+        self.page.ask(self, "name", variant=self._variant_place(variant), text=name)
 
     def delete(self, variant: Variant, back: bool = False) -> None:
         """Delete a variant from the workbench, or bring it `back`.
 
         Errors: WorkbenchError for a kernel without opts.
         """
-        self.page.ask(self, "delete", variants=[variant.place], back=back)
+        self.page.ask(
+            self, "delete", variants=[self._variant_place(variant)], back=back
+        )
+
+    def _variant_place(self, variant: object) -> int:
+        """Return the place of a variant of this exploration. Errors: WorkbenchError."""
+        if not isinstance(variant, Variant):
+            because = f"it is a {type(variant).__name__}"
+            hint = 'ex.variants.named("auto"), or ex.add(kernel), which returns one'
+            raise WorkbenchError("this is not a variant", because, hint)
+        if all(row.place != variant.place for row in self.variants):
+            because = f"this exploration has no variant of place {variant.place}"
+            raise WorkbenchError(
+                "this is not a variant of the exploration", because, "ex.variants"
+            )
+        return variant.place
 
     def rewrites(self, kernel: Kernel | int | None = None) -> Pane:
         """Return passes and rewrites of a kernel (its place, or a variant of it; None: of all).

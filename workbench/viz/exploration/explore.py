@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import os
+
+import numpy as np
+
 from workbench.backends.device import Device
 from workbench.base.display import register
 from workbench.base.errors import WorkbenchError
 from workbench.base.source import calls
 from workbench.base.target import Target
 from workbench.kernel.kernel import Kernel
+from workbench.tensor.jit.tinyjit import TinyJit
 from workbench.tensor.tensor import Tensor
 from workbench.viz import formatters
 from workbench.viz.exploration import exploration
@@ -17,7 +22,8 @@ from workbench.viz.model.lines import Viewer
 from workbench.viz.names.modules import module_paths
 from workbench.viz.names.names import names_of
 from workbench.viz.names.variables import variables
-from workbench.viz.page.panel import pane_of
+from workbench.viz.page.document import modes
+from workbench.viz.page.panel import pane_of, panes
 from workbench.viz.pane import Pane
 from workbench.viz.session.show import LivePage
 
@@ -33,7 +39,8 @@ def explore(
     """Return the Exploration of `tensors`: the kernels that would compute them, and why.
 
     It computes nothing. As the last line of a notebook cell it is the workbench; `show` names one
-    pane of it: "loops", "plan", "rewrites", "code", "results", "rules", "memory" or "gpu".
+    pane of it: "loops", "plan", "rewrites", "code", "results", "rules", "memory" or "gpu"; "tune"
+    and "side_by_side" are the whole of it, with that tab open.
     `without` names rules that are switched off, from scheduling to code. `ask` asks for a guess
     first: "kernels" (how many will it be?), "opts" (which does auto apply?), "bound" (what does it
     wait for?) or "time", of the first kernel, or of another ("bound 2");
@@ -49,7 +56,8 @@ def explore(
     rule or a question that does not exist; DeviceError for a device or a machine that does not.
     """
     _check(tensors)
-    if not isinstance(show, str) or show:
+    tab = show if show in modes() and show not in panes() else ""
+    if not isinstance(show, str) or (show and not tab):
         pane_of(show, "explore(y, show={})")
     if not isinstance(ask, str) or ask:
         question_of(ask)
@@ -60,8 +68,12 @@ def explore(
     )
     viewer = Viewer(calls(), names, module_paths())
     off = _names(without)
-    ex = exploration.of(tensors, page, {}, off, show, viewer, ask=ask, device=named)
+    ex = exploration.of(
+        tensors, page, {}, off, "" if tab else show, viewer, ask=ask, device=named
+    )
     check_kernel(ask, len(ex.kernels))
+    if tab:
+        ex.select(mode=tab)
     return ex
 
 
@@ -91,7 +103,9 @@ def _check(tensors: tuple[object, ...]) -> None:
     for place, value in enumerate(tensors, 1):
         if isinstance(value, Tensor):
             continue
-        kind = type(value).__name__
+        kind = type(value).__qualname__
+        if isinstance(value, (np.ndarray, np.generic)) or kind == Tensor.__name__:
+            kind = f"{type(value).__module__}.{kind}"
         article = "an" if kind[0].lower() in "aeiou" else "a"
         raise WorkbenchError(
             f"cannot explore argument {place}, {article} {kind}",
@@ -109,4 +123,21 @@ def _instead(value: object) -> str:
     if isinstance(value, (list, tuple)) and value:
         if all(isinstance(v, Tensor) for v in value):
             return "explore(*tensors)"
-    return "Tensor(...) on the data first"
+    if isinstance(value, TinyJit):
+        return (
+            "what a call of it computes: with Context(JIT=0): explore(step(x)), where it realizes"
+            " nothing; of training explore(loss, *optimiser.schedule_step())"
+        )
+    package = type(value).__module__.partition(".")[0]
+    if package == "torch" and hasattr(value, "state_dict"):
+        return (
+            "the same layers of workbench.nn, with load_state_dict(model, module.state_dict()):"
+            " explore(model(x))"
+        )
+    if isinstance(value, np.ndarray) or hasattr(value, "__array__"):
+        return "an expression of it, such as explore(Tensor(x) + 1)"
+    if isinstance(value, (str, os.PathLike)):
+        return "workbench.load(path), for a file that ex.save(path) wrote"
+    if callable(value):
+        return "what it returns: explore(f(x)), where x is a Tensor"
+    return "an expression of Tensors, such as explore(Tensor(x) + 1)"

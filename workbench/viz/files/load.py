@@ -19,7 +19,7 @@ from msgspec.structs import replace
 
 from workbench.backends.device import Device
 from workbench.base.context import LIVE
-from workbench.base.errors import VerifyError, WorkbenchError
+from workbench.base.errors import MissingFileError, VerifyError, WorkbenchError
 from workbench.base.source import SourceLine
 from workbench.base.typed import typed
 from workbench.base.words import cut
@@ -151,6 +151,10 @@ def _read(path: str | os.PathLike[str]) -> SavedExploration:
         text = file.read_text(encoding="utf-8")
     except UnicodeDecodeError:
         raise _refused(path, "it is not text") from None
+    except FileNotFoundError as error:
+        raise MissingFileError(
+            f"cannot load {str(path)[:200]}", error.strerror or "", HINT
+        ) from None
     except (OSError, ValueError, TypeError) as error:
         raise _refused(path, getattr(error, "strerror", None) or str(error)) from None
     if text.lstrip()[:1] == "<":

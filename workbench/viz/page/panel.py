@@ -96,7 +96,7 @@ def pane_of(name: object, call: str) -> Panel:
     if isinstance(name, str) and name in named:
         return named[name]
     near = get_close_matches(str(name).lower(), named, 1) or list(named)
-    listed = "there are " + ", ".join(named)
+    listed = f"there are {', '.join(named)}; of tabs, tune and side_by_side"
     hint = call.format(f'"{near[0]}"')
     raise WorkbenchError(f"there is no pane {name!r:.40}", listed, hint)
 

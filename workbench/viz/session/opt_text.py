@@ -2,7 +2,8 @@
 
 It accepts printed opts: `UPCAST("g1", 4)`, `Opt(OptOps.UPCAST, "g1", 4)`, several of them with
 commas or on lines, in brackets or not, and the whole of `Kernel.to_python()`, whose arguments of
-`.apply(...)` it reads; also `Opt("UPCAST", "g1", 4)`, and what the page shows: `UPCAST g1 4`.
+`.apply(...)` it reads; also `Opt("UPCAST", "g1", 4)`, and what the page shows: `UPCAST g1 4`,
+or `upcast:g1:4`.
 """
 
 from __future__ import annotations
@@ -41,6 +42,9 @@ def parse_opts(text: str) -> tuple[Opt, ...]:
         if isinstance(error, ParseError):
             raise
         because = getattr(error, "msg", None) or "it is nested too deeply"
+        if because.startswith("invalid syntax"):
+            typed = cut(text.strip(), MOST_TEXT)
+            because = f"{typed} is neither an opt nor words such as UPCAST g1 4"
         raise ParseError("cannot read the opts", str(because), EXAMPLE) from None
     return _few(opts)
 
@@ -54,9 +58,11 @@ def _few(opts: list[Opt]) -> tuple[Opt, ...]:
 
 def _opts_in_words(text: str) -> list[Opt] | None:
     """Return the opts of a text like "UPCAST g1 4, UNROLL r0 whole"; None for any other."""
-    parts = [part.split() for part in re.split(r"[,;\n]", text) if part.strip()]
+    rows = [row.strip() for row in re.split(r"[,;\n]", text)]
+    parts = [re.split(r"[\s:]+", row) for row in rows if row]
     opts = []
     for op, *arguments in parts:
+        op = op.upper()
         is_shown = op in OptOps.__members__ and 1 <= len(arguments) <= 2
         if not is_shown or not all(map(_WORD.fullmatch, arguments)):
             return None
@@ -115,8 +121,8 @@ def _of_value(value: ast.expr) -> Iterator[Opt]:
 def _op_of(value: ast.expr) -> OptKind:
     match value:
         case ast.Name(name) | ast.Attribute(value=ast.Name("OptOps"), attr=name):
-            if name in OptOps.__members__:
-                return OptOps[name]
+            if name.upper() in OptOps.__members__:
+                return OptOps[name.upper()]
     raise _not_an_opt(value)
 
 

@@ -129,6 +129,8 @@ def _refuse_tile(kernel: UOp, opt: Opt, target: Target) -> Refusal | None:
     assert parts is not None
     if type(opt.arg) not in (int, str) or opt.arg not in (*LEVELS, *_shapes(target)):
         because = f"{opt.arg!r} is neither a level nor the sizes of a tile"
+        if opt.arg is None:
+            return Refusal("it takes a place and a level", f"{opt.op.name}(0, 2)")
         return Refusal(because, f"0, 1, 2, or {', '.join(_shapes(target))}")
     if opt.arg == 0 and sum(not r.axis_kind.is_lane for r in node.src[1:]) > 1:
         return Refusal("the sum has several axes", f"{opt.op.name} at level 1 or 2")
