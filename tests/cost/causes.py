@@ -8,6 +8,7 @@ and bytes that one counts in the loop nest, and use nothing of `workbench.cost`.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -19,7 +20,7 @@ from workbench.measure.speeds import Rate, Speeds
 
 FMA, ADD, LANES, LOADS = "FMA latency", "add latency", "no vector lanes", "load ports"
 L2, L3, MEMORY = "L2 bandwidth", "L3 bandwidth", "memory"
-BUSY, REGISTERS, LAUNCH, STORES = "arithmetic", "registers", "launch", "store ports"
+BUSY, REGISTERS, LAUNCH = "arithmetic", "registers", "launch"
 SEEN = 256
 """Instructions that a core has in flight, about."""
 
@@ -27,7 +28,8 @@ SEEN = 256
 @dataclass(frozen=True)
 class Machine:
     """A core: cycles of a multiply-add and of an addition, whole vectors that begin multiplying,
-    are loaded and are stored in a cycle, and bytes in a cycle from each level."""
+    are loaded and are stored in a cycle, and bytes in a cycle from each level, and of lines that
+    all fall into a number of sets of L1."""
 
     target: Target
     clock_hz: float
@@ -37,6 +39,16 @@ class Machine:
     from_memory: float
     add_cycles: int = 4
     stores: float = 1
+    in_sets: tuple[tuple[int, float], ...] = ()
+
+    def rate(self, speed: float, run: int, step: int, count: int) -> float:
+        """Return the bytes in a cycle of `count` runs of bytes that are `step` apart."""
+        target, line = self.target, self.target.line_bytes
+        way = target.cache_sets("L1") * line
+        sets = -(-run // line) * (way // math.gcd(way, step))
+        if step == run or count <= 2 * target.cache_ways("L1"):
+            return speed
+        return min(speed, dict(self.in_sets).get(sets, speed))
 
     @property
     def lanes(self) -> int:
@@ -63,6 +75,7 @@ class Machine:
             peak, read, {**read, "L1": Rate(stores, stores)},
             self.target.fma_cycles * cycle_s, each[4], 1000 * cycle_s, 5000 * cycle_s,
             cycle_s, self.add_cycles * cycle_s, {str(n): s for n, s in each.items()},
+            in_sets={str(n): b / cycle_s for n, b in self.in_sets},
         )  # fmt: skip
 
 
@@ -83,7 +96,7 @@ def _target(
 
 ZEN4 = Machine(
     _target(64, 32, ((32, 2), (64, 1)), (32 << 10, 1 << 20, 32 << 20), (8, 8, 16)),
-    3.6e9, 1, 29, 22, 8, 3,
+    3.6e9, 1, 29, 22, 8, 3, in_sets=((1, 6.5), (2, 8.5), (4, 17)),
 )  # fmt: skip
 SERVER = Machine(
     _target(64, 32, ((64, 2),), (48 << 10, 2 << 20, 60 << 20), (12, 16, 15)),
@@ -105,15 +118,12 @@ Parts = dict[str, float]
 
 @dataclass(frozen=True)
 class Row:
-    """A kernel: its expression, its opts for vectors of so many floats, and the cycles by cause."""
+    """A kernel: its expression and its opts for vectors of a number of floats, and the cycles of a
+    run by cause."""
 
     make: Callable[[int], Tensor]
     opts: Callable[[int], list[Opt]]
     parts: Callable[[Machine], Parts]
-    decided: str
-    """What decides on the machine at hand."""
-    eased: Callable[[int], tuple[Tensor, list[Opt], float]] | None = None
-    """The same with the resource eased, and how many times the work that is."""
 
 
 def data(*shape: int, dtype: type = np.float32) -> Tensor:
@@ -165,7 +175,7 @@ def product(
         tile_rows = rows * k * size
         brought = steps * max(run, target.line_bytes)
         if panel_l1 + tile_rows > target.cache_bytes("L1"):
-            found[L2] = brought / machine.from_l2
+            found[L2] = brought / machine.rate(machine.from_l2, run, step, k)
         both = (k * columns + m * k) * size
         if both > target.cache_bytes("L2"):
             stays = panel_l2 + tile_rows <= target.cache_bytes("L2")
@@ -173,7 +183,8 @@ def product(
             often = panels * m * k * size + k * row
             if stays:  # a line serves all panels that it is a part of
                 brought = steps * run
-            found[L3] = (often if form and stays else brought) / machine.from_l3
+            speed = machine.rate(machine.from_l3, run, step, k)
+            found[L3] = (often if form and stays else brought) / speed
         return found
 
     return parts
@@ -229,9 +240,13 @@ def column_sums(rows: int, columns: int) -> Callable[[Machine], Parts]:
         found = {ADD: steps * machine.add_cycles * rows / (rows + SEEN / 3.5)}
         taken = [rows * _taken(target, n, 64, 4 * columns) for n in ("L1", "L2")]
         if taken[0] > target.cache_bytes("L1"):
-            found[L2] = steps * 64 / machine.from_l2
+            found[L2] = (
+                steps * 64 / machine.rate(machine.from_l2, 64, 4 * columns, rows)
+            )
         if taken[1] > target.cache_bytes("L2"):
-            found[L3] = steps * 64 / machine.from_l3
+            found[L3] = (
+                steps * 64 / machine.rate(machine.from_l3, 64, 4 * columns, rows)
+            )
         return found
 
     return parts
@@ -279,97 +294,105 @@ def tile(rows: int, vectors: int, form: str = "") -> Callable[[int], list[Opt]]:
     return opts
 
 
-def square(n: int, rows: int, vectors: int, decided: str, form: str = "") -> Row:
+def square(n: int, rows: int, vectors: int, form: str = "") -> Row:
     return Row(
         lambda _: data(n, n) @ data(n, n), tile(rows, vectors, form),
-        product(n, n, n, rows, vectors, form), decided,
+        product(n, n, n, rows, vectors, form),
     )  # fmt: skip
 
 
-def small(rows: int, vectors: int, decided: str, k: int = 256) -> Row:
-    return Row(
-        lambda wide: data(48, k) @ data(k, wide * max(1, vectors)), tile(rows, vectors),
-        lambda machine: product(48, machine.lanes * max(1, vectors), k, rows, vectors)(machine),
-        decided,
-    )  # fmt: skip
+def small(rows: int, vectors: int, k: int = 256, size: int = 4) -> Row:
+    """Return a product of 48 rows that the first caches hold, as wide as a tile."""
+    dtype, across = (np.float32 if size == 4 else np.float64), max(1, vectors)
 
-
-def doubles(rows: int, vectors: int, decided: str) -> Row:
     def make(wide: int) -> Tensor:
-        a = data(48, 128, dtype=np.float64)
-        return a @ data(128, wide // 2 * vectors, dtype=np.float64)
+        columns = wide * 4 // size * across
+        return data(48, k, dtype=dtype) @ data(k, columns, dtype=dtype)
 
+    def parts(machine: Machine) -> Parts:
+        columns = machine.lanes * 4 // size * across
+        return product(48, columns, k, rows, vectors, size=size)(machine)
+
+    return Row(make, lambda wide: tile(rows, vectors)(wide * 4 // size), parts)
+
+
+def sums(rows: int, columns: int) -> Row:
     return Row(
-        make, lambda wide: tile(rows, vectors)(wide // 2),
-        lambda machine: product(
-            48, machine.lanes // 2 * vectors, 128, rows, vectors, size=8)(machine), decided,
+        lambda _: data(rows, columns).sum(axis=0), lambda _: [], column_sums(rows, columns)
     )  # fmt: skip
 
 
-def each(count: int, of: Callable[[Tensor], Tensor], parts: Callable[[Machine], Parts],
-         decided: str, vectors: int = 4) -> Row:  # fmt: skip
+def turned(n: int) -> Row:
+    return Row(lambda _: data(n, n).permute(1, 0) + 1, lambda _: [], transpose(n))
+
+
+def each(
+    count: int,
+    of: Callable[[Tensor], Tensor],
+    parts: Callable[[Machine], Parts],
+    vectors: int,
+) -> Row:
     opts = lambda wide: [up("g0", vectors * wide)] if vectors else []  # noqa: E731
-    return Row(lambda _: of(data(count)), opts, parts, decided)
+    return Row(lambda _: of(data(count)), opts, parts)
 
 
-def indexes(count: int, table: int) -> Tensor:
+def added(count: int) -> Row:
+    return each(count, lambda x: x + 1, stream(count), 4)
+
+
+def gathered(count: int, table: int) -> Row:
     numbers = np.random.default_rng(2).integers(0, table, count).astype(np.int32)
-    return Tensor(numbers, device="LLVM").realize()
+    indexes = Tensor(numbers, device="LLVM").realize()
+    return Row(lambda _: data(table)[indexes], lambda _: [], gather(count, table))
 
 
-CHAINS, TILES, SIZES = "more sums", "another tile", "another size"
-KIB = 1 << 8
-"""Floats of a KiB."""
+def long_sum(count: int) -> Row:
+    def parts(machine: Machine) -> Parts:
+        return {ADD: count * machine.add_cycles, LAUNCH: 1000}
+
+    return Row(lambda _: data(count).sum(), lambda _: [], parts)
+
+
 ROWS: dict[str, Row] = {
-    "one vector sum": small(1, 1, CHAINS),
-    "two vector sums": small(2, 1, CHAINS),
-    "four vector sums": small(4, 1, CHAINS),
-    "eight vector sums": small(8, 1, CHAINS),
-    "twelve vector sums": small(12, 1, CHAINS),
-    "4 x 2 vectors": small(4, 2, CHAINS),
-    "8 x 2 vectors": small(8, 2, "registers counted"),
-    "16 x 2 vectors": small(16, 2, "registers counted"),
-    "one sum of doubles": doubles(1, 1, CHAINS),
-    "two sums of doubles": doubles(2, 1, CHAINS),
-    "4 x 2 vectors of doubles": doubles(4, 2, CHAINS),
-    "one number, 256 long": small(1, 0, CHAINS),
-    "one number, 1,024 long": small(1, 0, CHAINS, 1024),
-    "one number, 8 long": small(1, 0, "lanes", 8),
-    "plain product": square(512, 1, 0, SIZES),
-    "512, tile": square(512, 4, 2, TILES),
-    "960, tile": square(960, 4, 2, SIZES),
-    "1,024, tile": square(1024, 4, 2, SIZES),
-    "1,056, tile": square(1056, 4, 2, SIZES),
-    "960, columns outside": square(960, 4, 2, TILES, "turned"),
-    "1,024, columns outside": square(1024, 4, 2, TILES, "turned"),
-    "512, packed": square(512, 4, 2, TILES, "packed"),
-    "960, packed": square(960, 4, 2, TILES, "packed"),
-    "1,024, packed": square(1024, 4, 2, TILES, "packed"),
-    "one vector of 960": square(960, 1, 1, TILES),
-    "column sums, small": Row(
-        lambda _: data(128, 48).sum(axis=0), lambda _: [], column_sums(128, 48), CHAINS),
-    "column sums, 960": Row(
-        lambda _: data(960, 960).sum(axis=0), lambda _: [], column_sums(960, 960), SIZES),
-    "column sums, 1,024": Row(
-        lambda _: data(1024, 1024).sum(axis=0), lambda _: [], column_sums(1024, 1024), SIZES),
-    "one long sum": Row(lambda _: data(6144).sum(), lambda _: [], lambda m: {
-        ADD: 6144 * m.add_cycles, LAUNCH: 1000}, CHAINS),
-    "transpose, 960": Row(lambda _: data(960, 960).permute(1, 0) + 1, lambda _: [],
-                          transpose(960), SIZES),
-    "transpose, 1,024": Row(lambda _: data(1024, 1024).permute(1, 0) + 1, lambda _: [],
-                            transpose(1024), SIZES),
-    "add, little": each(8, lambda x: x + x, stream(8), SIZES, 0),
-    "add, 128 KiB": each(128 * KIB // 2, lambda x: x + 1, stream(64 * KIB), SIZES),
-    "add, 4 MiB": each(2048 * KIB, lambda x: x + 1, stream(2048 * KIB), SIZES),
-    "add, 256 MiB": each(32 << 20, lambda x: x + 1, stream(32 << 20), SIZES),
-    "add, one by one": each(64 * KIB, lambda x: x + 1, stream(64 * KIB, 4), "lanes", 0),
-    "sine, one by one": each(4096, Tensor.sin, arithmetic(4096, 20, LANES), "lanes", 0),
-    "sine": each(1 << 15, Tensor.sin, arithmetic(1 << 15, 20, BUSY), SIZES, 1),
-    "exponential": each(1 << 15, Tensor.exp, arithmetic(1 << 15, 15, BUSY), SIZES, 1),
-    "rows of a large table": Row(
-        lambda _: data(1 << 25)[indexes(1 << 20, 1 << 25)], lambda _: [],
-        gather(1 << 20, 1 << 25), SIZES),
-    "rows of a small table": Row(
-        lambda _: data(1 << 11)[indexes(1 << 16, 1 << 11)], lambda _: [],
-        gather(1 << 16, 1 << 11), SIZES),
-}  # fmt: skip
+    "1 vector sum": small(1, 1),
+    "2 vector sums": small(2, 1),
+    "4 vector sums": small(4, 1),
+    "8 vector sums": small(8, 1),
+    "12 vector sums": small(12, 1),
+    "4 x 2 vectors": small(4, 2),
+    "8 x 2 vectors": small(8, 2),
+    "16 x 2 vectors": small(16, 2),
+    "1 vector sum, f64": small(1, 1, 128, 8),
+    "2 vector sums, f64": small(2, 1, 128, 8),
+    "4 x 2 vectors, f64": small(4, 2, 128, 8),
+    "1 number, sums of 1024": small(1, 0, 1024),
+    "1 number, sums of 256": small(1, 0),
+    "1 number, sums of 8": small(1, 0, 8),
+    "512, plain": square(512, 1, 0),
+    "512, tile": square(512, 4, 2),
+    "960, tile": square(960, 4, 2),
+    "1024, tile": square(1024, 4, 2),
+    "1056, tile": square(1056, 4, 2),
+    "960, columns outside": square(960, 4, 2, "turned"),
+    "1024, columns outside": square(1024, 4, 2, "turned"),
+    "512, packed": square(512, 4, 2, "packed"),
+    "960, packed": square(960, 4, 2, "packed"),
+    "1024, packed": square(1024, 4, 2, "packed"),
+    "960, 1 vector": square(960, 1, 1),
+    "column sums, 128 x 48": sums(128, 48),
+    "column sums, 960": sums(960, 960),
+    "column sums, 1024": sums(1024, 1024),
+    "sum of 6144": long_sum(6144),
+    "transpose, 960": turned(960),
+    "transpose, 1024": turned(1024),
+    "add 8": each(8, lambda x: x + x, stream(8), 0),
+    "add, 128 KiB": added(1 << 14),
+    "add, 4 MiB": added(1 << 19),
+    "add, 256 MiB": added(1 << 25),
+    "add, 1 number at a time": each(1 << 14, lambda x: x + 1, stream(1 << 14, 4), 0),
+    "sine, 1 number": each(1 << 12, Tensor.sin, arithmetic(1 << 12, 20, LANES), 0),
+    "sine": each(1 << 15, Tensor.sin, arithmetic(1 << 15, 20, BUSY), 1),
+    "exponential": each(1 << 15, Tensor.exp, arithmetic(1 << 15, 15, BUSY), 1),
+    "gather from 128 MiB": gathered(1 << 20, 1 << 25),
+    "gather from 8 KiB": gathered(1 << 16, 1 << 11),
+}
