@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.tools.devices import device_params
 from workbench import Context, GlobalCounters, Tensor, explore
 from workbench.base.errors import AxisError, WorkbenchError
 from workbench.execution.buffers import memory_of
@@ -139,7 +140,7 @@ def test_two_that_stand_for_one_version_are_written(
         assert tensor.tolist() == want.tolist()
 
 
-@pytest.mark.parametrize("device", ["LLVM", "C", "PYTHON", "OPENCL"])
+@pytest.mark.parametrize("device", device_params("LLVM", "C", "PYTHON", "OPENCL"))
 def test_memory_of_empty_is_written(device: str) -> None:
     with Context(DEV=device):
         item, whole, view, more = (Tensor.empty(3) for _ in range(4))

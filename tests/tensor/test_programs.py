@@ -9,6 +9,7 @@ import pytest
 from tests.support import LONG, count
 from tests.tensor.memory_programs import MemoryProgram
 from tests.tensor.programs import run
+from tests.tools.devices import device_params
 
 KNOWN = {
     "cannot capture fn": "its result is known, or a view of what is in memory; or an argument is "
@@ -30,7 +31,7 @@ def test_programs_agree_with_numpy(device: str, part: int) -> None:
     assert set(refusals) <= set(KNOWN) and refusals.total() <= max(3, number / 3)
 
 
-@pytest.mark.parametrize("device", ["LLVM", "C", "PYTHON", "OPENCL"])
+@pytest.mark.parametrize("device", device_params("LLVM", "C", "PYTHON", "OPENCL"))
 def test_memory_with_several_names_agrees_with_numpy(device: str) -> None:
     """Copies, views, bits, writes, moves and shared memory: no value is wrong, none unreadable."""
     for seed in range(count(2_000 if device in ("LLVM", "PYTHON") else 300)):

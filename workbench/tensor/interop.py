@@ -77,7 +77,7 @@ class Interop(Base):
         Errors: DTypeError for a value without DLPack, DeviceError for memory that is not the
         processor's.
         """
-        if not hasattr(x, "__dlpack__"):
+        if not hasattr(x, "__dlpack__") or isinstance(x, type):
             raise dtype_error(
                 f"from_dlpack: {short(x)} does not have __dlpack__",
                 f"it must be a tensor or an array, and this is {type(x).__name__}",
