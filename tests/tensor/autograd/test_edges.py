@@ -3,6 +3,7 @@ are written to."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -109,3 +110,112 @@ def test_a_gradient_is_that_of_the_value_that_was_used() -> None:
     assert x.grad is not None and x.grad.tolist() == [2.0, 4.0]
     assert x.tolist() == [11.0, 12.0] and x.is_leaf
     assert (x * x).sum().gradient(x)[0].tolist() == [22.0, 24.0]
+
+
+# edges beside torch
+
+NUMBERS = [0.0, -0.0, 1.0, -1.0, 2.0, -2.0, math.inf, -math.inf, math.nan, 0.5, 1e-310]
+EXPONENTS = [*(half / 2 for half in range(-7, 8) if half != 1), 16.5, -16.5, 0.25, 2.7]
+
+
+def gradients_of(call: Callable[..., Any], arrays: list[Any], make: Any) -> list[Any]:
+    """Return first gradients, and those of the first one's sum."""
+    first = [make(a) for a in arrays]
+    if make is Tensor:
+        total = call(*first).sum()
+        firsts = total.gradient(*first)
+        return [
+            g.numpy()
+            for g in (
+                *firsts,
+                *firsts[0].sum().gradient(*first, materialize_grads=True),
+            )
+        ]
+    targets = [x.requires_grad_() for x in first]
+    grads = torch.autograd.grad(
+        call(*targets).sum(), targets, create_graph=True, materialize_grads=True
+    )
+    more = (
+        torch.autograd.grad(
+            grads[0].sum(), targets, materialize_grads=True, allow_unused=True
+        )
+        if grads[0].requires_grad
+        else [torch.zeros_like(x) for x in targets]
+    )
+    return [g.numpy(force=True) for g in (*grads, *more)]
+
+
+@pytest.mark.parametrize("exponent", EXPONENTS)
+def test_powers_have_torchs_gradients_everywhere(exponent: float) -> None:
+    arrays = [np.array(NUMBERS)]
+    ours = gradients_of(lambda x: x**exponent, arrays, Tensor)
+    theirs = gradients_of(lambda x: x**exponent, arrays, torch.tensor)
+    for mine, other in zip(ours, theirs, strict=True):
+        np.testing.assert_allclose(mine, other, rtol=1e-9)
+    x = Tensor([4.0], dtype="float16")
+    assert (x**exponent).gradient(x)[0].dtype is dtypes.float16
+
+
+FUNCTIONS: dict[str, tuple[Callable[..., Any], Callable[..., Any], list[Any]]] = {
+    "std of equal values": (
+        lambda x: x.std(1), lambda x: x.std(1), [[[2.0, 2.0, 2.0], [1.0, 2.0, 4.0]]],
+    ),
+    "std_mean of equal values": (
+        lambda x: sum(x.std_mean(1)), lambda x: sum(torch.std_mean(x, 1)), [[[0.0] * 3]],
+    ),
+    "var of as many as the correction": (
+        lambda x: x.var(correction=2), lambda x: x.var(correction=2), [[1.0, 2.0]],
+    ),
+    "var": (lambda x: x.var(0) * x, lambda x: x.var(0) * x, [[1.0, 2.0, 5.0]]),
+    "cummax": (
+        lambda x: x.cummax()[0] ** 2, lambda x: x.cummax(0)[0] ** 2,
+        [[1.0, 1.0, 0.0, 1.0, 2.0, 2.0]],
+    ),
+    "cummin of a long axis": (
+        lambda x: x.cummin(1)[0] ** 2, lambda x: x.cummin(1)[0] ** 2,
+        [np.random.default_rng(0).integers(0, 5, (2, 70)).astype(float)],
+    ),
+    "a power 0": (lambda x: x**0, lambda x: x**0, [[1.0, 0.0]]),
+    "no elements": (lambda x: x[:0] * 2, lambda x: x[:0] * 2, [[1.0, 2.0]]),
+    "the sum of no elements": (
+        lambda x: x[:0].sum() + 1, lambda x: x[:0].sum() + 1, [[1.0, 2.0]],
+    ),
+    "the product of no elements": (
+        lambda x: x[:, :0].prod(1), lambda x: x[:, :0].prod(1), [[[1.0, 2.0]]],
+    ),
+    "copysign": (
+        lambda x, y: x.copysign(y), lambda x, y: x.copysign(y),
+        [[1.0, -2.0, 3.0], [1.0, 0.0, -0.0]],
+    ),
+    "floored division": (
+        lambda x, y: x // y + x, lambda x, y: torch.floor_divide(x, y).detach() + x + 0 * y,
+        [[1.0, -3.0], [2.0, 2.0]],
+    ),
+    "division by 0, truncated": (
+        lambda x, y: x.div(y, rounding_mode="trunc"),
+        lambda x, y: x.div(y, rounding_mode="trunc"), [[1.0, 0.0], [0.0, 0.0]],
+    ),
+    "clamp": (
+        lambda x, y: x.clamp(0.0, y), lambda x, y: x.clamp(torch.zeros_like(x), y),
+        [[-1.0, 0.0, 0.5, 1.0, 2.0, math.nan], [1.0] * 6],
+    ),
+    "abs": (lambda x: x.abs(), lambda x: x.abs(), [NUMBERS]),
+    "relu": (lambda x: x.relu(), lambda x: x.relu(), [NUMBERS]),
+    "clip": (lambda x: x.clip(0, 1), lambda x: x.clip(0, 1), [NUMBERS]),
+}  # fmt: skip
+
+
+@pytest.mark.filterwarnings("ignore:.*degrees of freedom")
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_edges_are_torchs(name: str) -> None:
+    ours, theirs, lists = FUNCTIONS[name]
+    arrays = [np.array(a, np.float64) for a in lists]
+    mine = gradients_of(ours, arrays, Tensor)
+    other = gradients_of(theirs, arrays, torch.tensor)
+    for have, want in zip(mine, other, strict=True):
+        np.testing.assert_allclose(have, want, rtol=1e-9, atol=1e-15)
+    leaf, *rest = (Tensor(a, requires_grad=True) for a in arrays)
+    ours(leaf, *rest).sum().backward()
+    for tensor, want in zip((leaf, *rest), other, strict=False):
+        assert tensor.grad is not None
+        np.testing.assert_allclose(tensor.grad.numpy(), want, rtol=1e-9)

@@ -2,9 +2,10 @@
 
     python -m tests.tensor.cases.compare [--device CUDA] [--part 0/8]
 
-makes those of the long profile, goes on where one fails, and ends with how many values, gradients
-and second gradients were compared on each device, and what was not compared, by reason. With a
-device all rows are compared there alone; of several parts each can run in a process of its own.
+makes those of the long profile, goes on where one fails, and ends with how many values, gradients,
+second gradients and gradients at edges were compared on each device, and what was not compared, or
+is different, by reason. With a device all rows are compared there alone, without edges; of several
+parts each can run in a process of its own.
 """
 
 from __future__ import annotations
@@ -16,6 +17,11 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 
 from tests.tensor.cases.case import compare_values
+from tests.tensor.cases.edges import (
+    EdgeComparison,
+    compare_at_edge,
+    edge_comparisons,
+)
 from tests.tensor.cases.gradients import (
     compare_gradients,
     gradient_comparisons,
@@ -60,6 +66,8 @@ def _all(device: str) -> Iterator[tuple[str, Callable[[], None]]]:
         yield values.key, lambda c=values: _values(c)  # type: ignore[misc]
     for gradients in _on(device, gradient_comparisons(True)):
         yield gradients.key, lambda c=gradients: _gradients(c)  # type: ignore[misc]
+    for edge in edge_comparisons(True) if not device else ():
+        yield edge.name, lambda c=edge: _at_edge(c)  # type: ignore[misc]
 
 
 def _on(device: str, rows: Iterator[Comparison]) -> Iterator[Comparison]:
@@ -82,6 +90,14 @@ def _gradients(comparison: Comparison) -> None:
         counts[kind, comparison.device] += 1
     for kind in ORDERS[number:]:
         skips[f"{kind} that torch lacks"] += 1
+
+
+def _at_edge(comparison: EdgeComparison) -> None:
+    reason = compare_at_edge(comparison)
+    if reason:
+        skips[f"gradients at edges: {reason}"] += 1
+    else:
+        counts["gradients at edges", ANYWHERE] += 1
 
 
 def _agrees(key: str, run: Callable[[], None]) -> bool:

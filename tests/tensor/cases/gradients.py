@@ -73,7 +73,7 @@ def _compare(comparison: Comparison, orders: int) -> int:
     arrays = row.inputs(dtype)
     ours, theirs = row.our_tensors(arrays), row.torch_tensors(arrays)
     floats = [i for i, a in enumerate(arrays) if str(a.dtype) == dtype]
-    places = _differentiated(row, theirs, floats)
+    places = differentiated(row, theirs, floats)
     exact = [a.astype("float64") if i in floats else a for i, a in enumerate(arrays)]
     theirs = row.torch_tensors(exact)
     inputs = [arrays[i] for i in places]
@@ -81,9 +81,9 @@ def _compare(comparison: Comparison, orders: int) -> int:
     others = [theirs[i].requires_grad_() for i in places]
     results, expected = row.ours(ours), row.theirs(theirs)
     for order in range(orders):
-        results = _our_gradients(_total(key, results, Tensor, dtype), mine)
-        loss = _total(key, expected, torch.tensor, dtype)
-        expected = _torchs_gradients(loss, others)
+        results = our_gradients(total(key, results, Tensor, dtype), mine)
+        loss = total(key, expected, torch.tensor, dtype)
+        expected = torchs_gradients(loss, others)
         if not expected:
             return order
         _assert_close(results, expected, inputs)
@@ -95,7 +95,7 @@ def _weights(key: str, number: int, shape: tuple[int, ...], dtype: str) -> Any:
     return rng.uniform(0.5, 1.5, shape).astype(dtype)
 
 
-def _total(key: str, results: Sequence[Any], tensor: Any, dtype: str) -> Any:
+def total(key: str, results: Sequence[Any], tensor: Any, dtype: str) -> Any:
     """Return the loss: None where no result has a gradient."""
     terms = [
         (r * tensor(_weights(key, n, tuple(r.shape), dtype))).sum()
@@ -124,13 +124,13 @@ def _assert_close(
         )
 
 
-def _our_gradients(loss: Tensor | None, inputs: list[Tensor]) -> list[Tensor]:
+def our_gradients(loss: Tensor | None, inputs: list[Tensor]) -> list[Tensor]:
     if loss is None:
         return [Tensor.zeros(*x.shape, dtype=x.dtype) for x in inputs]
     return loss.gradient(*inputs, materialize_grads=True)
 
 
-def _torchs_gradients(loss: Any, inputs: list[Any]) -> list[Any]:
+def torchs_gradients(loss: Any, inputs: list[Any]) -> list[Any]:
     """Return torch's gradients; none where it has no such derivative, or one of another shape (of
     a scatter whose index is smaller than its source)."""
     if loss is None:
@@ -144,7 +144,7 @@ def _torchs_gradients(loss: Any, inputs: list[Any]) -> list[Any]:
         return []
 
 
-def _differentiated(row: Case, tensors: list[Any], places: list[int]) -> list[int]:
+def differentiated(row: Case, tensors: list[Any], places: list[int]) -> list[int]:
     """Return the operands that torch has a gradient for: not the weights of classes, nor means that
     are given."""
     try:

@@ -1,8 +1,8 @@
 """Gradients of arithmetic. `g` is the gradient of the node `n`, whose sources are `x`, `y`, ..
 
 Where two sources of MAX or MIN are equal, each gets half. Where one is a constant, the right one
-gets all: relu is MAX(x, 0), whose gradient at 0 is 0, and clip MAX(low, x), whose gradient at the
-limit is 1.
+gets all: relu is MAX(x, 0), whose gradient at 0 is 0 and at NaN 1, and clip MAX(low, x), whose
+gradient at the limit is 1 and at NaN 0, as in PyTorch.
 """
 
 from __future__ import annotations
@@ -16,10 +16,11 @@ def greatest(g: UOp, n: UOp, x: UOp, y: UOp) -> tuple[UOp, UOp]:
     """Return the gradients of MAX or MIN: all to the source that is the result."""
     loses = (x < y) if n.op is Ops.MAX else (y < x)
     wins = (y < x) if n.op is Ops.MAX else (x < y)
+    if n.src[0].is_const:
+        return wins.where(g, g.like(0)), (loses | x.eq(y)).where(g, g.like(0))
     # NaN is neither: then both get all, as in PyTorch.
-    if any(s.is_const for s in n.src):
-        loses, wins = loses | x.eq(y), wins
-        return loses.where(g.like(0), g), wins.where(g.like(0), g)
+    if n.src[1].is_const:
+        return (loses | x.eq(y)).where(g.like(0), g), wins.where(g.like(0), g)
     half = x.eq(y).where(g * 0.5, g)
     return loses.where(g.like(0), half), wins.where(g.like(0), half)
 

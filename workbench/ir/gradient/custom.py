@@ -1,5 +1,8 @@
 """DETACH nodes through which a gradient flows: those with a gradient of their own, and occurrences.
 
+A formula says the gradient of a value that is made of others, better than the rules of the ops
+would: a function of this package, which a copy of the node has, too.
+
 A gradient that somebody gives for a value is a DETACH of the value, with what it was made of as
 further sources. The function that returns their gradients stands beside the node, as long as it
 lives.
@@ -13,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from itertools import count
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 from workbench.ir.node.ops import Ops
@@ -22,7 +25,15 @@ from workbench.ir.node.uop import UOp
 OwnRule = Callable[[UOp], Sequence[UOp | None]]
 _rules: WeakKeyDictionary[UOp, OwnRule] = WeakKeyDictionary()
 _numbers = count(1)
-INDEPENDENT = "independent"
+
+
+class Formula(NamedTuple):
+    """The arg of a value with a formula: `gradient` is called with that of the value, `parameter`,
+    and the sources."""
+
+    name: str
+    parameter: Any
+    gradient: Callable[..., Sequence[UOp | None]]
 
 
 class Occurrence(NamedTuple):
@@ -39,12 +50,25 @@ def with_gradient(value: UOp, sources: Sequence[UOp], name: str, rule: OwnRule) 
     return node
 
 
+def with_formula(value: UOp, sources: Sequence[UOp], formula: Formula) -> UOp:
+    """Return `value`, whose gradient flows to `sources` as `formula` says."""
+    return UOp(Ops.DETACH, value.dtype, (value, *sources), formula)
+
+
 def independent(value: UOp, *sources: UOp) -> UOp:
     """Return `value`, which was made of `sources` and is the same for all of them: their gradients
     are 0."""
     if not value.dtype.is_float:
         return value
-    return UOp(Ops.DETACH, value.dtype, (value, *sources), INDEPENDENT)
+    return with_formula(value, sources, Formula("independent", None, _none))
+
+
+def depending(value: UOp, *sources: UOp) -> UOp:
+    """Return `value`, whose own gradient flows on; those of `sources` are 0."""
+    if not value.dtype.is_float:
+        return value
+    formula = Formula("depending", None, _of_value)
+    return with_formula(value, (value, *sources), formula)
 
 
 def duplicate(value: UOp) -> UOp:
@@ -75,10 +99,18 @@ def own_gradient(g: UOp, n: UOp, *sources: UOp) -> tuple[UOp | None, ...] | None
     """Return the gradients of the sources of a DETACH; None where it has no rule."""
     if isinstance(n.arg, Occurrence):
         return (g,)
-    if n.arg == INDEPENDENT:
-        return (None, *[source.like(0) for source in sources[1:]])
+    if isinstance(n.arg, Formula):
+        return (None, *n.arg.gradient(g, n.arg.parameter, *sources[1:]))
     rule = _rules.get(n)
     return None if rule is None else (None, *rule(g))
+
+
+def _none(g: UOp, _: None, *sources: UOp) -> list[UOp]:
+    return [source.like(0) for source in sources]
+
+
+def _of_value(g: UOp, _: None, value: UOp, *sources: UOp) -> list[UOp]:
+    return [g, *_none(g, _, *sources)]
 
 
 def _occurrence(value: UOp, is_alias: bool) -> UOp:

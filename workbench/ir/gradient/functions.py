@@ -56,7 +56,7 @@ FUNCTIONS: dict[Ops, GradientRule] = {
     Ops.TANH:      lambda g, n, x: (g * (1.0 - n * n),),
     Ops.ERF:       lambda g, n, x: (g * ((-(x * x)).alu(Ops.EXP) * (2 / math.sqrt(math.pi))),),
     Ops.POW:       power,
-    Ops.ABS:       lambda g, n, x: (x.eq(0.0).where(g.like(0), (x < 0.0).where(-g, g)),),
+    Ops.ABS:       lambda g, n, x: ((x.like(0) < x).where(g, (x < 0.0).where(-g, g.like(0))),),
     Ops.COPYSIGN:  with_sign,
     Ops.TRUNC:     lambda g, n, x: (g.like(0),),
 }

@@ -8,6 +8,7 @@ import math
 from workbench.base.dtypes import dtypes
 from workbench.ir.functions.rounding import floored
 from workbench.ir.functions.signs import absolute
+from workbench.ir.gradient.custom import independent
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 from workbench.tensor.operands.broadcast import cast_to, filled
@@ -22,10 +23,10 @@ def divided(a: UOp, b: UOp, rounding: str | None) -> UOp:
         a, b = cast_to(a, dtypes.default_float), cast_to(b, dtypes.default_float)
     if not a.dtype.is_float:
         return a // b if rounding == "floor" else _truncated(a, b)
-    if rounding == "floor":
-        return _floored(a, b)
-    quotient = a / b
-    return quotient if rounding is None else quotient.trunc()
+    if rounding is None:
+        return a / b
+    value = _floored(a, b) if rounding == "floor" else (a / b).trunc()
+    return independent(value, a, b)
 
 
 def remainder(a: UOp, b: UOp) -> UOp:

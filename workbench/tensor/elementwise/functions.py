@@ -6,12 +6,14 @@ import math
 from typing import Self
 
 from workbench.base.dtypes import dtypes
-from workbench.ir.functions.formulas import Formula
+from workbench.ir.functions.formulas import Formula as Function
 from workbench.ir.functions.rounding import ceiled, floored, rounded
 from workbench.ir.functions.signs import absolute
+from workbench.ir.gradient.custom import Formula, with_formula
 from workbench.ir.node.ops import Ops
+from workbench.ir.node.uop import UOp
 from workbench.tensor.base import Base, Operand
-from workbench.tensor.operands.broadcast import cast_to
+from workbench.tensor.operands.broadcast import cast_to, filled
 from workbench.tensor.operands.refuse import shape_error
 
 
@@ -149,9 +151,15 @@ class Functions(Base):
     def _limited(self, op: Ops, bound: Operand) -> Self:
         """Return self limited on one side: where it is equal to the bound, its gradient is 1."""
         value, limit, other = self._meet(bound, "compare")
-        if limit.is_const and not value.is_const and value.dtype.is_float:
+        if not value.dtype.is_float:
+            return self.maximum(bound) if op is Ops.MAX else self.minimum(bound)
+        if limit.is_const and not value.is_const:
             return self._with(limit.alu(op, value), other)
-        return self.maximum(bound) if op is Ops.MAX else self.minimum(bound)
+        limit, value = filled(limit, value)
+        formula = Formula("clip", op, _of_limited)
+        return self._with(
+            with_formula(limit.alu(op, value), [limit, value], formula), other
+        )
 
     def _bound(self, bound: Operand | None) -> Operand | None:
         if not self.dtype.is_int or type(bound) is not int:
@@ -177,11 +185,18 @@ class Functions(Base):
     def _function(self, op: Ops) -> Self:
         return self._float(lambda x: x.alu(op))
 
-    def _float(self, formula: Formula) -> Self:
+    def _float(self, formula: Function) -> Self:
         """Return the formula of self as a float; a float below 32 bits is computed in 32."""
         kind = self.dtype if self.dtype.is_float else dtypes.default_float
         wide = kind if kind.bits >= 32 else dtypes.float32
         return self._with(cast_to(formula(cast_to(self.uop, wide)), kind))
 
-    def _whole(self, formula: Formula) -> Self:
+    def _whole(self, formula: Function) -> Self:
         return self._with(formula(self.uop)) if self.dtype.is_float else self
+
+
+def _of_limited(g: UOp, op: Ops, limit: UOp, x: UOp) -> list[UOp]:
+    """Return the gradients of a value that is limited on one side: at the limit, it has all."""
+    low, high = (limit, x) if op is Ops.MAX else (x, limit)
+    is_beyond, is_inside = high < low, (low < high) | x.eq(limit)
+    return [is_beyond.where(g, g.like(0)), is_inside.where(g, g.like(0))]

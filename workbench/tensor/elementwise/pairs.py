@@ -6,6 +6,7 @@ from typing import Self
 
 from workbench.base.dtypes import dtypes
 from workbench.ir.functions.signs import absolute
+from workbench.ir.gradient.custom import depending
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 from workbench.tensor.base import Base, Operand
@@ -41,7 +42,8 @@ class Pairs(Base):
         if b.dtype.is_float:
             # The sign bit is that of the integer with the same bits, for -0.0 and NaN as well.
             whole = whole.bitcast(f"int{b.dtype.bits}")
-        return whole.lt(0).where(size.neg(), size)
+        signed = whole.lt(0).where(size.neg(), size)
+        return signed._with(depending(signed.uop, b), sign)
 
     def lerp(self, end: Operand, weight: Operand) -> Self:
         """Return the point between self and `end`: self at `weight` 0, `end` at 1, both exactly.

@@ -6,7 +6,7 @@ import math
 
 from workbench.ir.functions.power import has_no_root
 from workbench.ir.functions.signs import absolute
-from workbench.ir.gradient.custom import independent
+from workbench.ir.gradient.custom import Formula, independent, with_formula
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 from workbench.tensor.operands.broadcast import cast_to, expanded, filled, wide_dtype
@@ -23,7 +23,7 @@ def whole_power(x: UOp, exponent: float) -> UOp | None:
     """
     if not abs(exponent) <= _LARGEST or 2 * exponent != math.trunc(2 * exponent):
         return None
-    whole = math.trunc(abs(exponent))
+    whole, base = math.trunc(abs(exponent)), x
     kind, x = x.dtype, cast_to(x, wide_dtype(x.dtype))
     if whole == abs(exponent):
         value = _product(x, whole)
@@ -33,7 +33,11 @@ def whole_power(x: UOp, exponent: float) -> UOp | None:
         size = absolute(x)
         root = size.sqrt()
         value = has_no_root(x).where(x.like(math.nan), _product(size, whole) * root)
-    return cast_to(1.0 / value if exponent < 0 else value, kind)
+    value = cast_to(1.0 / value if exponent < 0 else value, kind)
+    if whole == exponent or exponent == 0.5:
+        return value
+    # A quotient or a root has no number for a gradient where the power's is infinite or 0.
+    return with_formula(value, [base], Formula("power", exponent, _of_power))
 
 
 def power(x: UOp, y: UOp) -> UOp:
@@ -41,6 +45,14 @@ def power(x: UOp, y: UOp) -> UOp:
     kind = x.dtype
     x, y = (cast_to(v, wide_dtype(kind)) for v in filled(x, y))
     return cast_to(x.alu(Ops.POW, y), kind)
+
+
+def _of_power(g: UOp, exponent: float, x: UOp) -> list[UOp]:
+    """Return the gradient of x ** exponent: exponent * x ** (exponent - 1)."""
+    slope = whole_power(x, exponent - 1)
+    if slope is None:
+        slope = power(x, x.like(exponent - 1))
+    return [g * (slope * exponent)]
 
 
 def integer_power(x: UOp, y: UOp | int) -> UOp:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import NamedTuple, Self
 
 from workbench.base.dtypes import Const, DType
+from workbench.ir.gradient.custom import Formula, with_formula
 from workbench.ir.node.ops import REDUCTIONS, Ops
 from workbench.ir.node.shapes import Shape
 from workbench.ir.node.uop import UOp
@@ -77,12 +78,30 @@ class Cumulative(Base):
             is_last = is_last | self.isnan()
         positions = is_last.where(numbers, -1)
         last = scan_of(Ops.MAX, positions.dtype)
-        return values, self._with(_on_axis(last, positions.uop, place))
+        positions = self._with(_on_axis(last, positions.uop, place))
+        if self.dtype.is_float and size > 1:
+            formula = Formula("running-extreme", place, _of_extremes)
+            sources = self.uop, positions.uop
+            values = self._with(with_formula(values.uop, sources, formula))
+        return values, positions
 
     def _accumulated(self, op: Ops, axis: int, what: str) -> Self:
         place, kind = one_axis(axis, self.ndim, what), sum_dtype(self.dtype)
         value = cast_to(self.uop, kind)
         return self._with(_on_axis(scan_of(op, kind), value, place))
+
+
+def _of_extremes(g: UOp, axis: int, x: UOp, positions: UOp) -> list[UOp | None]:
+    """Return the gradient of running extrema: of equal values, the one at the position has it."""
+    lead, size, rest = _around(x, axis)
+    cube, ones = (*lead, size, size, *rest), (1,) * len(rest)
+    row = reshaped(cast_to(numbered(size), positions.dtype), (size, 1, *ones))
+    places, shares = (
+        expanded(reshaped(v, (*lead, 1, size, *rest)), cube) for v in (positions, g)
+    )
+    is_here = places.eq(expanded(row, cube))
+    total = combined(Ops.ADD, is_here.where(shares, g.like(0)), (axis + 1,))
+    return [reshaped(total, x.shape), None]
 
 
 class Scan(NamedTuple):

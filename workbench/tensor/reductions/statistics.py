@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import math
-from typing import Self
+from typing import Self, TypeVar
 
 from workbench.base.dtypes import DType, dtypes
-from workbench.ir.gradient.custom import independent
+from workbench.ir.gradient.custom import Formula, independent, with_formula
+from workbench.ir.node.ops import Ops
+from workbench.ir.node.uop import UOp
 from workbench.tensor.base import Base
+from workbench.tensor.movement.movement import reshaped
 from workbench.tensor.operands.arguments import number
 from workbench.tensor.operands.axes import Axes, many_axes
 from workbench.tensor.operands.broadcast import expanded, wide_dtype
-from workbench.tensor.reductions.reduce import reduced_shape
+from workbench.tensor.reductions.reduce import combined, reduced_shape
 
 
 class Statistics(Base):
@@ -37,15 +40,18 @@ class Statistics(Base):
         axes = many_axes(axis, self.ndim, what)
         count = math.prod(self.shape[a] for a in axes)
         fewer = number(correction, f"{what}: correction")
-        apart = self._wide() - self._wide().mean(axis, keepdim=True)
-        squares = apart.square().sum(axis, keepdim)
-        return (squares / max(0, count - fewer)).cast(self._fraction())
+        values, divisor = self._wide(), max(0, count - fewer)
+        apart = values - values.mean(axis, keepdim=True)
+        spread = apart.square().sum(axis, keepdim) / divisor
+        formula = Formula("variance", (axes, divisor), _of_variance)
+        value = with_formula(spread.uop, [values.uop], formula)
+        return self._with(value).cast(self._fraction())
 
     def std(
         self, axis: Axes = None, keepdim: bool = False, correction: int = 1
     ) -> Self:
         """Return the standard deviation over `axis`: the square root of `var`."""
-        return self._variance(axis, keepdim, correction, "std").sqrt()
+        return _root(self._variance(axis, keepdim, correction, "std"))
 
     def var_mean(
         self, axis: Axes = None, keepdim: bool = False, correction: int = 1
@@ -59,7 +65,7 @@ class Statistics(Base):
     ) -> tuple[Self, Self]:
         """Return `std` and `mean` over `axis`."""
         spread = self._variance(axis, keepdim, correction, "std_mean")
-        return spread.sqrt(), self.mean(axis, keepdim)
+        return _root(spread), self.mean(axis, keepdim)
 
     def softmax(self, axis: int = -1, dtype: DType | str | None = None) -> Self:
         """Return e ** self over its sum along `axis`; with `dtype` the values are cast before.
@@ -116,3 +122,34 @@ class Statistics(Base):
     def _wide(self) -> Self:
         """Return the values as a float of at least 32 bits, to compute with."""
         return self.cast(wide_dtype(self._fraction()))
+
+
+T = TypeVar("T", bound=Statistics)
+
+
+def _of_variance(g: UOp, parameter: tuple[tuple[int, ...], float], x: UOp) -> list[UOp]:
+    """Return the gradient of a variance: 2 / divisor times the distance from the mean. With a
+    divisor of 0 it is infinite, and NaN at the mean."""
+    axes, divisor = parameter
+    count = math.prod(x.shape[a] for a in axes)
+    total = combined(Ops.ADD, x, axes)
+    apart = x - expanded(total / float(count), x.shape)
+    wide = expanded(reshaped(g, reduced_shape(x.shape, axes, True)), x.shape)
+    if divisor:
+        return [wide * (apart * (2.0 / divisor))]
+    return [wide * apart.eq(0.0).where(x.like(math.nan), x.like(math.inf))]
+
+
+def _root(variance: T) -> T:
+    """Return the square root of a variance, whose gradient is 0 where it is: all values are equal,
+    and a change of one adds the square of a difference."""
+    root = variance.sqrt()
+    formula = Formula("standard-deviation", None, _of_root)
+    return root._with(with_formula(root.uop, [variance.uop], formula), variance)
+
+
+def _of_root(g: UOp, _: None, variance: UOp) -> list[UOp]:
+    # Not of a root of 0, whose own gradient is infinite.
+    is_zero = variance.eq(0.0)
+    root = is_zero.where(variance.like(1), variance).sqrt()
+    return [is_zero.where(g.like(0), g / (root * 2.0))]
