@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import warnings
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -66,39 +66,50 @@ SHAPES: dict[str, Edge] = {
 """What stands in the place of all operands: of these the shape is an edge."""
 
 _NOT_FINITE = "infinities", "NaN"
+_AXES = "a refusal: operands without axes, or with others"
 _BOX = "a refusal: a box that is not inside, where a slice in torch is cut off"
-_WINDOW = "shared by equal values of a window, where torch's first has it"
+_FIRST = "that of the first ones of equal values, where torch takes any"
+_HALF = (
+    "shared by the tensor and the greatest source, where torch has equal shares of all"
+)
 _HIDDEN = "0 of keys that a mask hides, where torch multiplies 0 by NaN"
-_LIMIT = "the limit, where torch multiplies 0 by infinity"
-_AT_NAN = "NaN, where torch compares it with a number and takes one of the branches"
+_LIMIT = (
+    "the limit, where torch multiplies 0 by infinity, or subtracts infinity from itself"
+)
+_NAN = "NaN, where torch compares it with a number and takes one of the branches"
+_NAN_PASSES = "that inside of the limits, where torch has 0"
 _OTHERS = "that of the other factors, where torch divides by the element"
-_RANK = "matrices without full rank have no gradient; torch's is NaN or infinite"
+_RANK = "of a matrix without full rank, which has none: torch's is NaN or infinite"
 _ONE_SIDED = "the derivative from inside, where torch limits a divisor that is 0"
+_STEPS = "that of the limit of the steps, whose gradient is 0"
+_WINDOW = "shared by equal values of a window, where torch's first has it"
+
+
+def _at(edges: Iterable[str], reason: str, *methods: str) -> dict[tuple[str, str], str]:
+    return {(method, edge): reason for method in methods for edge in edges}
+
 
 DIFFERENT: dict[tuple[str, str], str] = {
-    **{(m, "NaN"): _AT_NAN for m in ("elu", "celu", "selu", "hardswish")},
-    **{(m, "NaN"): "shared by the NaNs, where torch's are all NaN" for m in ("max", "min")},
-    **{
-        (m, "infinities"): _LIMIT
-        for m in ("softsign", "silu", "swish", "mish", "gelu", "quick_gelu", "normalize")
-    },
-    **{("copysign", e): "1 or -1, where torch divides by the operand" for e in _NOT_FINITE},
-    ("mod", "infinities"): "the value is NaN: the gradient is that of the quotient",
-    ("lerp", "infinities"): "infinity minus infinity",
-    ("logcumsumexp", "infinities"): "infinity minus infinity, between blocks of a long axis",
-    **{(m, e): _OTHERS for m in ("prod", "cumprod") for e in _NOT_FINITE},
-    ("relu6", "NaN"): "that of relu, 1, where torch's relu has 1 and its relu6 has 0",
-    ("linear", "no axes"): "a refusal: a scalar is no matrix",
-    **{("scaled_dot_product_attention", e): _HIDDEN for e in _NOT_FINITE},
-    ("scaled_dot_product_attention", "no elements"): "a refusal: the mask has another shape",
-    ("mT", "no axes"): "a refusal, as of a row: there is no second axis",
-    **{(m, e): _BOX for m in ("shrink", "shrink_to") for e in ("no elements", "size 1")},
-    **{(m, e): _WINDOW for m in ("max_pool2d", "max_unpool2d") for e in EDGES},
-    **{("qr", e): _RANK for e in EDGES},
-    **{
-        ("binary_crossentropy", e): _ONE_SIDED
-        for e in ("zeros", "zeros of both signs", "ones")
-    },
+    **_at(["NaN"], _NAN, "elu", "celu", "selu", "hardswish"),
+    **_at(["NaN"], _NAN_PASSES, "relu6", "hardtanh", "hardsigmoid"),
+    **_at(["NaN"], "shared by the NaNs, where torch's are all NaN", "max", "min"),
+    **_at(["NaN"], "1 of NaN, where torch's is NaN", "logaddexp"),
+    **_at(["infinities"], _LIMIT, "softsign", "silu", "swish", "mish", "gelu", "quick_gelu"),
+    **_at(["infinities"], _LIMIT, "normalize", "logaddexp"),
+    **_at(["infinities"], "NaN: infinity minus infinity in a formula", "lerp", "logcumsumexp"),
+    **_at(["infinities"], "that of the quotient; the value is NaN", "mod"),
+    **_at(_NOT_FINITE, "1 or -1, where torch divides by the operand", "copysign"),
+    **_at(_NOT_FINITE, _OTHERS, "prod", "cumprod"),
+    **_at(_NOT_FINITE, _HIDDEN, "scaled_dot_product_attention"),
+    **_at(["no elements"], "a refusal: the mask has another shape", "scaled_dot_product_attention"),
+    **_at(["no axes"], _AXES, "linear", "mT", "gather", "scatter", "newton_schulz"),
+    **_at(["no elements", "size 1"], _BOX, "shrink", "shrink_to"),
+    **_at(EDGES, _WINDOW, "max_pool2d", "max_unpool2d"),
+    **_at(EDGES, _FIRST, "topk"),
+    **_at(EDGES, _HALF, "scatter_reduce"),
+    **_at(EDGES, _RANK, "qr"),
+    **_at([*EDGES, "size 1"], _STEPS, "newton_schulz"),
+    **_at(["zeros", "zeros of both signs", "ones"], _ONE_SIDED, "binary_crossentropy"),
 }  # fmt: skip
 """By method and edge class, what our gradient is where it is not torch's."""
 

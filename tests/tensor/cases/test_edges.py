@@ -26,6 +26,8 @@ def test_gradients_at_edges_are_torchs(comparison: EdgeComparison) -> None:
 def test_every_method_with_a_gradient_is_at_every_edge() -> None:
     """Each method has a row or a reason (test_every_method.py); rows say which have a gradient."""
     edges = {(c.case.name, c.edge) for c in edge_comparisons(True)}
-    names = {row.name for _, row in cases() if row.has_gradient}
+    names = {
+        row.name for _, row in cases() if row.has_gradient and "float32" in row.dtypes
+    }
     assert edges == {(name, edge) for name in names for edge in (*EDGES, *SHAPES)}
     assert DIFFERENT.keys() <= edges
