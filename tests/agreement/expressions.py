@@ -332,7 +332,8 @@ def _reduce(
         ("sum", "max", "min", "mean") if _kind(a) == "f" else ("sum", "max")
     )
     small = a.dtype.name in SMALL
-    cast = f", dtype=np.{a.dtype}" if kind in ("sum", "mean") and not small else ""
+    summed = a.dtype if _kind(a) == "f" else "int64"
+    cast = f", dtype=np.{summed}" if kind in ("sum", "mean") and not small else ""
     array = f"{n}.{kind}(axis={axes}, keepdims={keep}{cast})"
     tensor = f"{name}.{kind}(axis={axes}, keepdim={keep})"
     if small:

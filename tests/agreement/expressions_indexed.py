@@ -58,7 +58,7 @@ def one_of_each(expression: Case, env: Env, pick: random.Random, name: str) -> b
     length, sign = pick.choice((3, 8, 13)), pick.choice(("eq", "lt", "ge"))
     word = {"eq": "==", "lt": ">", "ge": "<="}[sign]
     places = f"Tensor.arange({length}).{sign}({name}.unsqueeze(-1))"
-    array = f"({n}[..., None] {word} np.arange({length})).sum(-1).astype(np.int32)"
+    array = f"({n}[..., None] {word} np.arange({length})).sum(-1)"
     add(expression, env, f"{places}.sum(-1)", array, True)
     return True
 
@@ -72,7 +72,7 @@ def settled(expression: Case, env: Env, pick: random.Random, name: str) -> bool:
     length, most, sign = a.shape[-1], pick.randint(0, 3), pick.choice(("<=", "!="))
     tensor = f"({name}.clip(0, {most}) {sign} Tensor.arange({length}))"
     array = f"(np.clip({n}, 0, {most}) {sign} np.arange({length}))"
-    more = f"np.cumsum({array}, -1, dtype=np.int32)"
+    more = f"np.cumsum({array}, -1)"
     add(expression, env, f"{tensor}.cumsum(-1)", more, True)
     return True
 
@@ -82,7 +82,8 @@ def running(expression: Case, env: Env, pick: random.Random, name: str) -> bool:
     if a.ndim == 0 or a.dtype.kind == "b" or a.dtype.name in SMALL:
         return False
     axis = pick.randrange(a.ndim)
-    array = f"np.cumsum({n}, {axis}, dtype={n}.dtype)"
+    summed = a.dtype if a.dtype.kind == "f" else "int64"
+    array = f"np.cumsum({n}, {axis}, dtype=np.{summed})"
     add(expression, env, f"{name}.cumsum({axis})", array, name in expression.exact)
     return True
 

@@ -11,12 +11,10 @@ import numpy as np
 from tests.agreement.intervals import (
     BITS,
     SMALL,
-    UNSIGNED,
     Ambiguous,
     Array,
     Known,
     between,
-    bits,
     cast,
     elements,
     exactly,
@@ -37,10 +35,8 @@ from tests.agreement.meanings import (
 
 
 def sum_dtype(dtype: str) -> str:
-    """Return the dtype of a sum: at least 32 bits."""
-    if dtype in BITS or bits(dtype) >= 32 and dtype != "bool":
-        return dtype
-    return "uint32" if dtype in UNSIGNED else "int32"
+    """Return the dtype of a sum: 64 bits for integers, as in torch; uint64 as in numpy."""
+    return dtype if dtype in BITS or dtype == "uint64" else "int64"
 
 
 def total(a: Known, axis: Any = None, keepdim: bool = False) -> Known:
@@ -123,10 +119,13 @@ def _multiplied(f: Callable[..., Array], a: Known, axis: Any) -> Known:
 
 
 def average(a: Known, axis: Any = None, keepdim: bool = False) -> Known:
-    a = as_float(a)
-    wide = cast(a, "float32") if a.dtype in SMALL else a
+    fraction = as_float(a)
+    wide = cast(fraction, "float32") if fraction.dtype in SMALL else fraction
     count = known(np.asarray(float(_count(a.shape, axis)), stored(wide.dtype)))
-    return cast(divide(total(wide, axis, keepdim), count), a.dtype)
+    # Below 64 bits the sum of integers is exact.
+    source = wide if a.dtype in (*BITS, "int64", "uint64") else a
+    summed = cast(total(source, axis, keepdim), wide.dtype)
+    return cast(divide(summed, count), fraction.dtype)
 
 
 def _count(shape: tuple[int, ...], axis: Any) -> int:

@@ -11,7 +11,6 @@ from typing import Any, Self, TypeVar
 
 import numpy as np
 
-from workbench.base.dtypes import dtypes
 from workbench.execution.realize import realize
 from workbench.execution.values import to_numpy
 from workbench.ir.gradient.custom import duplicate, with_gradient
@@ -22,7 +21,7 @@ from workbench.tensor.files import check_readable, is_file, write
 from workbench.tensor.movement.gather import Gather, TensorIndex
 from workbench.tensor.operands.arguments import plain, short
 from workbench.tensor.operands.broadcast import cast_to, expanded
-from workbench.tensor.operands.numbered import numbered
+from workbench.tensor.operands.numbered import numbered, position_dtype
 from workbench.tensor.operands.refuse import device_error, dtype_error, shape_error
 from workbench.tensor.versions import is_detached, replacements, with_view_written
 
@@ -178,7 +177,7 @@ class Assignment(Gather):
                 f"cannot write shape {value.shape} where a mask is true",
                 f"it is true at {count} places",
             )
-        places = mask.flatten().cast(dtypes.int32).cumsum(0) - 1
+        places = mask.flatten().cumsum(0, position_dtype(mask.numel())) - 1
         rows = value._elements_at(0, places) if count else value.sum(0, keepdim=True)
         return rows.reshape(*mask.shape, *value.shape[1:])
 

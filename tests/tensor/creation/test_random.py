@@ -25,6 +25,7 @@ from workbench.base.dtypes import dtypes
 from workbench.base.errors import DTypeError, ShapeError
 from workbench.tensor import Tensor
 from workbench.tensor.creation.random import _stream
+from workbench.tensor.creation.random_words import places, words_at
 from workbench.tensor.creation.threefry import threefry2x32, threefry2x32_of_integers
 
 pytestmark = pytest.mark.usefixtures("device")
@@ -166,6 +167,60 @@ def test_integers() -> None:
     byte = Tensor.randint(N, low=0, high=256, dtype=dtypes.uint8).numpy()
     assert set(byte.tolist()) == set(range(256))
     assert Tensor.randint(5, low=7, high=8).tolist() == [7] * 5
+
+
+# fmt: off
+RANGES = [
+    (0, 1025, "int32"), (0, 1 << 16, "uint16"), (-(1 << 15), 1 << 15, "int16"),
+    (0, 2**24 + 5, "int32"), (-(2**31), 2**31, "int32"), (0, 2**32, "uint32"),
+    (0, 2**33 + 1, "int64"), (-5, 2**40, "int64"), (-(2**63), 2**63, "int64"),
+    (0, 3 << 62, "uint64"), (0, 2**64, "uint64"),
+]
+# fmt: on
+
+
+@pytest.mark.parametrize(("low", "high", "dtype"), RANGES)
+def test_integers_of_wide_ranges(low: int, high: int, dtype: str) -> None:
+    """All parts of the range come equally often, and so do all remainders; few numbers come twice.
+    The value is exact: words of the stream after the binary point, times the width."""
+    Tensor.manual_seed(5)
+    x = Tensor.randint(N, low=low, high=high, dtype=dtype).numpy()
+    assert x.dtype == dtype
+    above, width = [int(v) - low for v in x], high - low
+    assert 0 <= min(above) and max(above) < width
+    for parts, numbers in (
+        (64, [64 * v // width for v in above]),
+        (8, [v % 8 for v in above]),
+        (3, [v % 3 for v in above]),
+    ):
+        counts = np.bincount(numbers, minlength=parts)
+        spread = ((counts - N / parts) ** 2 / (N / parts)).sum()
+        assert spread < parts + 5 * math.sqrt(2 * parts)
+    different = width * -math.expm1(-N / width)
+    assert abs(len(set(above)) - different) < 6 * math.sqrt(N - different + 1) + 1
+
+
+@pytest.mark.parametrize("width", [1025, 10**6, 2**32 - 1, 2**32 + 1, 3 << 62])
+def test_a_wide_integer_is_its_words_times_the_width(width: int) -> None:
+    count, each = 50, 2 if width <= 2**32 else 3
+    Tensor.manual_seed(9)
+    words = Tensor.randint(count * each, high=2**32, dtype="uint32")
+    assert words.numpy().any()
+    Tensor.manual_seed(9)
+    keys = Tensor(np.array(_stream.take(words.device, count * each), np.uint32).ravel())
+    place = places(count * each, count * each)
+    raw = Tensor(words_at(keys.uop, place, count * each)).numpy().reshape(count, each)
+    Tensor.manual_seed(9)
+    drawn = Tensor.randint(count, high=width, dtype="uint64").tolist()
+    for number, row in zip(drawn, raw.tolist(), strict=True):
+        fraction = sum(word << 32 * i for i, word in enumerate(row))
+        assert number == fraction * width >> 32 * each
+
+
+def test_float64_has_all_its_bits() -> None:
+    Tensor.manual_seed(1)
+    x = Tensor.uniform(N, low=0.0, high=1.0, dtype="float64").numpy()
+    assert (x * 2.0**23 % 1 != 0).mean() > 0.99
 
 
 def test_like() -> None:

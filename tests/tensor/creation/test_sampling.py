@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.support import LONG
 from workbench.base.context import Context
 from workbench.base.dtypes import dtypes
 from workbench.base.errors import DTypeError, ShapeError
@@ -64,6 +65,32 @@ def test_how_often_each_comes() -> None:
     order = Tensor.randperm(500).numpy()
     assert sorted(order) == list(range(500))
     assert (order != np.arange(500)).any()
+
+
+@pytest.mark.parametrize("count", [100_000, 600_000] if LONG else [5_000])
+def test_neighbours_in_a_long_order_rise_as_often_as_they_fall(
+    count: int, device: str
+) -> None:
+    """Equal keys stay in order, so that with 23 bits too many rise."""
+    if device != "LLVM":
+        return
+    Tensor.manual_seed(2)
+    order = Tensor.randperm(count).numpy()
+    assert (np.bincount(order, minlength=count) == 1).all()
+    rises = int((np.diff(order) > 0).sum())
+    assert abs(rises - count / 2) < 3 * (count / 12) ** 0.5
+
+
+def test_classes_of_many_are_drawn_alike(device: str) -> None:
+    """A fraction of 23 bits has 8,388,608 values, which five million classes do not share alike."""
+    if device != "LLVM":
+        return
+    Tensor.manual_seed(3)
+    classes = 5_000_000
+    index = Tensor.ones(classes).multinomial(400, replacement=True).numpy()
+    shares = np.bincount(index % 5, minlength=5)
+    assert 0 <= index.min() and index.max() < classes
+    assert abs(shares - 80).max() < 40
 
 
 def test_sizes_and_refusals() -> None:

@@ -59,14 +59,14 @@ def test_integer_extremes(name: str, dtype: str) -> None:
 @pytest.mark.parametrize(
     ("dtype", "summed", "averaged"),
     [
-        ("bool", "int32", "float32"),
-        ("int8", "int32", "float32"),
-        ("int16", "int32", "float32"),
-        ("int32", "int32", "float32"),
+        ("bool", "int64", "float32"),
+        ("int8", "int64", "float32"),
+        ("int16", "int64", "float32"),
+        ("int32", "int64", "float32"),
         ("int64", "int64", "float32"),
-        ("uint8", "uint32", "float32"),
-        ("uint16", "uint32", "float32"),
-        ("uint32", "uint32", "float32"),
+        ("uint8", "int64", "float32"),
+        ("uint16", "int64", "float32"),
+        ("uint32", "int64", "float32"),
         ("uint64", "uint64", "float32"),
         ("float32", "float32", "float32"),
         ("float64", "float64", "float64"),
@@ -77,6 +77,45 @@ def test_sum_and_mean_dtypes(dtype: str, summed: str, averaged: str) -> None:
     assert_agrees(Tensor(x).sum(0), x.sum(0, dtype=summed), 8)
     assert_agrees(Tensor(x).prod(0), x.prod(0, dtype=summed), 8)
     assert_agrees(Tensor(x).mean(0), x.mean(0, dtype="f8").astype(averaged), 8)
+
+
+@pytest.mark.parametrize("axis", [None, 0])
+def test_a_count_of_more_than_32_bits(axis: int | None, device: str) -> None:
+    """70,000 x 70,000 comparisons: those that are true do not fit 32 bits."""
+    count = 70_000
+    x = Tensor(np.arange(count, dtype=np.int32))
+    for column in (x, Tensor.arange(count)) if device == "LLVM" else ():
+        total = (column.unsqueeze(1) >= x).sum(axis).sum()
+        assert total.dtype is dtypes.int64
+        assert total.item() == count * (count + 1) // 2
+    ones = Tensor.ones(count, count, dtype="bool")
+    assert ones.sum(axis).sum().item() == count**2
+    assert ones.int().mean().item() == 1
+
+
+def test_integers_up_to_the_ends_of_their_dtype() -> None:
+    for dtype in ("int8", "int16", "int32", "uint8", "uint16", "uint32"):
+        ends = np.iinfo(dtype)
+        x = np.array([ends.min, ends.max, ends.max, ends.min, ends.max] * 40, dtype)
+        total = int(x.astype(object).sum())
+        assert_agrees(Tensor(x).sum(), np.int64(total))
+        assert_agrees(Tensor(x).cumsum(0), x.cumsum(0, dtype=np.int64))
+        assert_agrees(Tensor(x).mean(), np.float32(total / x.size), 1)
+        assert_agrees(Tensor(x[1:4:1]).prod(), x[1:4].prod(dtype=np.int64))
+    # Sums of floats lose the halves of large numbers.
+    assert Tensor([2**24 + 1, -(2**24)]).mean().item() == 0.5
+
+
+def test_products_in_another_dtype() -> None:
+    """Operands are cast before they are multiplied: none of the products fits int8."""
+    x = np.full((2, 3), 100, np.int8)
+    want, t = np.full((2, 2), 30000, np.int32), Tensor(x)
+    assert_agrees(t.matmul(t.T, dtype="int32"), want)
+    assert_agrees(t.dot(t.T, dtype="int32"), want)
+    assert_agrees(Tensor.einsum("ij,kj->ik", t, t, dtype="int32"), want)
+    windows = t.reshape(1, 1, 2, 3).conv2d(t.reshape(2, 1, 1, 3), dtype="int32")
+    assert_agrees(windows, want.T.reshape(1, 2, 2, 1))
+    assert_agrees(t @ t.T, x @ x.T)
 
 
 def test_sum_in_another_dtype() -> None:

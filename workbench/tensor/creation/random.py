@@ -30,12 +30,20 @@ from workbench.tensor.creation.random_words import Stream, places, words_at
 from workbench.tensor.movement.movement import reshaped
 from workbench.tensor.operands.arguments import flag, number, short, whole
 from workbench.tensor.operands.axes import sizes
-from workbench.tensor.operands.broadcast import scalar_dtype, wide_dtype
+from workbench.tensor.operands.broadcast import (
+    cast_to,
+    expanded,
+    scalar_dtype,
+    wide_dtype,
+)
 from workbench.tensor.operands.literal import as_dtype
 from workbench.tensor.operands.refuse import dtype_error, shape_error
 
 Draw = Callable[[UOp, int], UOp]
 """The values of a draw, of shape (count,), of its keys and its count."""
+
+_FEW = 1 << 10
+"""Most integers that are drawn as a fraction of 23 bits times their number, as in tinygrad."""
 
 _stream = Stream()
 _draws: ContextVar[list[Keys] | None] = ContextVar("draws", default=None)
@@ -106,7 +114,7 @@ class Random(Creation):
         kind = float_dtype(dtype, "rand")
         size, is_stored = sizes(shape, "rand"), flag(contiguous, "rand: contiguous")
         return cls._draw(
-            size, kind, device, kind, lambda k, n: _uniform(k, n, kind), is_stored
+            size, kind, device, kind.bits, lambda k, n: _uniform(k, n, kind), is_stored
         )
 
     @classmethod
@@ -131,7 +139,8 @@ class Random(Creation):
     ) -> Self:
         """Return integers of the uniform distribution from `low` up to, but not including, `high`.
 
-        They are `rand`, scaled and truncated: 2**23 different ones at most.
+        Each is drawn as often as the others: up to 1,024 of them to within an 8,000th, being `rand`
+        scaled and truncated; more of them to within 2**-32.
         Dtypes: int32 unless given. Errors: ShapeError if there is no such integer; DTypeError if
         `dtype` is not an integer type, or they are out of its range.
         """
@@ -149,7 +158,12 @@ class Random(Creation):
                 "it does not hold them all",
                 "dtype=dtypes.int64",
             )
-        return cls._scaled("randint", shape, high - low, kind, device, low)
+        width, size = high - low, sizes(shape, "randint")
+
+        def values(keys: UOp, count: int) -> UOp:
+            return cast_to(_below(keys, count, width), kind) + kind.const(low)
+
+        return cls._draw(size, kind, device, 32 * _words_below(width), values)
 
     @classmethod
     def uniform(
@@ -229,18 +243,16 @@ class Random(Creation):
         low: float,
         factor: float | None = None,
     ) -> Self:
-        """Return (rand * width + low) * factor, of draws in the default float; low-precision types
-        are rounded once."""
-        source = dtypes.default_float
+        """Return (rand * width + low) * factor, of draws in the default float, or in float64 for
+        it; low-precision types are rounded once."""
+        source = max(dtypes.default_float, kind, key=lambda k: k.bits)
 
         def values(keys: UOp, count: int) -> UOp:
             product = _uniform(keys, count, source) * width
-            if kind.is_int and width > kind.max:  # the sum wraps back into the type
-                product = product.cast(dtypes.uint64)
             value = product.cast(wide_dtype(kind)) + kind.const(low)
             return (value if factor is None else value * factor).cast(kind)
 
-        return cls._draw(sizes(shape, what), kind, device, source, values)
+        return cls._draw(sizes(shape, what), kind, device, source.bits, values)
 
     @classmethod
     def _normal(
@@ -259,7 +271,7 @@ class Random(Creation):
             value = _gaussian(keys, count).cast(wide_dtype(kind))
             return (value if (std, mean) == (1, 0) else value * std + mean).cast(kind)
 
-        return cls._draw(sizes(shape, what), kind, device, dtypes.float64, values)
+        return cls._draw(sizes(shape, what), kind, device, 64, values)
 
     @classmethod
     def _draw(
@@ -267,16 +279,15 @@ class Random(Creation):
         shape: Shape,
         kind: DType,
         device: str | None,
-        source: DType,
+        bits: int,
         values: Draw,
         is_stored: bool = True,
     ) -> Self:
-        """Return `values` of the next random words; one element takes the words of one of
-        `source`."""
+        """Return `values` of the next random words; each element takes `bits` of them."""
         empty = cls.full(shape, 0, kind, device)  # raises for a bad shape
         count = empty.numel()
         place = canonical(Device.DEFAULT if device is None else device)
-        words = _word_count(count, source)
+        words = _word_count(count, bits)
         keys = _stream.take(place, words)
         if not count:
             return empty
@@ -290,13 +301,13 @@ class Random(Creation):
         return start._with(value)
 
 
-def _word_count(count: int, kind: DType) -> int:
-    return -(-count * kind.itemsize // 4)
+def _word_count(count: int, bits: int) -> int:
+    return -(-count * bits // 32)
 
 
 def _uniform(keys: UOp, count: int, kind: DType) -> UOp:
     """Return fractions from 0 up to 1 of `kind`, each a random one after the binary point."""
-    words, bits = _word_count(count, kind), kind.fraction_bits
+    words, bits = _word_count(count, kind.bits), kind.fraction_bits
     place = places(count, words)
     if kind.itemsize == 8:
         low, high = (words_at(keys, place * 2 + i, words) for i in range(2))
@@ -308,6 +319,31 @@ def _uniform(keys: UOp, count: int, kind: DType) -> UOp:
         unused = (place % share * -1 + (share - 1)) * (8 * kind.itemsize)
         word = word << unused.cast(dtypes.uint32)
     return ((word >> (32 - bits)).cast(dtypes.float32) * 2.0**-bits).cast(kind)
+
+
+def _words_below(width: int) -> int:
+    """Return the words that an integer below `width` takes."""
+    return 1 if width <= _FEW else 2 if width <= 1 << 32 else 3
+
+
+def _below(keys: UOp, count: int, width: int) -> UOp:
+    """Return integers from 0 up to `width`, at most 2**64: their words after the binary point,
+    times `width`, truncated.
+
+    The product is made word by word from the lowest on; what is carried stays below `width`.
+    """
+    each = _words_below(width)
+    if each == 1:
+        return (_uniform(keys, count, dtypes.float32) * width).cast(dtypes.int32)
+    words = each * count
+    high, low = divmod(width, 1 << 32)
+    place = places(count, words) * each
+    carried = expanded(UOp.const(dtypes.uint64, 0), place.shape)
+    for i in range(each):
+        word = words_at(keys, place + i, words).cast(dtypes.uint64)
+        upper, lower = carried >> 32, carried & 0xFFFFFFFF
+        carried = word * high + upper + (word * low + lower >> 32)
+    return carried
 
 
 def _gaussian(keys: UOp, count: int) -> UOp:

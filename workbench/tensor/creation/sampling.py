@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Self
 
 from workbench.base.context import TRAINING
@@ -10,6 +11,12 @@ from workbench.tensor.creation.initial_weights import InitialWeights
 from workbench.tensor.operands.arguments import flag, number, short, whole
 from workbench.tensor.operands.literal import as_dtype
 from workbench.tensor.operands.refuse import shape_error
+
+_MOST_CLASSES = 1 << 18
+"""Most classes that are drawn by a fraction of 23 bits."""
+_FEW, _MANY = 1 << 12, 1 << 19
+"""Most elements that are ordered by keys of 23 bits, and by keys of 32: in longer rows pairs of
+equal keys would show among all neighbours."""
 
 
 class Sampling(InitialWeights):
@@ -53,8 +60,10 @@ class Sampling(InitialWeights):
                 "they are one row, or several, of one weight or more",
                 "t.reshape(-1) for a row",
             )
-        weights = self.reshape(-1, self.shape[-1]).cast(dtypes.float32)
-        rows, classes = weights.shape
+        rows, classes = math.prod(self.shape[:-1]), self.shape[-1]
+        # With 23 bits a class of a million would be drawn 8 or 9 times where it should be 8.4.
+        kind = dtypes.float32 if classes <= _MOST_CLASSES else dtypes.float64
+        weights = self.reshape(rows, classes).cast(kind)
         if not is_repeated and count > classes:
             raise shape_error(
                 f"cannot draw {short(count)} of {classes} elements, each once at most",
@@ -64,11 +73,12 @@ class Sampling(InitialWeights):
         if is_repeated or count == 1:
             below = weights.cumsum(1)
             below = below / below.shrink([None, (classes - 1, classes)])
-            draws = self.rand(count, rows, 1, device=self.device)
-            index = draws.ge(below).sum(2).permute(1, 0).cast(dtypes.int32)
+            draws = self.rand(count, rows, 1, device=self.device, dtype=kind)
+            index = draws.ge(below).sum(2, dtype=dtypes.int32).permute(1, 0)
         else:
-            draws = self.rand(rows, classes, device=self.device)
-            waits = draws.log().neg() / weights
+            draws = self.rand(rows, classes, device=self.device, dtype=kind)
+            # Half a step keeps draws from 0, whose wait would be that of a weight of 0.
+            waits = (draws + 2.0 ** -(kind.fraction_bits + 1)).log().neg() / weights
             index = waits.topk(count, 1, False)[1].cast(dtypes.int32)
         return index.reshape(count) if self.ndim == 1 else index
 
@@ -84,4 +94,13 @@ class Sampling(InitialWeights):
         Errors: ShapeError if `n` is negative.
         """
         count, kind = whole(n, "randperm: n", 0), as_dtype(dtype)
-        return cls.rand(count, device=device).argsort().cast(kind)
+        # Equal keys stay in order: they have so many bits that these are rare.
+        if count <= _FEW:
+            keys = cls.rand(count, device=device)
+        else:
+            whole_kind = dtypes.int32 if count <= _MANY else dtypes.int64
+            low, high = int(whole_kind.min), int(whole_kind.max) + 1
+            keys = cls.randint(
+                count, low=low, high=high, dtype=whole_kind, device=device
+            )
+        return keys.argsort().cast(kind)

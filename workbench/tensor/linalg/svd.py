@@ -107,7 +107,7 @@ class SVD(QR):
         one, other = self.unsqueeze(-1), self.unsqueeze(-2)
         is_earlier = place.lt(place.unsqueeze(-1))
         is_before = other.gt(one) | (other.eq(one) & is_earlier)
-        rank = is_before.sum(-1, keepdim=True)
+        rank = is_before.sum(-1, keepdim=True, dtype=place.dtype)
         return rank.eq(place).where(1.0, 0.0).cast(self.dtype)
 
     def _basis(self) -> Self:

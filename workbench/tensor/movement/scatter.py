@@ -85,7 +85,7 @@ class Scatter(Gather):
             axis, places, source.cast(wide.dtype), Ops.ADD, with_self
         )
         hits = places._hits(self.shape[axis] if self.ndim else 1).cast(dtypes.int32)
-        count = self._back(hits.sum(-1), axis) + int(with_self)
+        count = self._back(hits.sum(-1, dtype=hits.dtype), axis) + int(with_self)
         rounding = None if self.dtype.is_float else "floor"
         mean = total.div(count.maximum(1).cast(total.dtype), rounding_mode=rounding)
         return mean.cast(self.dtype)

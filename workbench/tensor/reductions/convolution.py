@@ -27,6 +27,7 @@ from workbench.tensor.operands.arguments import whole
 from workbench.tensor.operands.broadcast import cast_to, wide_dtype
 from workbench.tensor.operands.literal import as_dtype
 from workbench.tensor.operands.refuse import shape_error
+from workbench.tensor.reductions.reduce import modular_dtype
 
 TOLD_WORK = 1 << 18
 """Fewest products of a convolution whose gradients are told: for fewer, launches take longest, and
@@ -65,11 +66,15 @@ class Convolution(Base):
         each = windows_of("conv2d", kernel, stride, dilation, padding)
         check_fits("conv2d", self.shape, each)
         kind = promote(self.dtype, weight.dtype) if dtype is None else as_dtype(dtype)
-        spread, taps = self._factors(weight, groups, each)
-        axes = len(kernel)
-        summed = (spread * taps).sum(tuple(range(-1 - axes, 0)), dtype=dtype).cast(kind)
-        output = summed.reshape(self.shape[0], channels, *summed.shape[3 : 3 + axes])
-        output = output._with(_with_gradients(output, self, weight, groups, each))
+        image = self
+        if dtype is not None:
+            image, weight = (t.cast(wide_dtype(kind)) for t in (self, weight))
+        spread, taps = image._factors(weight, groups, each)
+        axes, inside = len(kernel), modular_dtype(kind)
+        summed = (spread * taps).sum(tuple(range(-1 - axes, 0)), dtype=inside)
+        shape = self.shape[0], channels, *summed.shape[3 : 3 + axes]
+        output = summed.cast(kind).reshape(shape)
+        output = output._with(_with_gradients(output, image, weight, groups, each))
         if bias is None:
             return output
         column = checked_bias(self._lift(bias, "convolve"), channels)

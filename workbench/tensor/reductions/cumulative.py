@@ -16,8 +16,14 @@ from workbench.tensor.elementwise.pairs import added_exponentials
 from workbench.tensor.movement.movement import padded, reshaped, shrunk
 from workbench.tensor.operands.axes import one_axis
 from workbench.tensor.operands.broadcast import cast_to, expanded, wide_dtype
+from workbench.tensor.operands.literal import as_dtype
 from workbench.tensor.operands.numbered import numbered
-from workbench.tensor.reductions.reduce import combined, exponential_total, sum_dtype
+from workbench.tensor.reductions.reduce import (
+    combined,
+    exponential_total,
+    sum_dtype,
+    total_dtype,
+)
 
 _DIRECT = 32
 _BLOCK = 8
@@ -33,13 +39,13 @@ class Cumulative(Base):
 
     __slots__ = ()
 
-    def cumsum(self, axis: int = 0) -> Self:
+    def cumsum(self, axis: int = 0, dtype: DType | str | None = None) -> Self:
         """Return at each place along `axis` the sum up to it. Dtypes: as `sum`."""
-        return self._accumulated(Ops.ADD, axis, "cumsum")
+        return self._accumulated(Ops.ADD, axis, "cumsum", dtype)
 
-    def cumprod(self, axis: int) -> Self:
+    def cumprod(self, axis: int, dtype: DType | str | None = None) -> Self:
         """Return at each place along `axis` the product up to it. Dtypes: as `prod`."""
-        return self._accumulated(Ops.MUL, axis, "cumprod")
+        return self._accumulated(Ops.MUL, axis, "cumprod", dtype)
 
     def cummax(self, axis: int = 0) -> tuple[Self, Self]:
         """Return at each place along `axis` the greatest value up to it, and its position.
@@ -85,10 +91,17 @@ class Cumulative(Base):
             values = self._with(with_formula(values.uop, sources, formula))
         return values, positions
 
-    def _accumulated(self, op: Ops, axis: int, what: str) -> Self:
-        place, kind = one_axis(axis, self.ndim, what), sum_dtype(self.dtype)
-        value = cast_to(self.uop, kind)
-        return self._with(_on_axis(scan_of(op, kind), value, place))
+    def _accumulated(
+        self, op: Ops, axis: int, what: str, dtype: DType | str | None
+    ) -> Self:
+        place = one_axis(axis, self.ndim, what)
+        kind = sum_dtype(self.dtype) if dtype is None else as_dtype(dtype)
+        inside = wide_dtype(kind)
+        if dtype is None:
+            size = self.shape[place] if self.ndim else 1
+            inside = total_dtype(op, self.uop, size)
+        value = _on_axis(scan_of(op, inside), cast_to(self.uop, inside), place)
+        return self._with(cast_to(value, kind))
 
 
 def _of_extremes(g: UOp, axis: int, x: UOp, positions: UOp) -> list[UOp | None]:

@@ -12,6 +12,7 @@ from workbench.tensor.operands.arguments import flag, short
 from workbench.tensor.operands.broadcast import wide_dtype
 from workbench.tensor.operands.literal import as_dtype
 from workbench.tensor.operands.refuse import dtype_error, shape_error
+from workbench.tensor.reductions.reduce import modular_dtype
 
 
 class Matmul(Base):
@@ -26,9 +27,9 @@ class Matmul(Base):
 
         Shapes: (..., m, k) @ (..., k, n) -> (..., m, n), leading axes broadcast; a vector is a row
         on the left and a column on the right, and its axis is absent from the result.
-        Dtypes: operands promote; small integers are summed, and low-precision floats multiplied
-        and summed, in 32 bits, and the result is cast back; `dtype` is that of the sum and the
-        result.
+        Dtypes: operands promote, and integers wrap; low-precision floats are multiplied and summed
+        in float32, and the result is cast back; with `dtype` the operands are cast before, and the
+        result has it.
         Errors: ShapeError if the inner sizes differ or an operand is a scalar.
         """
         other = self._matrix(x)
@@ -43,9 +44,12 @@ class Matmul(Base):
         kind = promote(self.dtype, other.dtype) if dtype is None else as_dtype(dtype)
         left = self.unsqueeze(0) if self.ndim == 1 else self
         right = other.unsqueeze(1) if other.ndim == 1 else other
-        left, right = (t.cast(wide_dtype(t.dtype)) for t in (left, right))
+        left, right = (
+            t.cast(wide_dtype(t.dtype if dtype is None else kind))
+            for t in (left, right)
+        )
         products = left.unsqueeze(-2) * right.transpose(-1, -2).unsqueeze(-3)
-        output = products.sum(-1, dtype=dtype).cast(kind)
+        output = products.sum(-1, dtype=modular_dtype(kind)).cast(kind)
         if self.ndim == 1:
             output = output.squeeze(-2)
         return output.squeeze(-1) if other.ndim == 1 else output

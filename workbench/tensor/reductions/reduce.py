@@ -35,9 +35,8 @@ class Reduce(Base):
     ) -> Self:
         """Return the sum over `axis`; 0 over no elements.
 
-        Dtypes: bool and integers below 32 bits are summed in 32 bits, and so is the result; floats
-        below 32 bits are summed in float32; with `dtype` the values are cast before, and the result
-        has it.
+        Dtypes: bool and integers give int64, uint64 gives uint64; floats below 32 bits are summed
+        in float32; with `dtype` the values are cast before, and the result has it.
         """
         return self._accumulate(Ops.ADD, axis, keepdim, dtype, 0)
 
@@ -50,13 +49,19 @@ class Reduce(Base):
     def mean(self, axis: Axes = None, keepdim: bool = False) -> Self:
         """Return the mean over `axis`; NaN over no elements.
 
-        Dtypes: bool and integers give float32.
+        Dtypes: bool and integers give float32; their sum is exact below 64 bits.
         """
         axes = many_axes(axis, self.ndim, "mean")
         count = math.prod(self.shape[a] for a in axes)
         kind = self.dtype if self.dtype.is_float else dtypes.default_float
-        # Divided before it is narrowed: a sum of float16 may be too large for float16.
-        return (self.cast(wide_dtype(kind)).sum(axis, keepdim) / count).cast(kind)
+        wide = wide_dtype(kind)
+        # A sum of float16 may be too large for it, and one of 64 bits for 64 bits.
+        value = (
+            self
+            if self.dtype.bits <= 32 and not self.dtype.is_float
+            else self.cast(wide)
+        )
+        return (value.sum(axis, keepdim).cast(wide) / count).cast(kind)
 
     def max(self, axis: Axes = None, keepdim: bool = False) -> Self:
         """Return the greatest value over `axis`; NaN if there is one.
@@ -105,9 +110,11 @@ class Reduce(Base):
         dtype: DType | str | None,
         empty: Const,
     ) -> Self:
-        kind = sum_dtype(self.dtype) if dtype is None else as_dtype(dtype)
-        value = self._with(cast_to(self.uop, wide_dtype(kind)))
         what = "sum" if op is Ops.ADD else "prod"
+        count = math.prod(self.shape[a] for a in many_axes(axis, self.ndim, what))
+        kind = sum_dtype(self.dtype) if dtype is None else as_dtype(dtype)
+        inside = total_dtype(op, self.uop, count) if dtype is None else wide_dtype(kind)
+        value = self._with(cast_to(self.uop, inside))
         return value._combine(op, axis, keepdim, what, empty).cast(kind)
 
     def _combine(
@@ -157,10 +164,32 @@ class Reduce(Base):
 
 
 def sum_dtype(dtype: DType) -> DType:
-    """Return the dtype of a sum of `dtype`: at least 32 bits."""
-    if dtype.is_float or dtype.bits >= 32:
-        return dtype
-    return dtypes.uint32 if dtype.kind == "uint" else dtypes.int32
+    """Return the dtype of a sum of `dtype`: 64 bits for bools and integers, with a sign unless
+    `dtype` has values that need the 64th bit."""
+    return dtype if dtype.is_float or dtype is dtypes.uint64 else dtypes.int64
+
+
+def total_dtype(op: Ops, value: UOp, count: int) -> DType:
+    """Return the dtype to add or multiply up to `count` elements of `value` in, whose total is of
+    `sum_dtype`: for integers int32 where no such total leaves it, because of 64 bits a vector has
+    half as many lanes."""
+    if value.dtype.is_float:
+        return wide_dtype(value.dtype)
+    size = max(abs(int(bound)) for bound in value.bounds)
+    if op is Ops.MUL:
+        is_small = size <= 1 or count * math.log2(size) < 31
+    else:
+        is_small = size * count <= dtypes.int32.max
+    return dtypes.int32 if is_small else sum_dtype(value.dtype)
+
+
+def modular_dtype(dtype: DType) -> DType:
+    """Return the dtype to add products in whose sum is cast to `dtype`, modulo its size: integers
+    have at least 32 bits, as processors do."""
+    if not dtype.is_int:
+        return wide_dtype(dtype)
+    least = dtypes.uint32 if dtype.kind == "uint" else dtypes.int32
+    return max(dtype, least, key=lambda kind: kind.bits)
 
 
 def combined(op: Ops, value: UOp, axes: tuple[int, ...]) -> UOp:

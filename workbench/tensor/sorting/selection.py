@@ -8,7 +8,7 @@ from workbench.base.dtypes import Const, dtypes
 from workbench.tensor.base import Base, Operand
 from workbench.tensor.operands.arguments import number, whole
 from workbench.tensor.operands.broadcast import common_shape
-from workbench.tensor.operands.numbered import numbered
+from workbench.tensor.operands.numbered import numbered, position_dtype
 from workbench.tensor.operands.refuse import dtype_error
 
 _DIRECT = 1024
@@ -97,13 +97,15 @@ class Selection(Base):
         number = self._with(numbered(count)).reshape(-1, 1)
         if not length:
             return self.full((count,), 0, dtypes.int32, self._device)
-        running = self.cumsum(0)
+        kind = position_dtype(length + count)
+        running = self.cumsum(0, kind)
         if length <= _DIRECT:
-            return running.le(number).sum(1)
+            return running.le(number).sum(1, dtype=kind)
         block = 1 << (length.bit_length() + 1) // 2
         blocks = -(-length // block)
         whole_blocks = running.pad([(0, blocks * block - length)], value=length + count)
         table = whole_blocks.contiguous().reshape(blocks, block)
-        row = table.shrink([None, (block - 1, block)]).squeeze(1).le(number).sum(1)
-        inside = table._elements_at(0, row).le(number).sum(1)
+        ends = table.shrink([None, (block - 1, block)]).squeeze(1)
+        row = ends.le(number).sum(1, dtype=kind)
+        inside = table._elements_at(0, row).le(number).sum(1, dtype=kind)
         return row * block + inside

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from tests.peers import torch
-from tests.tensor.cases.case import FLOATS, INTS, Case, case, uniform, values
+from tests.tensor.cases.case import ALL, FLOATS, INTS, Case, case, uniform, values
 
 F = torch.nn.functional
 INF, NAN = float("inf"), float("nan")
@@ -74,11 +74,11 @@ CASES = [
     *statistic("std_mean", torch.std_mean),
     case("var_mean", lambda x: x.var_mean(1, correction=0), (3, 1),
          torch=lambda x: torch.var_mean(x, 1, correction=0)),
-    *running("cumsum", torch.cumsum, (*WIDE, "int64"), 32),
+    *running("cumsum", torch.cumsum, (*WIDE, *INTS, "bool"), 32),
     *running("cummax", lambda x, a: torch.cummax(x, a), (*FLOATS, *INTS), 0),
     *running("cummin", lambda x, a: torch.cummin(x, a), (*FLOATS, *INTS), 0),
     *running("logcumsumexp", torch.logcumsumexp, FLOATS),
-    case("cumprod", lambda x: x.cumprod(1), (3, 4), dtypes=(*FLOATS, "int64")),
+    case("cumprod", lambda x: x.cumprod(1), (3, 4), dtypes=ALL),
     case("cummax", lambda x: x.cummax(1), HARD, dtypes=FLOATS, ulps=0, has_gradient=False),
     case("cummin", lambda x: x.cummin(1), HARD, dtypes=FLOATS, ulps=0, has_gradient=False),
     *(case("logcumsumexp", lambda x: x.logcumsumexp(1), x, dtypes=WIDE) for x in (HARD, HUGE)),
@@ -101,7 +101,8 @@ CASES = [
            dtypes=INTS) for name in ("argmax", "argmin")),
     *(case(name, lambda x, n=name: getattr(x, n)(1), HARD, dtypes=FLOATS)
       for name in ("argmax", "argmin")),
-    case("prod", lambda x: x.prod(), (3, 4), dtypes=FLOATS),
+    case("prod", lambda x: x.prod(), (3, 4), dtypes=ALL),
+    *(case("sum", lambda x, a=axis: x.sum(a), (3, 4, 5), dtypes=ALL, ulps=32) for axis in AXES),
     case("prod", lambda x: x.prod(1, keepdim=True, dtype="float64"), (3, 4),
          torch=lambda x: x.prod(1, keepdim=True, dtype=torch.float64), dtypes=("int32", "float32")),
     *(case("normalize", lambda x, p=p, d=dim: x.normalize(p, d), (3, 4, 5),

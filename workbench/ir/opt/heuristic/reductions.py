@@ -19,7 +19,6 @@ from workbench.ir.opt.heuristic.step import HeuristicStep, choose_lanes
 from workbench.ir.opt.heuristic.step import split as padded_split
 from workbench.ir.opt.heuristic.strides import (
     dot_axis,
-    itemsize,
     lanes_are_neighbours,
     loads,
     reduces,
@@ -53,11 +52,13 @@ STEPS_AT_ONCE = (4, 2)
 def reduction_lanes(kernel: UOp, target: Target) -> HeuristicStep | None:
     """The reduce axis whose loads lie nearest, where no output axis is lanes of the sum: several
     independent accumulators are faster than a chain of additions, and round less."""
-    wide = target.vector_width(itemsize(kernel))
     opts: list[Opt] = []
     counts: dict[str, float] = {}
     why = "nearest in what is reduced"
     for reduce in reduces(kernel):
+        # Not of the kernel: one result of a sum of 32 bits may be stored in 64.
+        widest = max(4, *[n.dtype.itemsize for n in (reduce, *loads(reduce))])
+        wide = target.vector_width(widest)
         if any(r.axis_kind.is_lane for r in reduce.src[0].ranges):
             continue
         axis, apart = dot_axis(reduce)
