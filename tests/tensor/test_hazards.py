@@ -36,7 +36,7 @@ class Both:
 
     def assign(self, target: Any, value: Any) -> Any:
         if not self.is_array:
-            return target.assign(value)
+            return target.assign(value.cast(target.dtype))
         target[...] = np.array(value)
         return target
 
