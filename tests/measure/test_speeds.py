@@ -289,6 +289,16 @@ def test_the_figures_of_this_machine() -> None:
     assert walked.bytes > 0.9 * (1 << 20) and walked.bytes % 64 == 0
 
 
+def test_a_processor_without_a_feature_is_another_machine(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without AVX-512 a register holds half as much, and its speeds are others."""
+    measuring(monkeypatch, FIGURES)
+    assert speeds.measured() == FIGURES
+    monkeypatch.setenv(speeds.machine.CPU_WITHOUT, "avx512")
+    assert speeds.earlier_speeds() is None
+
+
 def test_better_figures_are_kept_and_a_file_has_all_of_them(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

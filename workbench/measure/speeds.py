@@ -11,6 +11,7 @@ one that runs faster than an empty launch shortens that (`quicker`).
 from __future__ import annotations
 
 import math
+import os
 import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -405,7 +406,8 @@ def _best(a: Speeds, b: Speeds) -> Speeds:
 def _place() -> tuple[str, str]:
     """Return (cache folder, file name) for this machine."""
     levels = machine.known_caches()
-    key = key_of(str(VERSION), machine.cpu(), str(cores()), str(levels))
+    off = os.environ.get(machine.CPU_WITHOUT, "")  # its vectors may be shorter then
+    key = key_of(str(VERSION), machine.cpu(), str(cores()), str(levels), off)
     return str(cache_folder()), f"{key[:16]}.json"
 
 
