@@ -19,8 +19,10 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_outp
 
 from tests.support import ROOT
 from workbench.base.errors import WorkbenchError
+from workbench.cli import command
 from workbench.cli.command import main
 from workbench.cli.tour import FETCHED, static_page
+from workbench.course import TOUR
 
 VIEW = "application/vnd.jupyter.widget-view+json"
 STATE = "application/vnd.jupyter.widget-state+json"
@@ -189,6 +191,30 @@ def test_missing_library_is_a_sentence(
     message = capsys.readouterr().err
     assert "jupyterlab cannot be imported" in message
     assert "pip install jupyterlab" in message
+
+
+def test_lab_opens_a_copy_of_the_notebooks(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    course = tmp_path / "checkout" / "notebooks"
+    (course / "data").mkdir(parents=True)
+    (course / "__pycache__").mkdir()
+    for name in (TOUR, "02_more.ipynb", "data/digits.txt", "__pycache__/x.pyc"):
+        (course / name).write_text("ours")
+    monkeypatch.setattr(command, "course_folder", lambda: course)
+    copy = command._editable_notebooks()
+    assert copy == course.parent / "workbench-notebooks"
+    names = {str(p.relative_to(copy)) for p in copy.rglob("*") if p.is_file()}
+    assert names == {TOUR, "02_more.ipynb", "data/digits.txt"}
+    (copy / TOUR).write_text("mine")
+    (copy / "02_more.ipynb").unlink()
+    (course / "data/digits.txt").write_text("newer")
+    command._editable_notebooks()
+    assert (copy / TOUR).read_text() == "mine"
+    assert (copy / "02_more.ipynb").read_text() == "ours"
+    assert (copy / "data/digits.txt").read_text() == "newer"
+    ignored = (ROOT / ".gitignore").read_text().split("\n")
+    assert "/workbench-notebooks/" in ignored, "git sees nothing of what somebody runs"
 
 
 def test_pins_cover_what_is_asked_for() -> None:

@@ -22,6 +22,8 @@ from workbench.cli.tour import tour
 from workbench.course import TOUR, course_folder
 
 COPY_NAME = "workbench-notebooks"
+_OWN_FOLDERS = {"__pycache__", ".ipynb_checkpoints"}
+"""Folders that Python and Jupyter make, which are nobody's copy."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -86,14 +88,18 @@ def _trust(folder: Path) -> None:
 
 
 def _editable_notebooks() -> Path:
-    """The checkout's notebooks, or a copy of the wheel's that the user may change."""
-    folder = course_folder()
-    if folder.name != "_notebooks":
-        return folder
-    copy = Path.cwd() / COPY_NAME
-    if not copy.exists():
-        shutil.copytree(folder, copy)
-        print(f"copied the notebooks to {copy}")
+    """Return a copy of the course that the user may change: in a checkout beside the notebooks,
+    which git tracks, else in the present folder. Notebooks that are there already stay."""
+    course = course_folder()
+    is_checkout = course.name != "_notebooks"
+    copy = (course.parent if is_checkout else Path.cwd()) / COPY_NAME
+    for path in sorted(course.rglob("*")):
+        target = copy / path.relative_to(course)
+        is_left = path.suffix == ".ipynb" and target.exists()
+        if path.is_file() and not is_left and not _OWN_FOLDERS & set(path.parts):
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(path, target)
+    print(f"your copy of the notebooks: {copy} (delete one there to have it anew)")
     return copy
 
 

@@ -154,7 +154,8 @@ class RunnableKernel:
         return None if refusal is None else str(opts.refusal_error(opt, refusal))
 
     def apply(self, *additions: Opt) -> Self:
-        """Return the kernel with opts applied in turn; this one is unchanged.
+        """Return the kernel with opts applied in turn; this one is unchanged. The page of an
+        exploration shows it after `ex.add(kernel, "its name")`.
 
         Errors: KernelOptError (what / because / try / where) where one is not legal.
         """

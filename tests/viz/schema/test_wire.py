@@ -49,6 +49,7 @@ REQUESTS: list[dict[str, Any]] = [
     {"do": "name", "variant": 0, "text": "best"},
     {"do": "delete", "variants": [0], "back": False},
     {"do": "saved"},
+    {"do": "forget"},
     {"do": "auto", "kernel": 0},
     {"do": "code", "variant": 0, "language": "LLVM"},
     {"do": "offers", "variant": 0},

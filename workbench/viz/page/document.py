@@ -49,7 +49,8 @@ URL.revokeObjectURL(url);
 _SHIM = """
 const [record, css] = ["record", "style"].map((id) => document.getElementById(id).textContent);
 const file = "<!doctype html>\\n" + document.documentElement.outerHTML;
-const shell = file.replace(record, "<@record>");
+const slot = "view: <" + "@view>, live"; // filled in this file already
+const shell = file.replace(record, "<@record>").replace(/view: \\{.*\\}, live/, slot);
 const traits = { record, view: <@view>, live: false, shell, _css: css };
 const model = {
   get: (name) => traits[name],
@@ -156,14 +157,15 @@ def document_of(title: str, record: str, view: ViewState = NO_VIEW) -> str:
 @cache
 def shell() -> str:
     """Return the document of `export_html` with slots, which a page fills to save itself."""
-    return _document("<@title>", "<@css>", "<@record>", "<@script>")
+    return _document("<@title>", "<@css>", "<@record>", "<@script>", None)
 
 
 def _document(
-    title: str, style: str, record: str, unpack: str, view: ViewState = NO_VIEW
+    title: str, style: str, record: str, unpack: str, view: ViewState | None
 ) -> str:
+    """Return a document; without a view it has a slot for that, too."""
     opens = json.dumps(to_builtins(view)).replace("</", "<\\/")
-    shim = _SHIM.replace("<@view>", opens)
+    shim = _SHIM if view is None else _SHIM.replace("<@view>", opens, 1)
     return _PAGE.format(title=title, css=style, record=record, unpack=unpack, shim=shim)
 
 

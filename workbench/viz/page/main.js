@@ -185,7 +185,10 @@ async function render(panels, { model, el }) {
       heardBefore = heardBefore.then(() => channel.hear(message)).catch(reportError),
     "change:view": () => app.select(model.get("view") || {}), // Python may say what to show
     "comm:close": () => channel.closed(),
-    "comm_live_update": () => channel.ping(), // the Python session was restarted
+    "comm_live_update": () => { // the Python session was restarted
+      channel.isRestarted = true;
+      channel.ping();
+    },
   };
   for (const [name, act] of Object.entries(heard)) model.on(name, act);
   const end = start(app, el, panels);

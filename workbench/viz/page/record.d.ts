@@ -804,13 +804,14 @@ export interface Reading {
 
 /**
  * Python that gets at what a page shows. `plan` follows the lines of the expression; `opts`
- * is what can be pasted, `baseline` how to compare with something else; `without` is the
- * text around the name of a rule, to do without it.
+ * is what can be pasted, `baseline` how to compare with something else, `add` how a cell
+ * shows a variant; `without` is the text around the name of a rule, to do without it.
  */
 export interface PageRecipes {
   plan: string;
   opts: string;
   baseline: string;
+  add: string;
   without: Array<string>;
 }
 
@@ -1425,6 +1426,15 @@ export interface SavedRequest {
 }
 
 /**
+ * Delete from disk the variants of the expression that other notebooks saved, and that are
+ * not shown.
+ */
+export interface ForgetRequest {
+  do: "forget";
+  id?: number | null;
+}
+
+/**
  * Set the note of a variant.
  */
 export interface NoteRequest {
@@ -1641,6 +1651,7 @@ export type AnyRequest =
   | NameRequest
   | DeleteRequest
   | SavedRequest
+  | ForgetRequest
   | NoteRequest
   | DeviceRequest
   | MeasureRequest
@@ -1683,6 +1694,7 @@ export interface Results {
   name: NoResult;
   delete: NoResult;
   saved: NoResult;
+  forget: NoResult;
   note: NoResult;
   device: NoResult;
   measure: TimedVariants;

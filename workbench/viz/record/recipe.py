@@ -41,6 +41,7 @@ def page_recipes(ex: Exploration) -> PageRecipes:
         plan="print(ex.plan)\n",
         opts=", ".join(map(str, EXAMPLE_OPTS)),
         baseline=f'ex = {EXPLORE}(...); ex.baseline("numpy", lambda: a @ b)',
+        add='ex.add(kernel, "its name")',
         without=[
             f'{EXPLORE}(y, without=({", ".join([*off, ""])}"',
             '"))' if off else '",))',

@@ -7,12 +7,13 @@ from msgspec import Struct
 
 class PageRecipes(Struct, forbid_unknown_fields=True):
     """Python that gets at what a page shows. `plan` follows the lines of the expression; `opts` is
-    what can be pasted, `baseline` how to compare with something else; `without` is the text around
-    the name of a rule, to do without it."""
+    what can be pasted, `baseline` how to compare with something else, `add` how a cell shows a
+    variant; `without` is the text around the name of a rule, to do without it."""
 
     plan: str
     opts: str
     baseline: str
+    add: str
     without: list[str]
 
 

@@ -173,6 +173,11 @@ class SavedRequest(Request, tag="saved"):
     """Show the variants that other notebooks saved of the expression."""
 
 
+class ForgetRequest(Request, tag="forget"):
+    """Delete from disk the variants of the expression that other notebooks saved, and that are not
+    shown."""
+
+
 class NoteRequest(Request, tag="note"):
     """Set the note of a variant."""
 
@@ -336,6 +341,7 @@ AnyRequest = (
     | NameRequest
     | DeleteRequest
     | SavedRequest
+    | ForgetRequest
     | NoteRequest
     | DeviceRequest
     | MeasureRequest

@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import cache
 from types import MappingProxyType
 from typing import NamedTuple, Protocol
@@ -110,6 +110,19 @@ def store(
     with _lock:
         update_json(FOLDER, name, SavedVariants, merged)
     return {**before, **fresh}
+
+
+def forget(key: str, variants: Collection[Key]) -> None:
+    """Delete saved variants of an expression."""
+    name = _name(key)
+
+    def without(on_disk: SavedVariants | None) -> SavedVariants:
+        others = _keyed(on_disk, name)
+        stay = [entry for each, entry in others.items() if each not in variants]
+        return SavedVariants(1, stay)
+
+    with _lock:
+        update_json(FOLDER, name, SavedVariants, without)
 
 
 def origin() -> str:

@@ -61,6 +61,7 @@ QUICK: dict[str, Callable[..., Any]] = {
     "name": variant_names.name,
     "delete": variant_names.delete,
     "note": tuning.note,
+    "forget": saved_variants.forget,
     "device": tuning.device,
     "values": inspection.values,
     "why_not": inspection.why_not,

@@ -62,6 +62,10 @@ def test_the_page_saves_itself(
     assert texts(again, ".wb-code-lines") == texts(page, ".wb-code-lines")
     mark = again.locator(".wb-variant:has-text('◆')").get_attribute("data-key")
     assert mark == pinned, "what was done in the page is in the file"
+    assert again.evaluate(VIEW) == page.evaluate(VIEW)
+    chosen = ".wb-variant[aria-selected=true]"
+    opens = again.locator(chosen).get_attribute("data-key")
+    assert opens == page.locator(chosen).get_attribute("data-key"), "as it was left"
     sheet(again)
     third = download(again, "export-html", tmp_path / "more")
     assert abs(third.stat().st_size - file.stat().st_size) < 100, "it can save itself"

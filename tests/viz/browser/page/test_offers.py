@@ -181,7 +181,7 @@ def test_opts_outlive_that_python_is_silent(session: Any) -> None:
     session.keyboard.type('UPCAST("g0", 4)')
     session.evaluate("document.querySelector('[data-key=time]').click()")
     session.clock.fast_forward(ANSWER_WITHIN_MS)
-    session.wait_for_selector("text=browsing still works")
+    session.wait_for_selector("text=Browsing still works")
     assert session.input_value("[data-key=paste]") == 'UPCAST("g0", 4)'
     assert session.evaluate("document.activeElement.matches('.wb')"), "it is disabled"
 

@@ -151,7 +151,7 @@ def test_a_silent_session_is_said_to_be_silent(session: Any) -> None:
     falls_silent(session)
     session.click("[data-key=time]")
     session.clock.fast_forward(ANSWER_WITHIN_MS)
-    session.wait_for_selector("text=browsing still works")
+    session.wait_for_selector("text=Browsing still works")
     session.click("[data-key=loop-0]")
     assert selected(session, "loops")
     session.evaluate("window.mute = false")
@@ -172,7 +172,7 @@ def test_a_late_answer_still_tells_of_missed_patches(
     session.evaluate("sent.length = 0")
     session.click("[data-key=time]")
     session.clock.fast_forward(ANSWER_WITHIN_MS)
-    session.wait_for_selector("text=browsing still works")
+    session.wait_for_selector("text=Browsing still works")
     message = session.evaluate("sent.find(m => m.do === 'ping')")
     late = {"id": message["id"], "ok": True, "error": None, "patch": None}
     session.evaluate("m => hear(m)", late | {"result": {"n": 3, "record": None}})

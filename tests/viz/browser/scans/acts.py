@@ -74,4 +74,4 @@ def fall_silent(page: Any) -> None:
     stop_clock(page)
     page.click("[data-key=time]")
     page.clock.fast_forward(ANSWER_WITHIN_MS)
-    page.wait_for_selector("text=browsing still works")
+    page.wait_for_selector("text=Browsing still works")

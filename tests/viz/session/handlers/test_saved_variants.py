@@ -59,3 +59,21 @@ def test_without_a_notebook_a_process_has_its_own(
     persistence._process.cache_clear()  # as in another process
     with session_of(matmul()) as session:
         assert plain(session.record)["saved"] == 1
+
+
+def test_what_other_notebooks_saved_can_be_forgotten(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv(persistence.NOTEBOOK, "/there/first.ipynb")
+    with session_of(matmul()) as session:
+        done(session, "apply", variant=0, opt='UPCAST("g1", 4)')
+    monkeypatch.setenv(persistence.NOTEBOOK, "/there/second.ipynb")
+    with session_of(matmul()) as session:
+        done(session, "apply", variant=0, opt='UNROLL("r0", 2)')
+        assert plain(session.record)["saved"] == 1
+        done(session, "forget")
+        assert plain(session.record)["saved"] == 0
+        done(session, "saved")
+        assert names(session) == ["UNROLL r0 2", "auto", "plain"]
+    opts = {key.opts for key in persistence.load(session.record.key)}
+    assert ('UNROLL("r0", 2)',) in opts and ('UPCAST("g1", 4)',) not in opts

@@ -34,6 +34,8 @@ export class Channel {
   nextId = Math.floor(Math.random() * 2 ** 40); // other views of the same model ask too
   /** @type {number | null} */
   timer = null;
+  /** Whether Jupyter said that the Python session is another one. */
+  isRestarted = false;
 
   /**
    * @param {App} app

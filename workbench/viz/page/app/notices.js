@@ -1,14 +1,14 @@
-// What comes and goes: progress, that Python does not answer, what was copied.
+// What comes and goes: progress, and what was copied.
 
 import { h, refill, words } from "../base/elements.js";
-import { say, stop } from "./actions.js";
+import { stop } from "./actions.js";
 import { button, failure, hasAny } from "./pieces.js";
 
 /** @import { ProgressRow } from "../record.d.ts" */
 /** @import { Changes } from "../types.d.ts" */
 /** @import { App } from "./store.js" */
 
-const CHANGES = ["live", "status", "notice", "failure", "room", "mode"];
+const CHANGES = ["status", "notice", "failure", "room", "mode"];
 
 /** What comes and goes, beside the passes: it covers nothing.
  * @param {App} app */
@@ -19,30 +19,12 @@ export function notices(app) {
     refill(
       el,
       app.status && progress(app, app.status),
-      app.live === "silent" &&
-        h(
-          "div",
-          { class: "wb-notice wb-silent" },
-          h(
-            "span",
-            { title: "it is asked again every 15 seconds" },
-            "Python does not answer (busy; if restarted, run the cell again): browsing still works.",
-          ),
-          button(app, "ask again", () => askAgain(app)),
-        ),
       app.notice && h("div", { class: "wb-notice" }, h("span", {}, app.notice)),
       // an error must be seen where its pane is folded, too
       ...app.room.isOpen("left") ? [] : ["results", "kernels"].map((where) => failure(app, where)),
     );
   };
   return { el, update };
-}
-
-/** Ask whether Python is there. One that was restarted knows nothing of this page, and is silent.
- * @param {App} app */
-function askAgain(app) {
-  app.channel.ping();
-  say(app, "asking … after a restart, run the cell again");
 }
 
 /**

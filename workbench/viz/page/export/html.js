@@ -1,15 +1,22 @@
 // The page as one file: the document that Python or the page itself was written as, with the record
-// as it is now.
+// as it is now; it opens on what is shown.
 
 /** @import { App } from "../app/store.js" */
 
-const SLOTS = /** @type {const} */ (["css", "script", "record", "title"]);
+const SLOTS = /** @type {const} */ (["css", "script", "record", "title", "view"]);
 
 /** Return the file of a page. `shell` is a document with a slot for each part, which no title has.
  * @param {App} app
  * @param {Record<"shell" | "css" | "script", string>} parts */
 export async function pageHtml(app, { shell, css, script }) {
-  const parts = { title: asText(app.record.expr.text), css, script, record: await packed(app) };
+  const view = JSON.stringify({ ...app.view, help: false, exporting: false });
+  const parts = {
+    title: asText(app.record.expr.text),
+    css,
+    script,
+    record: await packed(app),
+    view: view.replace(/</g, "\\u003c"),
+  };
   return SLOTS.reduce((html, name) => html.replace(`<@${name}>`, () => parts[name]), shell);
 }
 

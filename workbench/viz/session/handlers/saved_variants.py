@@ -24,20 +24,42 @@ def show(session: LiveRecord) -> NoResult:
     return NoResult()
 
 
+def forget(session: LiveRecord) -> NoResult:
+    """Delete from disk the variants that other notebooks saved, and that are not shown."""
+    with session.lock:
+        keys = _others(session)
+        persistence.forget(session.record.key, keys)
+        for key in keys:
+            del session.earlier[key]
+        count(session)
+    return NoResult()
+
+
 def count(session: LiveRecord) -> None:
     """Set the number of variants that could be shown."""
+    number = len(_others(session))
+    if number != session.record.saved:
+        session.put(("saved",), number)
+
+
+def _others(session: LiveRecord) -> list[persistence.Key]:
+    """Return the variants of other notebooks that could be shown."""
     listed = {
         persistence.key_for(row, session.edited.get(place))
         for place, row in enumerate(session.record.variants)
     }
-    number = sum(
-        key not in listed and not is_own(session, entry)
+    return [
+        key
         for key, entry in session.earlier.items()
         if 0 <= key.kernel < len(session.record.kernels)
-        if entry.name not in RESERVED
-    )
-    if number != session.record.saved:
-        session.put(("saved",), number)
+        if entry.name not in RESERVED and not _has_failed(entry)
+        if key not in listed and not is_own(session, entry)
+    ]
+
+
+def _has_failed(entry: SavedVariant) -> bool:
+    """Whether a variant is edited source that did not compile, crashed, or ran too long."""
+    return entry.edited is not None and entry.edited.error is not None
 
 
 def is_own(session: LiveRecord, entry: SavedVariant) -> bool:
@@ -48,11 +70,13 @@ def is_own(session: LiveRecord, entry: SavedVariant) -> bool:
 def restored(session: LiveRecord, only_by_hand: bool = False) -> Iterator[None]:
     """Add the variants that an earlier session of this notebook saved (of any, once they are
     shown), one per step, without running them; variants whose opts are no longer legal are left
-    out. `only_by_hand` leaves out the default opts and
+    out, and edited source that failed. `only_by_hand` leaves out the default opts and
     their descendants, too: they follow when this session has applied the default opts itself."""
     autos = {key[:2] for key, entry in session.earlier.items() if entry.name == "auto"}
     for key, entry in list(session.earlier.items()):
         if (only_by_hand and key[:2] in autos) or not is_own(session, entry):
+            continue
+        if _has_failed(entry):
             continue
         with session.lock:
             if 0 <= key.kernel < len(session.record.kernels):

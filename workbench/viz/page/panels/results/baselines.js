@@ -25,6 +25,13 @@ export function baselineRows(app) {
   return rows.length ? h("div", { class: "wb-list" }, ...rows) : null;
 }
 
+/** How a variant that a cell made comes to stand here.
+ * @param {App} app */
+export function addHint(app) {
+  const hint = `to show a kernel of a cell: ${app.record.recipes.add}`;
+  return canAsk(app) ? h("div", { class: "wb-quiet wb-small wb-hint" }, hint) : null;
+}
+
 /** What others are is the user's to say; once they are given they can be timed again.
  * @param {App} app */
 export function baselineButton(app) {

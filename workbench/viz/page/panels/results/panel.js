@@ -7,7 +7,7 @@ import { spreadText } from "../../app/timing.js";
 import { h, refill, words } from "../../base/elements.js";
 import { secondsText } from "../../base/text.js";
 import { aboutVariant, checkLine } from "./about.js";
-import { baselineButton, baselineRows } from "./baselines.js";
+import { addHint, baselineButton, baselineRows } from "./baselines.js";
 import { staleLine } from "./stale.js";
 import { deletedVariants, savedVariants, variantTree } from "./variants.js";
 
@@ -34,6 +34,7 @@ function resultsPane(app) {
       baselineRows(app),
       emulated(app),
       atHand(app),
+      addHint(app),
       failure(app, "results"),
       aboutVariant(app),
     );

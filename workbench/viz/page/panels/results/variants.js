@@ -69,11 +69,21 @@ export function deletedVariants(app) {
 export function savedVariants(app) {
   const { saved } = app.record;
   if (!saved || !canAsk(app)) return null;
-  return button(
-    app,
-    `${plural(saved, "saved variant")}: show`,
-    () => act(app, "results", { do: "saved" }),
-    { python: true, name: "show-saved", title: "that other notebooks tried of this expression" },
+  const title = "kept on this machine: other notebooks tried them of this expression";
+  return h(
+    "div",
+    { class: "wb-buttons" },
+    h("span", { class: "wb-quiet wb-small", title }, `${plural(saved, "saved variant")}:`),
+    button(app, "show", () => act(app, "results", { do: "saved" }), {
+      python: true,
+      name: "show-saved",
+      title: `shows them here; ${title}`,
+    }),
+    button(app, "forget", () => act(app, "results", { do: "forget" }), {
+      python: true,
+      name: "forget-saved",
+      title: `deletes them; ${title}`,
+    }),
   );
 }
 
