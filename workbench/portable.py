@@ -16,7 +16,7 @@ from workbench.backends.device import Device
 from workbench.backends.native.host_memory import HOST
 from workbench.base.dtypes import DType
 from workbench.execution.buffers import Array, buffer_on, host_buffer, read
-from workbench.execution.values import without_detach
+from workbench.execution.values import with_computed
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.shapes import Shape
 from workbench.ir.node.uop import UOp
@@ -73,13 +73,14 @@ class Portable:
 
 def portable(*roots: UOp) -> Portable:
     """Return a graph with the present contents of its memory, and without DETACH: elsewhere it
-    stands for no leaf of this process.
+    stands for no leaf of this process. Values that were computed are memory: what they were
+    computed from may have been overwritten.
 
     Errors: JitError while a function is captured: each replay would have the same.
     """
     places: dict[UOp, int] = {}
     nodes: list[Node | PickledMemory] = []
-    roots = tuple(without_detach(roots))
+    roots = with_computed(UOp.sink(*roots)).src
     for node in list(UOp.sink(*roots).toposort())[:-1]:
         places[node] = len(nodes)
         sources = tuple(places[source] for source in node.src)

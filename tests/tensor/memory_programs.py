@@ -16,7 +16,7 @@ import numpy as np
 from tests.tensor.programs import Program, main
 
 SHAPES = [(4,), (2, 4), (2, 2)]
-WRITES = ["+= 1", "*= 2", "^= 3", "[:1] = 5", "[..., -1] += 2"]
+WRITES = ["+= 1", "*= 2", "-= 3", "[:1] = 5", "[..., -1] += 2"]
 
 
 class MemoryProgram(Program):
@@ -29,6 +29,8 @@ class MemoryProgram(Program):
         self.others: set[int] = set()
         self.bits: set[int] = set()
         self.shared: list[int] = []
+        if seed % 3 == 2:  # a float has another node where it is told from its equals
+            self.dtype, self.operators = "float32", ("+=", "-=", "*=")
         super().__init__(seed, device)
 
     def _steps(self) -> list[Any]:
@@ -37,6 +39,7 @@ class MemoryProgram(Program):
             self._item, self._item, self._realize, self._realize, self._read, self._read_part,
             self._delete, self._copy, self._copy, self._copy, self._replace, self._bitcast,
             self._write_bits, self._move, self._foreign_write, self._rows,
+            lambda: self._overwrite(self._pick()),
         ]  # fmt: skip
 
     def _start(self) -> None:
@@ -44,7 +47,7 @@ class MemoryProgram(Program):
         how = self.random.random()
         if how < 0.15 and self.device != "OPENCL":
             shape = self.random.choice(SHAPES)
-            text = f"np.arange({int(np.prod(shape))}, dtype=np.int32).reshape({shape})"
+            text = f"np.arange({int(np.prod(shape))}, dtype=np.{self.dtype}).reshape({shape})"
             self.shared.append(len(self.arrays))
             self._add(
                 f"s.append({text})\nt.append(Tensor.from_numpy(s[-1], share=True))",
@@ -54,14 +57,14 @@ class MemoryProgram(Program):
             shape = self.random.choice(SHAPES)
             write = self.random.choice(["[...] = 3", ".assign(3)"])
             self._add(
-                f"t.append(Tensor.empty(*{shape}, dtype='int32'))\nt[-1]{write}",
-                f"a.append(np.full({shape}, 3, np.int32))",
+                f"t.append(Tensor.empty(*{shape}, dtype='{self.dtype}'))\nt[-1]{write}",
+                f"a.append(np.full({shape}, 3, np.{self.dtype}))",
             )
         else:
             super()._start()
 
     def _pick(self) -> int:
-        """Return the place of an array of int32."""
+        """Return the place of an array of the program's dtype."""
         rest = [
             n
             for n, array in enumerate(self.arrays)
@@ -97,10 +100,21 @@ class MemoryProgram(Program):
         if "OTHER" in form and x in self.others:
             return
         self._append(form.format(x=x), f"a[{x}].copy()", x)
-        if self.random.random() < 0.7:  # what copies are made for
+        if self.random.random() < 0.8:  # what copies are made for
+            which, other = self.random.sample([x, len(self.arrays) - 1], 2)
             write = self.random.choice(WRITES)
-            which = self.random.choice([x, len(self.arrays) - 1])
             self._add(f"t[{which}] {write}".replace(" [", "["), f"a[{which}] {write}")
+            if self.random.random() < 0.5:
+                self._overwrite(other)
+
+    def _overwrite(self, x: int) -> None:
+        """Write all elements, without a read of any."""
+        array = self.arrays[x]
+        text = f"np.arange({array.size}, dtype=np.{self.dtype}).reshape({array.shape})"
+        self._add(
+            f"t[{x}].assign(Tensor({text}, device=t[{x}].device))",
+            f"a[{x}][...] = {text}",
+        )
 
     def _replace(self) -> None:
         x = self._pick()
@@ -117,7 +131,7 @@ class MemoryProgram(Program):
 
     def _bitcast(self) -> None:
         x = self.random.choice([n for n, a in enumerate(self.arrays) if a is not None])
-        dtype = self.random.choice(["uint32", "int16", "uint8", "int32"])
+        dtype = self.random.choice(["uint32", "int16", "uint8", self.dtype])
         if dtype == self.arrays[x].dtype:
             return  # it is the tensor itself
         array = self.arrays[x]
@@ -128,14 +142,17 @@ class MemoryProgram(Program):
         if not view.size:
             return
         self._append(f"t[{x}].bitcast('{dtype}')", f"a[{x}].view('{dtype}')", x)
-        if dtype != "int32":
+        if dtype != self.dtype:
             self.bits.add(len(self.arrays) - 1)
 
     def _write_bits(self) -> None:
         bits = [n for n in self.bits if self.arrays[n] is not None]
         if bits:
             x = self.random.choice(sorted(bits))
-            write = self.random.choice(["[:1] = 3", "[...] = 1", " += 1", " ^= 5"])
+            writes = ["[:1] = 3", "[...] = 1", " += 1", " ^= 5"]
+            if self.dtype == "float32":  # the sums of other bits depend on the order
+                writes = ["[:1] = 0", "[...] = 0"]
+            write = self.random.choice(writes)
             self._add(f"t[{x}]{write}", f"a[{x}]{write}")
 
     def _rows(self) -> None:
