@@ -31,6 +31,11 @@ VIEWS: dict[str, Callable[[Any], Any]] = {
     "split": lambda x: x.split(3)[0],
     "view of view": lambda x: x[1:].T[::2, 1:].unsqueeze(0)[0],
     "row": lambda x: list(x)[2],
+    "diagonal": lambda x: x.diagonal(),
+    "part of a diagonal": lambda x: x.diagonal(1, 1, 0)[1:],
+    "windows": lambda x: x.unfold(1, 2, 2),
+    "windows apart": lambda x: x.unfold(0, 1, 3),
+    "windows of rows": lambda x: x[1:].unfold(0, 2, 2)[0],
 }
 BITS: dict[str, Callable[[Any], Any]] = {
     "same width": lambda x: x.view(x.uint32),
@@ -156,5 +161,9 @@ def test_what_is_repeated_is_read_and_not_written() -> None:
         wide[0] = 5
     with pytest.raises(ShapeError, match="repeats elements"):
         wide.bitcast(dtypes.uint32).assign(1)
+    windows = Tensor([1, 2, 3]).unfold(0, 2, 1)
+    with pytest.raises(ShapeError, match="repeats elements"):
+        windows += 1
+    assert windows.tolist() == [[1, 2], [2, 3]]
     wide[:0] = 5
     assert tensor.tolist() == [[2], [3]]

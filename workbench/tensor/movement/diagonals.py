@@ -37,7 +37,8 @@ class Diagonals(Base):
         return self._with(reshaped(shrunk(line, ((0, size**2),)), (size, size)))
 
     def diagonal(self, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Self:
-        """Return the elements where the position along `dim2` is `offset` more than along `dim1`.
+        """Return a view of the elements where the position along `dim2` is `offset` more than along
+        `dim1`.
 
         Shapes: both axes go, and the diagonal is the last one; it has no elements where `offset` is
         outside the matrix. Errors: AxisError for fewer than two axes, or if they are the same.
@@ -55,7 +56,7 @@ class Diagonals(Base):
         lead = [i for i in range(self.ndim) if i not in (row, column)]
         matrix = self.permute(*lead, row, column).uop
         start = whole(offset, "diagonal: offset")
-        return self._with(_diagonal(matrix, max(0, -start), max(0, start)))
+        return self._view(_diagonal(matrix, max(0, -start), max(0, start)))
 
     def tril(self, diagonal: int = 0) -> Self:
         """Return the last two axes up to a diagonal, 0 for the elements above it.

@@ -77,7 +77,8 @@ class Repetition(Base):
         return result
 
     def unfold(self, dim: int, size: int, step: int) -> Self:
-        """Return windows of `size` elements along axis `dim`, one every `step` elements.
+        """Return windows of `size` elements along axis `dim`, one every `step` elements, as a view:
+        only windows that do not overlap can be written to.
 
         Shapes: the axis counts the windows, and a last axis is added for their elements.
         Errors: ShapeError if `size` is larger than the axis, or `step` below 1.
@@ -94,7 +95,7 @@ class Repetition(Base):
                 f"the axis has {length} elements",
             )
         windows = along(value, axis, window)
-        return self._with(windows if self.ndim else reshaped(windows, (window.size,)))
+        return self._view(windows if self.ndim else reshaped(windows, (window.size,)))
 
     def meshgrid(self, *args: Self, indexing: str = "ij") -> tuple[Self, ...]:
         """Return for each vector, this one and `args`, its values along an axis of its own of a
