@@ -121,7 +121,7 @@ class Program:
     def _both(self, how: str, tensor: str, array: str, x: int, y: int | None) -> None:
         other = x if y is None else y
         self._append(
-            tensor.format(x=f"t[{x}]", y=f"t[{other}]"),
+            f"({tensor.format(x=f't[{x}]', y=f't[{other}]')}).cast('{self.dtype}')",
             f"np.asarray({array.format(x=f'a[{x}]', y=f'a[{other}]')}, np.{self.dtype})",
             x,
         )
@@ -175,7 +175,7 @@ class Program:
         else:
             form = self.random.choice(["{}", "{} + 1", "{} * {}.sum()"])
             self._add(
-                f"t[{x}].assign({form.format(*[f't[{y}]'] * 2)})",
+                f"t[{x}].assign(({form.format(*[f't[{y}]'] * 2)}).cast('{self.dtype}'))",
                 f"a[{x}][...] = ({form.format(*[f'a[{y}]'] * 2)}).copy()",
             )
 
