@@ -180,6 +180,24 @@ def test_a_notebook_saved_by_default_shows_its_picture_and_its_page(
         expect(output.get_by_text("model not found")).to_have_count(0)
 
 
+def test_a_cell_that_is_run_again_is_saved_with_one_widget(notebook: Notebook) -> None:
+    page, folder = notebook.page, notebook.lab.folder
+    wb = ready(notebook, SOURCE.format(n=28).removesuffix("ex") + QUIET.format("ex"))
+    wb.locator("[data-key=mode-plan]").click()
+    page.wait_for_timeout(500)  # the view is told a little later
+    for _ in range(3):
+        notebook.run(0)
+        expect(wb).to_have_attribute("data-mode", "plan")
+    expect(page.locator(".wb")).to_have_count(1)
+    with notebook.saving_widgets():
+        page.evaluate("jupyterapp.commands.execute('docmanager:save')")
+    path = page.evaluate("jupyterapp.shell.currentWidget.context.path")
+    (state,) = nbformat.read(folder / path, as_version=4).metadata.widgets.values()
+    models = [model["state"] for model in state["state"].values()]
+    assert sum("record" in model for model in models) == 1
+    assert sum("script" in model for model in models) == 1
+
+
 def test_the_page_in_a_notebook_saves_itself(
     notebook: Notebook, browser: Any, tmp_path: Path
 ) -> None:

@@ -11,6 +11,7 @@ import nbclient
 import pytest
 from nbformat.v4 import new_code_cell, new_notebook
 
+from tests.viz.session.test_saved_output import record_in
 from workbench.cli.tour import listening_at
 
 CELLS = [
@@ -26,6 +27,8 @@ while not all(  # a cell that runs does not keep the background from working
     + [any(o.measured for o in session.record.variants[0].offers)]
 ): time.sleep(0.05)
 len(session.record.variants), [b.error for b in session.record.baselines]""",
+    """from workbench import Opt, OptOps
+ex.add(ex.kernels[0].apply(Opt(OptOps.UNROLL, "r0", 2)), "by hand")""",
     "with __import__('workbench').Context(LIVE=0): display(ex)",
 ]
 VIEW = "application/vnd.jupyter.widget-view+json"
@@ -43,10 +46,17 @@ def test_a_cell_shows_the_workbench(tmp_path: Any) -> None:
             config=listening_at(Path(short) / "session"),
         )  # fmt: skip
         client.execute(env={**os.environ, "XDG_CACHE_HOME": str(tmp_path), "LIVE": "2"})
-    bundle, measured, still = (cell.outputs[-1].data for cell in notebook.cells)
+    bundle, measured, _, still = (cell.outputs[-1].data for cell in notebook.cells)
     assert set(bundle) == {VIEW, "text/html", "text/plain"}
     assert bundle["text/plain"].startswith("ex = explore")
     state = notebook.metadata.widgets["application/vnd.jupyter.widget-state+json"]
     assert bundle[VIEW]["model_id"] in state["state"], "a saved notebook can keep it"
+    models = [model["state"] for model in state["state"].values()]
+    assert sum("record" in model for model in models) == 1
+    assert sum("script" in model for model in models) == 1
+    saved = notebook.cells[0].outputs[0].data["text/html"]
+    assert "by hand" in saved, "a cell adds it, and there is no browser"
+    names = [row["name"] for row in record_in(saved)["variants"]]
+    assert "by hand" in names and "<iframe hidden" in saved
     assert measured["text/plain"] == "(2, [None])"
     assert set(still) == {"text/html", "text/plain"}

@@ -64,15 +64,15 @@ class SavedOutput:
         self._session: Callable[[], Session | None] = lambda: None
 
     def html(self, record: PageRecord, speeds: Speeds | None = None) -> str:
-        """Return the page of a record, folded, the picture, and a table of the variants."""
+        """Return the page of a record, folded, a table of the variants, and the picture."""
         packed, left_out = reduced(record, self._visible(record), MOST_BYTES)
         page = saved_page.page_frame(self._title, packed, self.view)
         parts = [
             _STYLE.format(place=_PLACE, key=self.key),
             _FOLD.format(page=escape(page)),
             left_out_part(left_out),
-            self._picture,
             variants_part(_tried(record, speeds, self.view.get("guess") is not None)),
+            self._picture,
         ]
         if self.carries:
             parts.append(_CARRIER.format(page=escape(saved_page.carrier())))

@@ -307,7 +307,7 @@ def variants_part(rows: Sequence[TriedRow]) -> str:
     ]
     heads = ["kernel", "variant", "opts", "time", "answer", "note"]
     summary = f"Tried: {plural(len(rows), 'variant')}"
-    listed = table(heads, cells, ["", "", "w", "", "w", "w"])
+    listed = table(heads, cells, ["", "", "w", "w", "w", "w"])
     return tag("div", fold(summary, listed, is_open=True), "wb-ex")
 
 
