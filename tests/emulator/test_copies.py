@@ -215,10 +215,10 @@ def applied(kernel: Kernel, opt: Opt) -> Kernel:
     return kernel if kernel.why_not(opt) else kernel.apply(opt)
 
 
-@pytest.mark.parametrize("block", range(10))
+@pytest.mark.parametrize("block", range(25))
 def test_right_programs_have_no_findings(block: int) -> None:
     ahead = ran = 0
-    for seed in range(100 * block, 100 * block + count(50)):
+    for seed in range(100 * block, 100 * block + count(20)):
         for variant in variants(random.Random(seed)):
             try:
                 trace = emulate(variant)
@@ -228,4 +228,4 @@ def test_right_programs_have_no_findings(block: int) -> None:
             assert not found, (seed, variant.applied_opts, str(found[0]))
             ran += 1
             ahead += any(o.op is OptOps.PIPELINE for o in variant.applied_opts)
-    assert ran > 0.7 * count(50) and ahead
+    assert ran >= count(20) // 2 and (ahead or count(20) < 20)

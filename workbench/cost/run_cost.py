@@ -42,9 +42,13 @@ class RunCost(Printed, ABC):
     @property
     def predicted_s(self) -> float:
         """The predicted time of one run."""
-        slowest = max(self.seconds.values())
-        others = sum(self.seconds.values()) - slowest
-        return slowest + REST * others + self.launch_s
+        return sum(self.contributions.values()) + self.launch_s
+
+    @property
+    def contributions(self) -> dict[str, float]:
+        """The seconds that each part adds to a run: those of the slowest, and a share of others."""
+        slowest = max(self.seconds, key=lambda part: self.seconds[part])
+        return {p: s if p == slowest else REST * s for p, s in self.seconds.items()}
 
     @property
     def intensity(self) -> float:

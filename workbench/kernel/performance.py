@@ -15,6 +15,7 @@ from workbench.cost.kernel_cost import float_kind
 from workbench.cost.predicted_cost import bottleneck_of, predicted_cost
 from workbench.cost.run_cost import RunCost
 from workbench.ir.rewriting.rewrite import without
+from workbench.kernel.registers import compiled_registers
 from workbench.kernel.runnable import RunnableKernel
 from workbench.measure.kernel_time import Timing, measure_kernel
 from workbench.measure.side_by_side import SideBySide, side_by_side
@@ -39,9 +40,12 @@ def cost_of(
     registers: int | None = None,
 ) -> RunCost:
     """Return the cost of a run on a device, on a machine of these speeds, or for one that has them
-    by its published figures; `registers` of a work-item are those that a compiler said."""
+    by its published figures; `registers` of a work-item are those that a compiler said: by default
+    the one for the device, if it is here."""
     target = costs_target(device)
     with without(kernel.rules_off):
+        if registers is None:
+            registers = compiled_registers(kernel.ast, device)
         own = None if Device[device].source_device.has_hardware else machine
         return predicted_cost(kernel.ast, target, own, kernel.original, registers)
 

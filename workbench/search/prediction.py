@@ -1,6 +1,8 @@
 """How a search ranks candidates for a machine that is not here: by its model, nothing runs.
 
 The numbers are those that the page predicts with; they have no noise, and nobody compares answers.
+Candidates that may be the best are compiled, where a compiler for the machine is here: it says how
+many registers they take, which is estimated for all others.
 """
 
 from __future__ import annotations
@@ -12,7 +14,11 @@ from workbench.base.errors import WorkbenchError
 from workbench.base.target import Target
 from workbench.cost.predicted_cost import predicted_cost
 from workbench.ir.node.uop import UOp
+from workbench.kernel.registers import compiled_registers
 from workbench.search.candidate import Measured, Patience, SearchStopped
+
+HOPELESS = 1.5
+"""How much slower than the best one so far a candidate is estimated that is not compiled."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,13 +44,20 @@ class ByPrediction:
 
     def _one(self, against: UOp, kernel: UOp) -> Measured:
         try:
-            seconds = self._seconds(kernel)
+            other_s = self._seconds(against, True)
+            seconds = other_s
+            if kernel is not against:
+                seconds = self._seconds(kernel, False)
+            if kernel is not against and seconds < HOPELESS * other_s:
+                seconds = self._seconds(kernel, True)
         except WorkbenchError as error:
             return Measured(error=f"{error.what}: {error.because}")
-        other_s = seconds if kernel is against else self._seconds(against)
         return Measured(seconds, seconds / other_s)
 
-    def _seconds(self, kernel: UOp) -> float:
+    def _seconds(self, kernel: UOp, compiles: bool) -> float:
         """Errors: as `predicted_cost`."""
-        cost = predicted_cost(kernel, self.target, original=self.kernel)
+        registers = compiled_registers(kernel, self.target.device) if compiles else None
+        cost = predicted_cost(
+            kernel, self.target, original=self.kernel, registers=registers
+        )
         return cost.predicted_s

@@ -18,6 +18,8 @@ from workbench.cost.predicted_speedup import predicted_speedups
 from workbench.emulator.emulate import emulate
 from workbench.ir.opt.apply import apply_opt
 from workbench.ir.opt.opt import Opt, OptOps
+from workbench.kernel import registers as said
+from workbench.search.prediction import ByPrediction
 from workbench.tensor.tensor import Tensor
 from workbench.viz import explore
 
@@ -204,3 +206,33 @@ def test_shuffles_take_less_than_a_tree() -> None:
     names = "shared memory", "latency"
     ratios = [warps.seconds[name] / tree.seconds[name] for name in names]
     assert ratios[0] == pytest.approx(share) and ratios[1] < 1
+
+
+def test_an_offer_says_what_it_gains() -> None:
+    """More registers are the price of loads in flight, and fewer warps in a unit with them."""
+    kernel = kernel_of(array(4096, 4096) @ array(4096))
+    for opt in (local("g0", 32), Opt(OptOps.UNROLL, "r0", 16)):
+        before = kernel
+        kernel, _ = apply_opt(kernel, opt, H100)
+    (offer,) = predicted_speedups(before, [opt], H100, None)
+    assert offer.ratio is not None and offer.ratio > 1.1
+    assert offer.why.startswith(("a group waits less: ", "transactions: ")), offer.why
+    now, then = (gpu_cost(ast, H100, before) for ast in (before, kernel))
+    loss = gpu_change(then, now)
+    assert loss.startswith(("a group waits longer: ", "transactions: ")), loss
+
+
+def test_registers_of_a_compiler_are_those_of_a_kernel_and_of_a_search(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(said, "_registers", lambda *_: 200)
+    kernel = explore(A @ B, device="CUDA:H100").kernels[0].optimized()
+    result = kernel.cost
+    assert isinstance(result, GpuCost) and not result.estimated
+    assert result.occupancy.use.registers == 200
+    (measured,) = ByPrediction(kernel.original, H100)(
+        kernel.ast, [kernel.ast], None, False
+    )
+    assert measured.seconds == result.predicted_s
+    monkeypatch.setattr(said, "_registers", lambda *_: None)
+    assert kernel.cost.estimated  # type: ignore[attr-defined]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -146,3 +147,21 @@ def test_too_much_shared_memory() -> None:
     refusal = why_not(graph, opt("PIPELINE", "r0", 4), GPU)
     assert refusal is not None
     assert refusal.hint == "fewer buffers, or a smaller tile"
+
+
+@pytest.mark.parametrize("buffers", [2, 3, 4])
+def test_a_loop_that_comes_again_waits_for_the_last_copies_before(buffers: int) -> None:
+    """Those beyond its end write zeros to buffers that its next time fills."""
+    again = [*TILE, opt("SPLIT", "r0", 4), opt("PIPELINE", "r2", buffers)]
+    graph = product(16, 8, 64, again)
+    target = replace(GPU, copies_async=True)
+    built = stages(graph, target, "linear")
+    dice = np.random.default_rng(buffers)
+    a, b = (dice.standard_normal(s).astype(np.float32) for s in ((16, 64), (64, 8)))
+    arrays = [np.zeros(16 * 8, np.float32), a.reshape(-1), b.reshape(-1)]
+    trace = emulated(built.linear, arrays, target)
+    assert trace.findings == ()
+    np.testing.assert_allclose(trace.outputs[0].reshape(16, 8), a @ b, 1e-4, 1e-4)
+    waits = [node.arg for node in built.linear if node.op is Ops.BARRIER]
+    assert waits[0] == 0 and waits[-1] == buffers - 2
+    assert sum(trace.barriers.values()) == barriers(graph, target)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from workbench.base.words import plural
 from workbench.cost.gpu.gpu_cost import GpuCost
 from workbench.cost.gpu.group_cycles import TENSOR
@@ -84,31 +86,44 @@ def _level(cost: GpuCost, level: str) -> Bottleneck:
 
 
 def gpu_change(now: GpuCost, then: GpuCost) -> str:
-    """Return the number that changes most from one cost to another; "" where none does."""
+    """Return the number that is most of the gain from one cost to another, or of the loss; "" where
+    there is neither."""
+    gain = now.predicted_s - then.predicted_s
     if abs(now.predicted_s / then.predicted_s - 1) < SAME:
         return ""
-    rows = now.accesses, then.accesses
-    for part in (now.limit, then.limit):
-        before, after = (cost.seconds.get(part, 0.0) for cost in (now, then))
-        if abs(before - after) < SAME * max(before, after):
-            continue
-        if part == "latency":
-            if now.turns != then.turns:
-                return f"turns of groups: {now.turns:,} -> {then.turns:,}"
-            if now.occupancy.warps != then.occupancy.warps:
-                return (
-                    f"warps in a unit: {now.occupancy.warps} -> {then.occupancy.warps}"
-                )
-            return f"time of a group: {seconds_text(before)} -> {seconds_text(after)}"
-        if part in ("L1", "L2") and rows[0].transactions != rows[1].transactions:
-            first, second = (f"{r.transactions:,}" for r in rows)
-            return f"transactions: {first} -> {second}"
-        if part in now.bytes_from:
-            first, second = (bytes_text(c.bytes_from[part]) for c in (now, then))
-            return f"from {part}: {first} -> {second}"
-        if part == "shared memory":
-            return f"passes over banks: {rows[0].passes:,} -> {rows[1].passes:,}"
-        if abs(now.busy - then.busy) > SAME:
-            return f"units that work: {now.busy:.0%} -> {then.busy:.0%}"
-        return f"{part}: {seconds_text(before)} -> {seconds_text(after)}"
-    return ""
+    before, after = now.contributions, then.contributions
+    changes = {
+        part: before.get(part, 0.0) - after.get(part, 0.0)
+        for part in dict.fromkeys([*before, *after])
+    }
+    part = max(changes, key=lambda name: changes[name] if gain > 0 else -changes[name])
+    return _change_of(part, now, then)
+
+
+def _change_of(part: str, now: GpuCost, then: GpuCost) -> str:
+    """Return what changes in a part of a run, in the number that says most of it."""
+    rows, is_faster = (now.accesses, then.accesses), then.predicted_s < now.predicted_s
+    seconds = [cost.seconds.get(part, 0.0) for cost in (now, then)]
+    times = " -> ".join(map(seconds_text, seconds))
+    if part == "latency":
+        if now.turns != then.turns and (then.turns < now.turns) == is_faster:
+            return f"turns of groups: {now.turns:,} -> {then.turns:,}"
+        return f"a group waits {'less' if is_faster else 'longer'}: {times}"
+    numbers = [r.transactions for r in rows]
+    if part in ("L1", "L2") and _is_change(numbers, is_faster):
+        return f"transactions: {numbers[0]:,} -> {numbers[1]:,}"
+    moved = [bytes_text(c.bytes_from.get(part, 0)) for c in (now, then)]
+    if part in now.bytes_from and moved[0] != moved[1] and part != "L1":
+        return f"from {part}: {moved[0]} -> {moved[1]}"
+    passes = [r.passes for r in rows]
+    if part == "shared memory" and _is_change(passes, is_faster):
+        return f"passes over banks: {passes[0]:,} -> {passes[1]:,}"
+    if abs(now.busy - then.busy) > SAME and (then.busy > now.busy) == is_faster:
+        return f"units that work: {now.busy:.0%} -> {then.busy:.0%}"
+    return f"{part}: {times}"
+
+
+def _is_change(numbers: Sequence[int], is_faster: bool) -> bool:
+    """Whether a number changes, and as the time does."""
+    before, after = numbers
+    return abs(before - after) > SAME * before and (after < before) == is_faster

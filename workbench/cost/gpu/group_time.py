@@ -29,9 +29,9 @@ VALUE_CYCLES = 4
 """Cycles from an operation to its value."""
 PRODUCT_CYCLES = 32
 """Cycles from an instruction of a tensor core to its tile."""
-LOADS_IN_FLIGHT = 16
+LOADS_IN_FLIGHT = 32
 """Registers that compilers spend on loads of several steps of a loop, which they unroll."""
-MOST_STEPS = 16
+MOST_STEPS = 32
 """Steps of a loop whose loads are in flight together, at most."""
 REGISTER_BYTES = 4
 

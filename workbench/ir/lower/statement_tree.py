@@ -19,7 +19,7 @@ from workbench.ir.lower.launch.tree_reduction import in_halves, tree_loops
 from workbench.ir.lower.launch.warp_shuffles import WarpTile
 from workbench.ir.lower.tree_steps import matches_between
 from workbench.ir.nest.fragments import zero_outside
-from workbench.ir.nest.pipelines import Pipeline, is_fill_of
+from workbench.ir.nest.pipelines import Pipeline, is_fill_of, is_repeated
 from workbench.ir.nest.placement import Item, Loop
 from workbench.ir.nest.storage import StoragePlan, plan_storage
 from workbench.ir.node import construct
@@ -229,9 +229,14 @@ class _Emission:
                 _where(p.substitute({axis: axis + distance}), within) for p in fills
             ]
             parts = interleaved(others, later)
-        prologue = (construct.barrier(distance), *begin)
+        repeated = is_repeated(loop)
+        waits = 0 if repeated and distance == 1 else distance
+        prologue = [construct.barrier(waits), *begin]
         if distance > 1:
-            prologue = (UOp(Ops.LOOP, dtypes.void, (first, *prologue)),)
+            prologue = [UOp(Ops.LOOP, dtypes.void, (first, *prologue))]
+        if repeated and distance > 1:
+            prologue.insert(0, construct.barrier(0))
+            self.steps.insert(before, PLACE_PIPELINE)
         return [
             *prologue,
             UOp(Ops.LOOP, dtypes.void, (axis, construct.barrier(distance - 1), *parts)),

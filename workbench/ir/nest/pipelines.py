@@ -50,6 +50,14 @@ class Pipeline(NamedTuple):
         return UOp.range(self.distance, name, AxisType.FILL)
 
 
+def is_repeated(loop: Loop) -> bool:
+    """Whether a work-group comes to a loop several times: the last copies of one time, beyond the
+    end, may still be on their way when the next begins."""
+    around = [] if loop.parent is None else loop.parent.path()
+    kinds = [r.axis_kind for r in around if r.extent > 1]
+    return any(k is not AxisType.GLOBAL and not k.is_work_item for k in kinds)
+
+
 def pipelines(
     items: Sequence[Item], shared: Collection[UOp]
 ) -> Mapping[Loop, Pipeline]:

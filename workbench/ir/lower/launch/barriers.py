@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from workbench.base.target import Target
 from workbench.ir.lower.launch.tree_reduction import halvings, tree_loops
 from workbench.ir.nest.loops import statements
-from workbench.ir.nest.pipelines import pipelines
+from workbench.ir.nest.pipelines import is_repeated, pipelines
 from workbench.ir.nest.placement import Item, Loop, place_statements
 from workbench.ir.nest.recompute import recompute_rows
 from workbench.ir.nest.shared_tiles import shared_tiles
@@ -31,8 +31,9 @@ def barriers(kernel: UOp, target: Target) -> int:
     points = barrier_points(items, warps)
     waits = sum(_trips(loop) * len(places) for loop, places in points.items())
     for loop, pipeline in pipelines(items, shared_tiles(items)).items():
-        extent = pipeline.axis.extent
-        waits += _trips(loop) // extent * (extent + pipeline.distance)
+        extent, distance = pipeline.axis.extent, pipeline.distance
+        first = distance + (is_repeated(loop) and distance > 1)
+        waits += _trips(loop) // extent * (extent + first)
     for loop, count in tree_loops(items, warps).items():
         rounds = _trips(loop) // (loop.axis.extent if loop.axis else 1)
         waits += rounds * len([*halvings(count)])

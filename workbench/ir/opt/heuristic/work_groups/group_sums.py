@@ -12,6 +12,7 @@ CUDA" (2007).
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 
 from workbench.base.target import Target
 from workbench.ir.node.axis import AxisType
@@ -54,22 +55,42 @@ def group_rows(kernel: UOp, target: Target) -> HeuristicStep | None:
     for other in others:
         _elements_outside(plan, other)
     longest = max(axes, key=lambda r: r.extent)
-    outputs = [ranges(kernel)[n] for n in grid_loops(kernel)]
-    rows = math.prod(r.extent for r in outputs)
-    most = _items_of_a_row(longest.extent, rows, target)
-    together = _rows_together(plan, outputs, _parts(longest.extent, most, target), rows)
-    counts: dict[str, float] = {"rows": rows, "rows_of_a_group": together}
-    for axis in axes:
-        width = _vector(plan, axis, OptOps.UNROLL, most)
-        parts = _parts(axis.extent // width, most, target)
-        if plan.split(OptOps.GROUP, axis.axis_name, parts):
-            counts[axis.axis_name] = parts
-    if not any(opt.op is OptOps.GROUP for opt in plan.opts):
+    rows = math.prod(ranges(kernel)[n].extent for n in grid_loops(kernel))
+    most = _items_of_a_row(longest, rows, plan)
+    room = target.group_items // 2 // max(1, _parts(longest.extent, most, target))
+    best, counts, groups = plan, dict[str, float](), 0
+    # rows that a group keeps may leave no room for what its work-items combine
+    for together in [room >> i for i in range(room.bit_length())] or [1]:
+        candidate = plan.copy()
+        deal = _deal_rows(candidate, axes, together, most)
+        number = sum(opt.op is OptOps.GROUP for opt in candidate.opts)
+        if number > groups:
+            best, counts, groups = candidate, {"rows": rows} | deal, number
+        if groups == len(axes):
+            break
+    if not groups:
         return None
-    _spread_rows(plan, most)
+    _spread_rows(best, most)
     names = " ".join(r.axis_name for r in axes)
     why = f"along {names} the elements are neighbours, which work-items read together"
-    return HeuristicStep("group-rows", tuple(plan.opts), why, counts)
+    return HeuristicStep("group-rows", tuple(best.opts), why, counts)
+
+
+def _deal_rows(
+    plan: OptPlan, axes: Iterable[UOp], most_rows: int, most: int
+) -> dict[str, float]:
+    """Give a work-group some rows, at most `most_rows`, and parts of each to `most` work-items;
+    return how many there are."""
+    outputs = [ranges(plan.kernel)[n] for n in grid_loops(plan.kernel)]
+    counts: dict[str, float] = {
+        "rows_of_a_group": _rows_together(plan, outputs, most_rows)
+    }
+    for axis in axes:
+        width = _vector(plan, axis, OptOps.UNROLL, most)
+        parts = _parts(axis.extent // width, most, plan.target)
+        if plan.split(OptOps.GROUP, axis.axis_name, parts):
+            counts[axis.axis_name] = parts
+    return counts
 
 
 def _row_axis(reduce: UOp) -> UOp | None:
@@ -99,15 +120,27 @@ def _elements_outside(plan: OptPlan, reduce: UOp) -> None:
             plan.apply(OptOps.ORDER, fill.axis_name, first)
 
 
-def _items_of_a_row(extent: int, rows: int, target: Target) -> int:
+def _items_of_a_row(axis: UOp, rows: int, plan: OptPlan) -> int:
     """Return the most work-items of a row: a warp where there are rows enough for all units, since
-    fewer wait for each other; else as many as have some steps each."""
-    if rows * target.warp_lanes >= target.cores * RESULTS_OF_A_CORE:
-        return target.warp_lanes
-    most = target.warp_lanes
-    while 2 * most <= min(target.group_items, extent // STEPS_OF_AN_ITEM):
+    fewer wait for each other, and the first cache has those that are read again; else more, with
+    some steps each."""
+    target, most = plan.target, plan.target.warp_lanes
+    places = [n for n in loads(plan.kernel) if axis in n.ranges]
+    nbytes = axis.extent * max((n.dtype.itemsize for n in places), default=0)
+    is_read_again = len(reduces(plan.kernel)) > 1
+    while 2 * most <= min(target.group_items, axis.extent // STEPS_OF_AN_ITEM):
+        in_unit = min(_unit_items(target) // most, -(-rows // target.cores))
+        can_stay = is_read_again and nbytes <= target.l1_bytes
+        is_kept = not can_stay or in_unit * nbytes <= target.l1_bytes
+        if rows * most >= target.cores * RESULTS_OF_A_CORE and is_kept:
+            break
         most *= 2
     return most
+
+
+def _unit_items(target: Target) -> int:
+    hardware = target.hardware
+    return (hardware.unit_items if hardware else 0) or RESULTS_OF_A_CORE
 
 
 def _parts(extent: int, most: int, target: Target) -> int:
@@ -121,10 +154,10 @@ def _parts(extent: int, most: int, target: Target) -> int:
     return parts
 
 
-def _rows_together(plan: OptPlan, outputs: list[UOp], items: int, rows: int) -> int:
+def _rows_together(plan: OptPlan, outputs: list[UOp], most_rows: int) -> int:
     """Give a work-group several rows where one would leave it small; return how many."""
-    room = plan.target.group_items // 2 // max(1, items)
-    each = min(room, rows // plan.target.cores)
+    rows = math.prod(r.extent for r in outputs)
+    each = min(most_rows, rows // plan.target.cores)
     for axis in reversed(outputs):
         amount = item_count(
             axis.extent, min(each, axis.extent), plan.target.group_items

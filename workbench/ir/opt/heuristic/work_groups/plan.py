@@ -34,6 +34,12 @@ class OptPlan:
         self.kernel, self.target = kernel, target
         self.opts: list[Opt] = []
 
+    def copy(self) -> OptPlan:
+        """Return a plan that goes on from here."""
+        other = OptPlan(self.kernel, self.target)
+        other.opts = [*self.opts]
+        return other
+
     def apply(self, op: OptKind, axis: str, arg: int | str) -> bool:
         """Apply an opt; return whether it is legal."""
         opt = Opt(op, axis, arg)
