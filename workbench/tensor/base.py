@@ -191,6 +191,8 @@ class Base(Methods):
         _refuse_axes(uop)
         if not gradients_flow():
             uop = detached(uop)
+        elif _begins_gradients(uop, self, *others):
+            uop = duplicate(uop)
         tensor = self._on(uop, self._device)
         tensor._is_weak = self._is_weak
         for other in others:
@@ -254,6 +256,16 @@ class Base(Methods):
         if flag(reverse, "reverse"):
             return others, mine, other
         return mine, others, other
+
+
+def _begins_gradients(uop: UOp, *operands: Base) -> bool:
+    """Whether a float is made of integers and numbers alone: others may be made of the same, and
+    a gradient is that of one tensor."""
+    return (
+        uop.dtype.is_float
+        and not uop.is_const
+        and all(t._uop.is_const or not t._uop.dtype.is_float for t in operands)
+    )
 
 
 def promoted_tensors(what: str, *tensors: Base) -> tuple[UOp, ...]:
