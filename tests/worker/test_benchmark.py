@@ -17,6 +17,7 @@ import pytest
 from workbench import Device, Kernel, Opt, OptOps, Tensor, explore
 from workbench.backends.buffer import Buffer
 from workbench.backends.program.source import Source
+from workbench.base.interrupts import Uninterrupted
 from workbench.ir.meaning.closeness import LONG_STEPS, are_close
 from workbench.measure import timing
 from workbench.worker import benchmark
@@ -31,7 +32,7 @@ from workbench.worker.candidate import Row
 from workbench.worker.client import _quiet
 from workbench.worker.kernel_data import KernelData
 from workbench.worker.remote import benchmark_text
-from workbench.worker.time_limit import OverTime, uninterrupted, within
+from workbench.worker.time_limit import OverTime, within
 
 RULES = BenchmarkSettings(budget_s=0.1, samples=8, limit_s=20.0, hopeless=1.5)
 TILE = (Opt(OptOps.UPCAST, "g1", 8), Opt(OptOps.UPCAST, "g0", 4))
@@ -197,12 +198,12 @@ def test_who_waits_is_told_for_how_long(kernel: Kernel, buffers: list[Buffer]) -
 def test_ctrl_c_is_held_back_and_not_lost() -> None:
     steps = []
     with pytest.raises(KeyboardInterrupt):
-        with uninterrupted():
+        with Uninterrupted():
             signal.raise_signal(signal.SIGINT)
             steps.append("to the end")
         steps.append("and not further")
     assert steps == ["to the end"]
-    with uninterrupted():
+    with Uninterrupted():
         pass
     with pytest.raises(KeyboardInterrupt):  # it is heard again
         signal.raise_signal(signal.SIGINT)

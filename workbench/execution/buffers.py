@@ -13,6 +13,7 @@ from workbench.backends.memory import Lease
 from workbench.backends.native.host_memory import HOST
 from workbench.base.dtypes import DType, dtypes
 from workbench.base.errors import JitError, WorkbenchError
+from workbench.base.interrupts import Uninterrupted
 from workbench.execution.capture import is_capturing
 from workbench.ir.node import construct
 from workbench.ir.node.shapes import Shape
@@ -147,12 +148,14 @@ def mark_overwritten(node: UOp) -> None:
 
 def keep_apart(node: UOp) -> None:
     """Give BUFFERs on the memory of `node` memory of their own, with the present contents."""
-    nodes = sharing(node)
-    _shared.pop(_memory[node].owner, None)
-    for other in nodes:
+    own: dict[UOp, Buffer] = {}
+    for other in sharing(node):
         memory = _memory[other]
-        own = _memory[other] = Buffer(memory.device, memory.dtype, memory.size)
-        own.copy_from(memory)
+        own[other] = Buffer(memory.device, memory.dtype, memory.size)
+        own[other].copy_from(memory)
+    with Uninterrupted():
+        _shared.pop(_memory[node].owner, None)
+        _memory.update(own)
 
 
 def absent_buffer(dtype: DType, device: str, shape: Shape) -> UOp:

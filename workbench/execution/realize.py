@@ -12,6 +12,7 @@ from workbench.backends.device import Device
 from workbench.backends.native.host_memory import HOST
 from workbench.base.context import NO_MEMORY_PLANNER
 from workbench.base.errors import JitError
+from workbench.base.interrupts import Uninterrupted
 from workbench.counters import ran
 from workbench.debug import say_planned, say_scheduled
 from workbench.execution.buffers import (
@@ -51,6 +52,7 @@ def realize(
     outputs: Sequence[UOp],
     others: Callable[[], Iterable[UOp]] = tuple,
     old_versions: Mapping[UOp, UOp] = MappingProxyType({}),
+    publish: Callable[[list[UOp]], None] | None = None,
 ) -> list[UOp]:
     """Compute `outputs`; return their nodes (BUFFERs, reshaped where necessary) when the work is
     done.
@@ -58,6 +60,9 @@ def realize(
     An intermediate value is freed after its last reader, unless it is a part of one of `others`:
     then it lives as long as its node. `old_versions` has, of outputs that are new versions of
     memory, the BUFFER of the old one, over which they are written where that is possible.
+
+    Ctrl-C ends it before the first old version is written over; from then on it is deferred until
+    all is computed and noted, and `publish(results)` has run: half of a new version is neither.
     """
     note_roots(outputs)
     start = time.perf_counter()
@@ -69,9 +74,14 @@ def realize(
     )
     items, over = placed.items, placed.over
     spare = _spare(plan, results, outputs, others)
-    _run(items, over, spare)
-    mark_stored({node: b for node, b in plan.stored.items() if b not in spare})
-    mark_computed(outputs, results)
+    run = _ItemRun(items, over, spare)
+    run.before_overwriting()
+    with Uninterrupted():
+        run.rest()
+        mark_stored({node: b for node, b in plan.stored.items() if b not in spare})
+        mark_computed(outputs, results)
+        if publish is not None:
+            publish(results)
     return results
 
 
@@ -138,33 +148,53 @@ def written_through(result: UOp, old: UOp, memory: Buffer) -> UOp:
     return name_of_shared(memory, result.shape)
 
 
-def _run(
-    items: Sequence[ScheduleItem], over: Mapping[UOp, UOp], spare: Collection[UOp]
-) -> None:
-    """Run items; new versions are written `over` old ones. Values in `spare` are freed after their
-    last reader; until then they are in memory that they share."""
-    shared = () if NO_MEMORY_PLANNER.value else {*spare}.difference(over.values())
-    plan = (
-        plan_memory(items, shared, owner=lambda b: over.get(b, b)) if shared else None
-    )
-    say_planned(plan)
-    blocks = MemoryBlocks(plan or NO_PLAN)
-    last_use = {b: n for n, item in enumerate(items) for b in item.buffers}
-    for number, item in enumerate(items):
+class _ItemRun:
+    """The run of items; new versions are written `over` old ones. Values in `spare` are freed after
+    their last reader; until then they are in memory that they share."""
+
+    def __init__(
+        self,
+        items: Sequence[ScheduleItem],
+        over: Mapping[UOp, UOp],
+        spare: Collection[UOp],
+    ):
+        self._over, self._spare = over, spare
+        shared = () if NO_MEMORY_PLANNER.value else {*spare}.difference(over.values())
+        plan = None
+        if shared:
+            plan = plan_memory(items, shared, owner=lambda b: over.get(b, b))
+        say_planned(plan)
+        self._blocks = MemoryBlocks(plan or NO_PLAN)
+        self._last_use = {b: n for n, item in enumerate(items) for b in item.buffers}
+        self._items = [*enumerate(items)]
+
+    def before_overwriting(self) -> None:
+        """Run the items up to the first that writes over an old version, and compile the others."""
+        while self._items and not self._versions(self._items[0][1]):
+            self._run(*self._items.pop(0))
+        for _, item in self._items:
+            if item.kernel is not None:
+                build(tuned(item.kernel, item.device), item.device)
+
+    def rest(self) -> None:
+        """Run the other items."""
+        for number, item in self._items:
+            self._run(number, item)
+
+    def _versions(self, item: ScheduleItem) -> list[tuple[UOp, UOp]]:
+        return [(b, self._over[b]) for b in item.outputs if b in self._over]
+
+    def _run(self, number: int, item: ScheduleItem) -> None:
         for buffer in item.outputs:
-            part = blocks.part(buffer)
+            part = self._blocks.part(buffer)
             if part is not None:
                 put(buffer, part)
-        versions = [(b, over[b]) for b in item.outputs if b in over]
-        if versions and item.kernel is not None:
-            # Compiled before its memory counts as overwritten: an interrupt loses nothing.
-            build(tuned(item.kernel, item.device), item.device)
-        with _overwriting(versions):
+        with _overwriting(self._versions(item)):
             run_item(item)
         for node in item.buffers:
-            if node in spare and last_use[node] == number:
+            if node in self._spare and self._last_use[node] == number:
                 free(node)
-        blocks.end(number)
+        self._blocks.end(number)
 
 
 def _placed(
@@ -210,7 +240,7 @@ def _overwriting(versions: Sequence[tuple[UOp, UOp]]) -> Iterator[None]:
             capture.pieces[new] = old, 0
     try:
         yield
-    finally:  # an interrupted kernel may have written a part
+    finally:  # a kernel that failed may have written a part
         for _, old in versions:
             mark_overwritten(old)
 

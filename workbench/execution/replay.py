@@ -10,11 +10,13 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 from workbench.backends.buffer import Buffer
 from workbench.backends.contract import Launch
 from workbench.backends.device import Device
 from workbench.base.context import NO_MEMORY_PLANNER
+from workbench.base.interrupts import Uninterrupted
 from workbench.counters import ran
 from workbench.execution.buffers import memory_under
 from workbench.execution.capture import Capture
@@ -69,6 +71,7 @@ class OutputSource:
     constant: UOp | None = None
 
 
+R = TypeVar("R")
 NEW = -1
 CONSTANT = -2
 
@@ -108,10 +111,19 @@ class Replay:
         self._prelude = [self._launch(item) for item in prelude]
         self._versions: list[UOp] | None = None
         first = set(map(id, prelude))
-        self._launches = [self._launch(i) for i in items if id(i) not in first]
+        others = [item for item in items if id(item) not in first]
+        self._launches = [self._launch(item) for item in others]
+        sources = set(inputs)
+        overwriting = [
+            any(self._root(b)[0] in sources for b in i.outputs) for i in others
+        ]
+        safe = overwriting.index(True) if True in overwriting else len(others)
         launches = (*self._prelude, *self._launches)
         used = {launch.kernel[2]: None for launch in launches if launch.kernel}
         self._graph = _graph_of(self._launches)
+        self._safe, self._rest = self._launches[:safe], self._launches[safe:]
+        if self._graph is not None:
+            self._safe, self._rest = [], self._launches
         self._queues = [d for d in map(Device.__getitem__, used) if d.queues]
         self._inputs = [self._uses[node] for node in inputs]
         self._last: list[Buffer | None] = [None] * len(inputs)
@@ -131,10 +143,16 @@ class Replay:
         return len(self._prelude) + len(self._launches)
 
     def __call__(
-        self, memory: Sequence[Buffer], versions: Sequence[UOp] | None = None
-    ) -> list[Buffer]:
-        """Run on the memory of each input; return that of each output. `versions` are those of the
-        steady inputs (None: unknown, they may have changed)."""
+        self,
+        memory: Sequence[Buffer],
+        versions: Sequence[UOp] | None,
+        publish: Callable[[list[Buffer]], R],
+    ) -> R:
+        """Run on the memory of each input; return what `publish` returns for that of each output.
+        `versions` are those of the steady inputs (None: unknown, they may have changed).
+
+        Ctrl-C ends it before the first input is written over; from then on it is deferred until
+        `publish` has run."""
         for place, input_buffer in enumerate(memory):
             if input_buffer is not self._last[place]:
                 self._last[place] = None  # for Ctrl-C before all have moved
@@ -149,17 +167,21 @@ class Replay:
             self._versions = None  # for Ctrl-C before all have run
             self._run(self._prelude)
             self._versions = None if versions is None else [*versions]
-        self._run_launches()
-        for device in self._queues:
-            device.flush()
-        return [
-            _window(buffers[place], piece) if constant is None else constant
-            for place, piece, constant in self._results
-        ]
+        self._run(self._safe)
+        with Uninterrupted():
+            self._run_launches()
+            for device in self._queues:
+                device.flush()
+            return publish(
+                [
+                    _window(buffers[place], piece) if constant is None else constant
+                    for place, piece, constant in self._results
+                ]
+            )
 
     def _run_launches(self) -> None:
         if self._graph is None:
-            return self._run(self._launches)
+            return self._run(self._rest)
         start = time.perf_counter()
         self._graph()
         seconds = (time.perf_counter() - start) / len(self._launches)

@@ -11,6 +11,7 @@ from typing import Any, Self, TypeVar
 
 import numpy as np
 
+from workbench.base.interrupts import Uninterrupted
 from workbench.execution.realize import realize
 from workbench.execution.values import to_numpy
 from workbench.ir.gradient.custom import duplicate, with_gradient
@@ -72,10 +73,12 @@ class Assignment(Gather):
                 f"the other one has shape {x.shape}",
             )
         number = number_of(self)
-        self._uop = leaf_node(number, x.uop) if number else duplicate(x.uop)
-        self._device, self.derivation = x._device, x.derivation
-        self._memory = self._version = self._expression = None
-        replacements.count += 1
+        node = leaf_node(number, x.uop) if number else duplicate(x.uop)
+        with Uninterrupted():
+            self._uop = node
+            self._device, self.derivation = x._device, x.derivation
+            self._memory = self._version = self._expression = None
+            replacements.count += 1
         return self
 
     def __setitem__(self, index: TensorIndex | tuple[TensorIndex, ...], x: Any) -> None:
@@ -138,8 +141,9 @@ class Assignment(Gather):
         if not is_recorded and not memory.leaf and leads_to_leaf(whole):
             # As in PyTorch, the memory has other values, and its gradient the way that it had.
             version = with_gradient(version, [whole], "write", lambda g: [g])
-        self._device, self.derivation = written._device, written.derivation
-        memory.write(version)
+        with Uninterrupted():
+            self._device, self.derivation = written._device, written.derivation
+            memory.write(version)
         return self
 
     def _write_file(self, value: Self) -> Self:

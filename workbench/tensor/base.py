@@ -17,6 +17,7 @@ import numpy as np
 from workbench.backends.device import Device
 from workbench.backends.file_memory import DISK
 from workbench.base.dtypes import DType, dtypes
+from workbench.base.interrupts import Uninterrupted
 from workbench.base.source import Derivation, derived
 from workbench.ir.gradient.custom import duplicate
 from workbench.ir.node.ops import Ops
@@ -118,8 +119,9 @@ class Base(Methods):
         memory = self._memory
         if memory is not None and memory.value is not self._version:
             assert self._version is not None
-            self._uop = rebased(self._uop, self._version, memory.value)
-            self._version = memory.value
+            with Uninterrupted():  # both or none
+                self._uop = rebased(self._uop, self._version, memory.value)
+                self._version = memory.value
         return self._uop
 
     @property
@@ -223,8 +225,9 @@ class Base(Methods):
         """Be a view of the memory of `other`, whose node is below this one's."""
         if other._memory is None:
             memory = VersionedMemory(other._uop, other.device, number_of(other))
-            other._memory, other._version = memory, other._uop
-        self._memory, self._version = other._memory, other._version
+            # The version first: without a memory it says nothing, wherever Ctrl-C comes.
+            other._version, other._memory = other._uop, memory
+        self._version, self._memory = other._version, other._memory
 
     def _lift(self, operand: Operand, what: str) -> Self:
         """Return `operand` as a tensor: a Python scalar takes this one's dtype where it fits.

@@ -5,13 +5,16 @@ The names, arguments and semantics are tinygrad 0.14's, and through it PyTorch's
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from contextvars import copy_context
 from difflib import get_close_matches
+from functools import partial
 from typing import TYPE_CHECKING, Any, Self, overload
 
 import numpy as np
 
 from workbench.backends.device import Device
-from workbench.base.context import Context
+from workbench.base.context import DEV, Context
 from workbench.base.dtypes import Const
 from workbench.base.errors import CopyError
 from workbench.base.source import Derivation
@@ -136,26 +139,10 @@ class Tensor(
             old_versions = {
                 m.value: m.old for m in written if m.old and _is_writable(m, m.old)
             }
-            # Only a graph without memory has no device; it takes this one.
-            with Context(DEV=computing_device(device)):
-                results = realize(nodes + versions, nodes_alive, old_versions)
-            for memory, result in zip(written, results[len(nodes) :], strict=True):
-                old, memory.old = memory.old, None
-                if memory.shared is not None:
-                    assert old is not None
-                    result = written_through(result, old, memory.shared)
-                if not _needs_expression(memory):
-                    memory.renew(_own(result, memory))
-            for tensor, result in zip(tensors, results, strict=False):
-                own = tensor._memory
-                if own is not None and own in written and tensor.uop is own.value:
-                    result = with_computed(own.value)
-                values[id(tensor)] = result = _own(result, own)
-                if not tensor._keeps_expression(result):
-                    tensor._settle(result)
-                if constant_of(result) is None:
-                    tensor._device = device
-            rename_shared(nodes + versions)
+            outputs = nodes + versions
+            publish = partial(_publish, device, tensors, written, outputs, values)
+            # A context of its own is left however this ends.
+            copy_context().run(_realize_on, device, outputs, old_versions, publish)
         return [values[id(tensor)] for tensor in (self, *others)]
 
     def _unwritten(self) -> VersionedMemory | None:
@@ -323,6 +310,46 @@ class Tensor(
             "it may have many elements, and none is computed yet",
             ".item() for the value of one element, .any() or .all() for many",
         )
+
+
+def _realize_on(
+    device: str,
+    outputs: list[UOp],
+    old_versions: dict[UOp, UOp],
+    publish: Callable[[list[UOp]], None],
+) -> None:
+    """Compute outputs. Only a graph without memory has no device; it takes this one."""
+    DEV.set(computing_device(device))
+    realize(outputs, nodes_alive, old_versions, publish)
+
+
+def _publish(
+    device: str,
+    tensors: list[Tensor],
+    written: list[VersionedMemory],
+    outputs: list[UOp],
+    values: dict[int, UOp],
+    results: list[UOp],
+) -> None:
+    """Let tensors, and memory that was written, stand for the results, which are noted in `values`
+    by the tensor."""
+    for memory, result in zip(written, results[len(tensors) :], strict=True):
+        old, memory.old = memory.old, None
+        if memory.shared is not None:
+            assert old is not None
+            result = written_through(result, old, memory.shared)
+        if not _needs_expression(memory):
+            memory.renew(_own(result, memory))
+    for tensor, result in zip(tensors, results, strict=False):
+        own = tensor._memory
+        if own is not None and own in written and tensor.uop is own.value:
+            result = with_computed(own.value)
+        values[id(tensor)] = result = _own(result, own)
+        if not tensor._keeps_expression(result):
+            tensor._settle(result)
+        if constant_of(result) is None:
+            tensor._device = device
+    rename_shared(outputs)
 
 
 def _numpy_dtype(dtype: Any) -> np.dtype[Any]:

@@ -26,8 +26,8 @@ from workbench.backends.compilers.child import python_environment
 from workbench.backends.device import Device
 from workbench.base.errors import WorkbenchError
 from workbench.base.forking import free_lock
+from workbench.base.interrupts import Uninterrupted
 from workbench.worker import protocol
-from workbench.worker.time_limit import uninterrupted
 
 NICE = 5
 """Niceness of a worker: it must not slow down the user's own programs."""
@@ -154,7 +154,7 @@ class Worker:
 
     def close(self) -> None:
         """End the process."""
-        with uninterrupted():
+        with Uninterrupted():
             with self._lock:
                 process, self._process = self._process, None
             if process is not None:
@@ -166,7 +166,7 @@ class Worker:
                 self._process.end()
                 self._process = None
             if self._process is None:
-                with uninterrupted():
+                with Uninterrupted():
                     self._process = _Process(self._nice)
             return self._process
 

@@ -1,4 +1,4 @@
-"""A time limit on running a kernel, and a block that signals do not interrupt.
+"""A time limit on running a kernel.
 
 Long kernels are launched in slices, between which Python handles signals. So an alarm ends a slow
 kernel that the runtime can slice; another one is ended by the parent, which may end this process.
@@ -36,23 +36,3 @@ def within(seconds: float) -> Iterator[None]:
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
-
-
-@contextmanager
-def uninterrupted() -> Iterator[None]:
-    """Defer Ctrl-C until the end of the block: nobody would end a process that is half started.
-    Only the main thread receives Ctrl-C."""
-    is_main = threading.current_thread() is threading.main_thread()
-    if (
-        not is_main or signal.getsignal(signal.SIGINT) is None
-    ):  # a handler outside of Python cannot be restored
-        yield
-        return
-    pressed: list[int] = []
-    before = signal.signal(signal.SIGINT, lambda number, frame: pressed.append(number))
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)
-        if pressed:
-            signal.raise_signal(signal.SIGINT)

@@ -9,7 +9,7 @@ from typing import Any
 from workbench.backends.buffer import Buffer
 from workbench.backends.memory import Lease
 from workbench.base.errors import JitError
-from workbench.execution.buffers import buffer_on, memory_of, share
+from workbench.execution.buffers import buffer_on, mark_overwritten, memory_of, share
 from workbench.execution.pieces import piece_of
 from workbench.execution.replay import NEW, Replay
 from workbench.ir.node.uop import UOp
@@ -102,14 +102,25 @@ class FunctionReplay:
         for tensor, place in zip(rebound, self._capture.places.read, strict=True):
             if place is not None:
                 self._state.read[place] = memory_at(tensor)
-        nodes, state = self._state.before(self._memory)
+        nodes, state, over = self._state.before(self._memory)
         keys = [draw.renew() for draw in self._capture.draws]
         steady = self._capture.steady
         is_ours = not any(state[n].owner.is_shared for n in steady)
         versions = [nodes[n] for n in steady] if is_ours else None
-        outputs = self.replay([*self._memory, *state, *keys], versions)
-        values = self._values(outputs, [*self._nodes, *nodes])
-        self._state.after(values)
+
+        def publish(outputs: list[Buffer]) -> Any:
+            for node in over:
+                mark_overwritten(node)
+            values = self._values(outputs, [*self._nodes, *nodes])
+            self._state.after(values)
+            return self._result(root, values, inputs, rebound)
+
+        return self.replay([*self._memory, *state, *keys], versions, publish)
+
+    def _result(
+        self, root: Any, values: list[UOp], inputs: list[Any], rebound: list[Any]
+    ) -> Any:
+        """Write the inputs and bind the places that the function did, and return its result."""
         for place, output in self._capture.written.items():
             value = tensor_on(values[output], inputs[place].shape)
             inputs[place].assign(value).realize()

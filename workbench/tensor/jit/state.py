@@ -17,7 +17,6 @@ from workbench.execution.buffers import (
     another,
     buffer_on,
     keep_apart,
-    mark_overwritten,
     memory_of,
     sharing,
 )
@@ -145,13 +144,16 @@ class CapturedState:
         memories = [(reference(), value) for reference, value in self.constants_read]
         return [m for m, value in memories if m is not None and m.value is not value]
 
-    def before(self, inputs: Sequence[Buffer]) -> tuple[list[UOp], list[Buffer]]:
-        """Return the BUFFERs to read, and their memory. What others read is not overwritten: one
-        side gets a copy."""
+    def before(
+        self, inputs: Sequence[Buffer]
+    ) -> tuple[list[UOp], list[Buffer], list[UOp]]:
+        """Return the BUFFERs to read, their memory, and those of them that a run overwrites. What
+        others read is not overwritten: one side gets a copy."""
         nodes = [buffer_of(memory) for memory in self.read]
         buffers = [memory_of(node) for node in nodes]
+        over: list[UOp] = []
         if not self.overwritten:
-            return nodes, buffers
+            return nodes, buffers, over
         targets = [nodes[n] for n in self.overwritten]
         needed = _needed(targets, set(self.read))
         owners = [buffer.owner for buffer in (*inputs, *buffers)]
@@ -163,8 +165,8 @@ class CapturedState:
             elif node in needed:
                 keep_apart(node)
             else:
-                mark_overwritten(node)
-        return nodes, buffers
+                over.append(node)
+        return nodes, buffers, over
 
     def after(self, results: Sequence[UOp]) -> None:
         """Take the new versions from the results of a replay. Gradients of the capture are not

@@ -14,6 +14,7 @@ from weakref import ref
 from msgspec import Struct
 
 from workbench.base.errors import WorkbenchError
+from workbench.base.interrupts import Uninterrupted
 from workbench.ir.node.uop import UOp
 from workbench.measure.speeds import Speeds
 from workbench.viz.exploration.exploration import Exploration
@@ -48,7 +49,6 @@ from workbench.viz.session.jobs import PREFETCH, Jobs
 from workbench.viz.session.live_record import Listener, LiveRecord
 from workbench.viz.session.requests import arguments, checked
 from workbench.worker.client import TaskStopped
-from workbench.worker.time_limit import uninterrupted
 
 QUICK: dict[str, Callable[..., Any]] = {
     "apply": tuning.apply,
@@ -307,7 +307,7 @@ class Session(LiveRecord):
 
     def _add_piece(self) -> bool:
         # Ctrl-C inside of a generator would be its end, and the record would lack the rest.
-        with uninterrupted(), self.lock:
+        with Uninterrupted(), self.lock:
             before = len(self.kernels)
             if next(self._pieces, None) is None:
                 return False

@@ -14,6 +14,7 @@ import traitlets
 from ipywidgets import widget_serialization  # type: ignore[import-untyped]
 from msgspec import to_builtins
 
+from workbench.base.interrupts import Uninterrupted
 from workbench.viz.page import saved_page
 from workbench.viz.schema.messages import Message, ViewState
 from workbench.viz.schema.variant import ErrorWords
@@ -23,7 +24,6 @@ from workbench.viz.session.messages import sending
 from workbench.viz.session.page_parts import LOADER, PageParts, page_parts
 from workbench.viz.session.saved_output import SavedOutput
 from workbench.viz.session.session import Session, reply_to
-from workbench.worker.time_limit import uninterrupted
 
 DISCONNECTED = ErrorWords(
     "this workbench is no longer connected",
@@ -114,7 +114,7 @@ class Workbench(anywidget.AnyWidget):
 
     def _heard(self, _: Any, content: Any, buffers: Any) -> None:
         with (
-            uninterrupted()
+            Uninterrupted()
         ):  # half an answer is none, and half a change is wrong for good
             self._answer(content)
 
