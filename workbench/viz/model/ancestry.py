@@ -7,7 +7,7 @@ object, so a node that came about twice has the ancestors of both.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 from workbench.base.trace import PassRecord, ProvenanceEdge
@@ -57,16 +57,61 @@ class Ancestry:
             if isinstance(edge, ProvenanceEdge):
                 self._link(place, WHOLE, edge.product, edge.source)
 
-    def of(self, node: UOp) -> dict[UOp, None]:
-        """Return a node and all its ancestors, at every level, as an ordered set."""
-        origins = {node: None}
-        pending = [node]
-        while pending:
-            for source in self._causes.get(pending.pop(), ()):
-                if source not in origins:
-                    origins[source] = None
-                    pending.append(source)
+    def of(self, *nodes: UOp) -> dict[UOp, None]:
+        """Return some nodes and all their ancestors, at every level, as an ordered set."""
+        origins: dict[UOp, None] = {}
+        causes = self._causes
+        for node in nodes:
+            if node in origins:
+                continue
+            origins[node] = None
+            pending = [node]
+            while pending:
+                for source in causes.get(pending.pop(), ()):
+                    if source not in origins:
+                        origins[source] = None
+                        pending.append(source)
         return origins
+
+    def nodes(self) -> Iterator[UOp]:
+        """Yield the nodes that have ancestors, and these; some of them twice."""
+        yield from self._causes
+        for causes in self._causes.values():
+            yield from causes
+
+    def unions(self, own: Callable[[UOp], int]) -> dict[UOp, int]:
+        """Return, of each node that has ancestors, the union of its own mask and theirs.
+
+        Ancestors come first; where equal nodes became each other's ancestors, what the first walk
+        cannot know yet the next one adds.
+        """
+        order: list[UOp] = []
+        visited: set[UOp] = set()
+        for start in self._causes:
+            pending = [(start, False)]
+            while pending:
+                node, is_done = pending.pop()
+                if is_done:
+                    order.append(node)
+                elif node not in visited:
+                    visited.add(node)
+                    pending.append((node, True))
+                    pending += [
+                        (s, False)
+                        for s in self._causes.get(node, ())
+                        if s not in visited
+                    ]
+        masks = {node: own(node) for node in order}
+        changed = True
+        while changed:
+            changed = False
+            for node in order:
+                mask = masks[node]
+                for source in self._causes.get(node, ()):
+                    mask |= masks[source]
+                if mask != masks[node]:
+                    masks[node], changed = mask, True
+        return masks
 
     def __iter__(self) -> Iterator[UOp]:
         """Yield the nodes that have ancestors."""

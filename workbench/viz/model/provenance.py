@@ -11,9 +11,10 @@ are those of this compilation and of the schedule before it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from workbench.backends.native.assembly import AsmLine, code_loops
 from workbench.base.forking import once
@@ -30,16 +31,66 @@ from workbench.viz.model.lines import UserLines, with_inner
 NO_LINES = UserLines()
 
 
+class Members(Sequence[UOp]):
+    """Some of a table's nodes, in the order of the table; `mask` has a bit for each of them."""
+
+    __slots__ = ("_mask", "_table")
+
+    def __init__(self, table: Sequence[UOp] = (), mask: int = 0):
+        self._table, self._mask = table, mask
+
+    def __len__(self) -> int:
+        return self._mask.bit_count()
+
+    def __iter__(self) -> Iterator[UOp]:
+        return (self._table[place] for place in _places(self._mask))
+
+    def __getitem__(self, place: Any) -> Any:
+        return tuple(self)[place]
+
+
 @dataclass(frozen=True, slots=True)
 class Origin:
     """The origin of a piece of code. `axes`: the loops around it, outermost first, then its lanes;
-    `kernel`: nodes of the un-optimised kernel; `tensor`: nodes of the scheduled tensor graph;
-    `lines`: the user's, those in called functions last."""
+    `kernel`: nodes of the un-optimised kernel, readers before what they read; `tensor`: nodes of
+    the scheduled tensor graph, likewise; `lines`: the user's, those in called functions last."""
 
     axes: tuple[str, ...] = ()
-    kernel: tuple[UOp, ...] = ()
-    tensor: tuple[UOp, ...] = ()
+    kernel: Members = Members()
+    tensor: Members = Members()
     lines: tuple[SourceLine, ...] = ()
+
+
+class _Tables(NamedTuple):
+    """What the bits of a mask stand for: axes first, then lines, nodes of the kernel, and nodes of
+    the tensor graph. A set is one number, so that a union of two costs little, however many nodes
+    there are, and the origins of a kernel are found in one walk over its ancestry."""
+
+    axes: list[str]
+    lines: list[SourceLine]
+    kernel: list[UOp]
+    tensor: list[UOp]
+
+    def parts(self, mask: int) -> tuple[int, int, int, int]:
+        """Return the mask of each table."""
+        masks = []
+        for table in self:
+            masks.append(mask & ((1 << len(table)) - 1))
+            mask >>= len(table)
+        return masks[0], masks[1], masks[2], masks[3]
+
+
+def _chain(line: SourceLine) -> tuple[SourceLine, ...]:
+    """Return what tells a line apart: two calls of one line may have called others."""
+    return line, *line.inner
+
+
+def _places(mask: int) -> Iterator[int]:
+    """Yield the places of the bits that are set, the lowest first."""
+    while mask:
+        low = mask & -mask
+        yield low.bit_length() - 1
+        mask ^= low
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,24 +101,84 @@ class Links:
     linear: tuple[UOp, ...]
     positions: tuple[tuple[int, ...], ...]
     ancestry: Ancestry
-    kernel: frozenset[UOp]
-    tensor: frozenset[UOp]
+    kernel: Sequence[UOp]
+    tensor: Sequence[UOp]
     tree: frozenset[UOp]
     lines: UserLines
 
     def of(self, *nodes: UOp) -> Origin:
         """Return the origin of nodes of any state of the compilation; its axes are those they
         depend on."""
-        origins = {a: None for node in nodes for a in self.ancestry.of(node)}
-        depends = [n for n in origins if n in self.tree] + list(nodes)
-        ranges = {r for n in depends for r in n.ranges}
-        lines = [line for n in origins for line in self.lines.own(n)]
+        mask = 0
+        for node in nodes:
+            mask |= self._mask(node)
+        own = {r.axis_name for node in nodes for r in node.ranges}
+        return self._origin(mask, own)
+
+    def below(self, node: UOp) -> Origin:
+        """Return the origin of a node and of all values below it."""
+        masks = self._masks_below
+        for each in node.toposort(lambda n: n not in masks):
+            if each not in masks:
+                mask = 0 if each.dtype.kind == "index" else self._mask(each)
+                for source in each.src:
+                    mask |= masks[source]
+                masks[each] = mask
+        return self._origin(masks[node], {r.axis_name for r in node.ranges})
+
+    def _origin(self, mask: int, more_axes: AbstractSet[str]) -> Origin:
+        tables = self._tables
+        axes, lines, kernel, tensor = tables.parts(mask)
         return Origin(
-            tuple(sorted(r.axis_name for r in ranges)),
-            tuple(n for n in origins if n in self.kernel),
-            tuple(n for n in origins if n in self.tensor),
-            with_inner(lines),
+            tuple(sorted(more_axes | {tables.axes[place] for place in _places(axes)})),
+            Members(tables.kernel, kernel),
+            Members(tables.tensor, tensor),
+            with_inner([tables.lines[place] for place in _places(lines)]),
         )
+
+    def _mask(self, node: UOp) -> int:
+        """Return the mask of a node and all its ancestors."""
+        mask = self._masks.get(node)
+        return self._own(node) if mask is None else mask
+
+    @once
+    def _masks(self) -> dict[UOp, int]:
+        """The mask of each node that has ancestors: of the node itself, and of those."""
+        return self.ancestry.unions(self._own)
+
+    @once
+    def _masks_below(self) -> dict[UOp, int]:
+        return {}
+
+    @once
+    def _own(self) -> Callable[[UOp], int]:
+        """The mask of a node alone."""
+        tables = self._tables
+        rows = tables.axes, map(_chain, tables.lines), tables.kernel, tables.tensor
+        start, bits = 0, []
+        for table in rows:
+            bits.append({row: 1 << place for place, row in enumerate(table, start)})
+            start += len(bits[-1])
+        axes, lines, kernel, tensor = bits
+
+        def own(node: UOp) -> int:
+            mask = kernel.get(node, 0) | tensor.get(node, 0)
+            if node in self.tree:
+                for r in node.ranges:
+                    mask |= axes[r.axis_name]
+            for line in self.lines.own(node):
+                mask |= lines[_chain(line)]
+            return mask
+
+        return own
+
+    @once
+    def _tables(self) -> _Tables:
+        nodes = dict.fromkeys([*self.ancestry.nodes(), *self.kernel, *self.tensor])
+        axes = {r.axis_name for n in self.tree for r in n.ranges}
+        lines = {_chain(line): line for n in nodes for line in self.lines.own(n)}
+        tables = list(lines.values()), list(self.kernel), list(self.tensor)
+        return _Tables(sorted(axes), *tables)
 
     def why(self, *nodes: UOp) -> list[Cause]:
         """Return the causes of nodes, and of the indexes at which they read or write, the latest
@@ -163,21 +274,21 @@ def links_of(
     """
     original: UOp = compiled.passes[0].before
     ancestry = Ancestry()
-    tensor: set[UOp] = set()
+    tensor: dict[UOp, None] = {}
     for entry in scheduled(schedule):
         if entry.kernel is original and value in (None, entry.stored):
             for place, record in zip(entry.places, entry.records, strict=True):
                 ancestry.add(record, place)
                 if record.name == DECIDE.name:
-                    tensor.update(record.before.toposort())
+                    tensor.update(dict.fromkeys(reversed([*record.before.toposort()])))
     for place, record in enumerate(compiled.passes, len(schedule)):
         ancestry.add(record, place)
     return Links(
         compiled.built.linear,
         compiled.built.source.lines,
         ancestry,
-        frozenset(original.toposort()),
-        frozenset(tensor),
+        tuple(reversed([*original.toposort()])),
+        tuple(tensor),
         frozenset(compiled.built.lowered.toposort()),
         lines,
     )

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import takewhile
+from itertools import islice, takewhile
 
 from workbench.backends.device import Device
 from workbench.backends.native.assembly import AsmLine
@@ -111,9 +111,9 @@ class Linker:
 
     def statement(self, node: UOp) -> tuple[list[int], list[int]]:
         """Return the nodes and the user's lines of a statement of the tree."""
-        values = [n for n in node.toposort() if n.dtype.kind != "index"]
-        origin = self.links.of(*values)
-        return self.nodes.add_all((node, *origin.kernel)), self._lines(origin)
+        origin = self.links.below(node)
+        kernel = islice(origin.kernel, MOST_NODES)
+        return self.nodes.add_all((node, *kernel)), self._lines(origin)
 
     def causes(self) -> Iterator[tuple[int, list[CauseRow]]]:
         """Yield the causes of nodes of the record, one step back: the rewrite or pass, and the node
