@@ -54,6 +54,11 @@ BUSY_WARPS = 4
 """Warps of a unit that its tensor cores need to be busy."""
 STEP_BYTES = 128
 """Bytes of a row, along the reduction, that are copied to shared memory at a time."""
+ROW_BYTES = STEP_BYTES + 16
+"""Bytes that such a row takes, with the pad that keeps banks apart."""
+ALTERNATING = 1.3
+"""How much longer a work-group takes that has no room for a second tile: it copies, and then
+computes."""
 BUFFERS = (3, 2)
 """Tiles in shared memory, of which one is read while the others are filled."""
 
@@ -187,6 +192,8 @@ def _candidates(axes: TensorAxes, target: Target) -> Iterator[WarpTiles]:
         from_memory = of_columns / (a * p * core.m) + of_rows / (b * q * core.n)
         from_memory += (of_results - 1) / steps
         from_shared = 1 / (a * core.m) + 1 / (b * core.n)
+        if target.copies_async and 2 * sum(sizes) * ROW_BYTES > target.shared_bytes:
+            busy /= ALTERNATING
         reads = FROM_MEMORY * from_memory + FROM_SHARED * from_shared
         waste = axes.waste_of_steps * computed / math.prod(extents)
         yield WarpTiles(axes, parts, groups, waste, waste * (1 + reads) / busy)
