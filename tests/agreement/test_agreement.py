@@ -30,6 +30,7 @@ from workbench.backends.python.render import render
 from workbench.backends.python.runtime import EmulatorProgram
 from workbench.base.errors import CompileError
 from workbench.base.trace import PassRecord, observe
+from workbench.check.expression import Expression
 from workbench.execution.buffers import memory_of
 from workbench.execution.realize import planned
 from workbench.ir.lower.lower import lower
@@ -39,9 +40,9 @@ from workbench.ir.nest.loops import kinds
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 from workbench.ir.rewriting.rewrite import replay
-from workbench.ir.schedule.item import ScheduleItem
 from workbench.ir.verify.verify import verify
-from workbench.kernel.inputs import FromSchedule, Run
+from workbench.kernel.inputs import FromSchedule
+from workbench.kernel.run import Run
 from workbench.pipeline import build, tuned
 
 BLOCK = 20
@@ -143,8 +144,10 @@ def _compiled_together(cases: list[Case]) -> list[CProgram]:
 def test_random_opts_and_loop_orders_agree(seeds: range) -> None:
     for seed in seeds:
         sample = drawn(seed)
-        items = _items(sample)
-        run = Run(items)
+        with observe() as watching:
+            schedule, outputs = planned([sample.run("LLVM")[0].uop])
+        items = schedule.items
+        run = Run(items, Expression(watching.records, outputs))
         dice = random.Random(seed)
         for number, item in enumerate(items):
             if item.kernel is not None:
@@ -157,10 +160,6 @@ def test_random_opts_and_loop_orders_agree(seeds: range) -> None:
 def drawn(seed: int) -> Case | Program:
     """Return a random expression, or as often a program of all dtypes but floats."""
     return whole_program(seed) if seed % 2 else case(seed)
-
-
-def _items(sample: Case | Program) -> tuple[ScheduleItem, ...]:
-    return planned([sample.run("LLVM")[0].uop])[0].items
 
 
 def _opts_agree(plain: Kernel, dice: random.Random, sample: Case | Program) -> None:

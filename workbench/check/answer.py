@@ -1,30 +1,25 @@
-"""Checking a kernel's answer against the un-optimised kernel on the reference interpreter.
+"""Checking a kernel's answer: the verdict, and how far an element may be off.
 
-Up to 2**24 lane-steps the whole kernel is interpreted, in float64; of a larger one output positions
-are sampled with a fixed seed.
+What it is compared with, a `Reference` says: what the user's expression means
+(`check/expression.py`), or the kernel before its opts (`check/reference.py`).
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
 
 from workbench.base.display import Printed
 from workbench.base.dtypes import dtypes
+from workbench.check.reference import Reference, ReferencePart, kernel_reference
 from workbench.execution.buffers import Array
 from workbench.ir.meaning import closeness
-from workbench.ir.meaning.interpret_kernel import interpret_kernel
-from workbench.ir.nest.loops import statements
-from workbench.ir.node import construct
-from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 
-FULL_STEPS = 1 << 24
-SAMPLES = 32
 ENOUGH = 24
 """Results of which one at least tells how much a kernel loses by cancellation."""
 
@@ -34,7 +29,8 @@ class CheckResult(Printed):
     """The outcome. `tolerance` bounds the absolute error; `checked` of `total` elements were
     compared. `relative` has the error and the tolerance as shares of the greatest value of the
     output that is nearest to its tolerance, or furthest beyond it; None where there is no such
-    value: of whole numbers, of which the error is how many differ, and of zeros."""
+    value: of whole numbers, of which the error is how many differ, and of zeros. `against` says
+    what it was compared with."""
 
     ok: bool
     max_abs_error: float
@@ -42,14 +38,21 @@ class CheckResult(Printed):
     total: int
     tolerance: float
     relative: tuple[float, float] | None = None
+    against: str = ""
 
     def __bool__(self) -> bool:
         return self.ok
 
     def __str__(self) -> str:
+        against = f"; compared with {self.against}" if self.against else ""
+        return self.summary + against
+
+    @property
+    def summary(self) -> str:
+        """The verdict in words, without what it was compared with."""
         verdict = "right" if self.ok else "WRONG"
-        compared = f"{self.checked:,} of {self.total:,} elements compared"
-        return f"{verdict}: {compared}, {self._error_text()}"
+        count = f"{self.checked:,} of {self.total:,} elements compared"
+        return f"{verdict}: {count}, {self._error_text()}"
 
     def _error_text(self) -> str:
         if self.relative is None:
@@ -66,36 +69,46 @@ def check(
     inputs: list[Array],
     actual_arrays: Sequence[Array],
 ) -> CheckResult:
-    """Compare `actual_arrays`, which some opts of `kernel` wrote to `slots`, with the reference.
+    """Compare `actual_arrays`, which some opts of `kernel` wrote to `slots`, with the un-optimised
+    `kernel` on the reference interpreter; `inputs` holds an array per slot."""
+    return compared(kernel_reference(kernel, slots, inputs), actual_arrays)
 
-    `kernel` is the un-optimised one; `inputs` holds an array per slot.
-    """
-    checked = 0
+
+def compared(reference: Reference, actual_arrays: Sequence[Array]) -> CheckResult:
+    """Compare the arrays of a kernel's outputs with what is right."""
     worst, allowed, right = 0.0, 0.0, True
     nearest = _Comparison(0.0, 0.0, 0.0)
     total = sum(result.size for result in actual_arrays)
-    for part in _parts(kernel):
-        empty, steps = blank(inputs, slots), reduce_steps(part)
-        want = dict(zip(slots, interpret_kernel(part, empty, widen=True), strict=True))
-        written = dict(zip(slots, interpret_kernel(_marked(part), empty), strict=True))
-        for slot, result in zip(slots, actual_arrays, strict=True):
-            mask = np.asarray(written[slot], bool)
-            expected, actual = want[slot][mask], result[mask]
-            checked += expected.size
-            error, limit = compare(actual, expected, steps)
+    seen = [np.zeros(result.size, bool) for result in actual_arrays]
+    for part in reference.parts():
+        wide = part.compute(part.inputs, True)
+        for number, (output, place) in enumerate(part.places):
+            expected, actual = wide[number], actual_arrays[output].reshape(-1)[place]
+            seen[output][place] = True
+            error, limit = compare(actual, expected, part.steps)
             if error > limit:
                 # the kernel's own dtypes may lose more by cancellation, which is not an opt's fault
-                narrow = dict(zip(slots, interpret_kernel(part, empty), strict=True))
-                beside = narrow[slot][mask]
-                error, limit = as_narrow(actual, expected, beside, steps)
+                narrow = part.compute(part.inputs, False)[number]
+                error, limit = as_narrow(actual, expected, narrow, part.steps)
                 if error > limit:
-                    lost = _usual_loss(part, empty, slots, slot)
-                    error, limit = as_narrow(actual, expected, beside, steps, lost)
+                    lost = _usual_loss(part, number)
+                    error, limit = as_narrow(actual, expected, narrow, part.steps, lost)
             worst, allowed = max(worst, error), max(allowed, limit)
             one = _Comparison(error, limit, closeness.greatest(expected))
             nearest = max(nearest, one, key=_Comparison.rank)
             right = right and error <= limit
-    return CheckResult(right, worst, checked, total, allowed, nearest.relative())
+    checked = sum(int(np.count_nonzero(places)) for places in seen)
+    return CheckResult(
+        right, worst, checked, total, allowed, nearest.relative(), reference.against
+    )
+
+
+def with_results(own: CheckResult, results: CheckResult) -> CheckResult:
+    """Return the verdict on a kernel whose value a rule made: it stands for none of the user's, so
+    the results that come of it must be right, too."""
+    shown = own if not own.ok else results
+    against = f"{own.against}, and all results with {results.against}"
+    return replace(shown, ok=own.ok and results.ok, against=against)
 
 
 class _Comparison(NamedTuple):
@@ -116,12 +129,6 @@ class _Comparison(NamedTuple):
         return self.error / self.greatest, self.limit / self.greatest
 
 
-def blank(inputs: Sequence[Array], slots: Sequence[int]) -> list[Array]:
-    """Return the arrays of a kernel with zeros for its outputs: a run must not read the results of
-    the run before."""
-    return [np.zeros_like(a) if i in slots else a for i, a in enumerate(inputs)]
-
-
 def compare(actual: Array, expected: Array, steps: int) -> tuple[float, float]:
     """Return (greatest error, tolerance): rounding errors grow with the square root of the length
     of the reduction, which is computed in float32 at least."""
@@ -138,7 +145,13 @@ def as_narrow(
     """Return (greatest error, tolerance) beside the reference in the kernel's own dtypes: where it
     overflows to an infinity or NaN, so must `actual`; elsewhere its error (`lost`, where that is
     greater) tells how large the numbers were that cancelled: the usual tolerance holds for those.
+    A whole number may be that of either, since a rounding may have decided it; as many as differ
+    between the two may be another one.
     """
+    if not dtypes.from_numpy(actual.dtype).is_float:
+        decided = np.count_nonzero(narrow != expected)
+        differ = np.count_nonzero((actual != expected) & (actual != narrow))
+        return float(differ), float(decided)
     limit = closeness.limit_of(actual, expected, steps)
     overflows = ~np.isfinite(narrow) & np.isfinite(expected)
     if np.any(np.isfinite(actual[overflows])):
@@ -150,17 +163,14 @@ def as_narrow(
     return _greatest(actual[rest], expected[rest]), allowed
 
 
-def _usual_loss(
-    kernel: UOp, inputs: Sequence[Array], slots: Sequence[int], slot: int
-) -> float:
+def _usual_loss(part: ReferencePart, number: int) -> float:
     """Return the greatest error of the reference in the kernel's own dtypes on inputs beside the
     given ones, on which it may be exact by chance."""
     random = np.random.default_rng(0)
-    place, worst = list(slots).index(slot), 0.0
-    for _ in range(math.ceil(ENOUGH / max(1, inputs[slot].size))):
-        near = [_near(array, random) for array in inputs]
-        wide = interpret_kernel(kernel, near, widen=True)[place]
-        narrow = interpret_kernel(kernel, near)[place]
+    worst, size = 0.0, part.compute(part.inputs, True)[number].size
+    for _ in range(math.ceil(ENOUGH / max(1, size))):
+        near = [_near(array, random) for array in part.inputs]
+        wide, narrow = (part.compute(near, widen)[number] for widen in (True, False))
         finite = np.isfinite(narrow) & np.isfinite(wide)
         worst = max(worst, _greatest(narrow[finite], wide[finite]))
     return worst
@@ -177,52 +187,3 @@ def _near(array: Array, random: np.random.Generator) -> Array:
 
 def _greatest(actual: Array, expected: Array) -> float:
     return float(closeness.errors(actual, expected).max(initial=0.0))
-
-
-def reduce_steps(kernel: UOp) -> int:
-    """Return the number of values that the longest reduction of a kernel combines."""
-    steps = [
-        math.prod(r.extent for r in n.src[1:])
-        for n in kernel.toposort()
-        if n.op is Ops.REDUCE
-    ]
-    return max(steps, default=1)
-
-
-def lane_steps(kernel: UOp) -> int:
-    """Return the number of lane-steps of all statements of a kernel together."""
-    kernel_statements = statements(kernel).values()
-    return sum(
-        math.prod(r.extent for r in (*s.nest, *s.lanes, *s.reduction_lanes))
-        for s in kernel_statements
-    )
-
-
-def _parts(kernel: UOp) -> Iterator[UOp]:
-    """Yield the whole kernel, or, where it is too large, kernels with output axes fixed at sampled
-    positions."""
-    if lane_steps(kernel) <= FULL_STEPS:
-        yield kernel
-        return
-    axes = list(dict.fromkeys(r for end in kernel.src for r in end.src[1:]))
-    fixed: list[UOp] = []
-    steps = lane_steps(kernel)
-    for axis in axes:
-        if steps <= FULL_STEPS // SAMPLES:
-            break
-        fixed.append(axis)
-        steps //= axis.extent
-    generator = np.random.default_rng(0)
-    for _ in range(SAMPLES if fixed else 1):
-        at = {axis: UOp.index(int(generator.integers(axis.extent))) for axis in fixed}
-        yield kernel.substitute(at)
-
-
-def _marked(kernel: UOp) -> UOp:
-    """Return a kernel that writes 1 to each element that `kernel` writes."""
-    changes = {}
-    for end in kernel.src:
-        store = end.store
-        one = UOp.const(store.value.dtype.scalar, 1)
-        changes[store] = construct.store(store.place, one)
-    return kernel.substitute(changes)

@@ -17,7 +17,7 @@ from workbench.base.display import Printed
 from workbench.base.dtypes import dtypes
 from workbench.base.errors import WorkbenchError
 from workbench.base.words import cut
-from workbench.check.answer import lane_steps
+from workbench.check.reference import lane_steps
 from workbench.execution.buffers import memory_of
 from workbench.ir.meaning.interpret import interpret_tensor
 from workbench.ir.meaning.interpret_kernel import interpret_kernel

@@ -18,14 +18,9 @@ from workbench.base.dtypes import DType, dtypes
 from workbench.base.errors import WorkbenchError
 from workbench.base.target import Target
 from workbench.base.trace import PassRecord, observe, unobserved
-from workbench.check.answer import (
-    as_narrow,
-    blank,
-    compare,
-    lane_steps,
-    reduce_steps,
-)
+from workbench.check.answer import as_narrow, compare
 from workbench.check.bisect import FirstWrongRewrite, first_wrong
+from workbench.check.reference import blank, lane_steps, reduce_steps
 from workbench.ir.meaning.interpret_kernel import interpret_kernel
 from workbench.ir.node import construct
 from workbench.ir.node.ops import Ops
@@ -39,7 +34,7 @@ MOST_STEPS = 1 << 22
 """Most lane-steps of a kernel whose states are all computed."""
 
 
-class Reference(NamedTuple):
+class StateReference(NamedTuple):
     """The expected result of a computation: an array per output in float64, and the same in their
     own dtypes; `steps` is the length of the longest reduction."""
 
@@ -74,7 +69,7 @@ def check_size(kernel: UOp) -> None:
 
 def reference_of(
     kernel: UOp, inputs: Sequence[Array], slots: Sequence[int]
-) -> Reference:
+) -> StateReference:
     """Return the result of the reference interpreter for a kernel.
 
     Errors: WorkbenchError where it takes too many steps to repeat for every state.
@@ -83,7 +78,7 @@ def reference_of(
     empty = blank(inputs, slots)
     wide = interpret_kernel(kernel, empty, widen=True)
     narrow = interpret_kernel(kernel, empty)
-    return Reference(
+    return StateReference(
         dict(zip(slots, wide, strict=True)),
         dict(zip(slots, narrow, strict=True)),
         reduce_steps(kernel),
@@ -93,7 +88,9 @@ def reference_of(
 class KernelOracle:
     """Checks the states of one kernel: graphs, statement trees and programs."""
 
-    def __init__(self, reference: Reference, inputs: Sequence[Array], target: Target):
+    def __init__(
+        self, reference: StateReference, inputs: Sequence[Array], target: Target
+    ):
         self.reference, self.target = reference, target
         self.inputs = blank(inputs, tuple(reference.wide))
 

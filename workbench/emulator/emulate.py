@@ -36,7 +36,7 @@ from workbench.emulator.trace import Trace
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 from workbench.ir.rewriting.rewrite import without
-from workbench.kernel.inputs import random_values
+from workbench.kernel.run import random_values
 from workbench.kernel.runnable import RunnableKernel
 from workbench.pipeline import build, stages
 

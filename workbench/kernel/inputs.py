@@ -8,8 +8,8 @@ kernel: its inputs.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -17,81 +17,14 @@ import numpy as np
 from workbench.backends.buffer import Buffer
 from workbench.backends.device import Device
 from workbench.base.dtypes import DType, dtypes
-from workbench.execution.buffers import Array, is_absent, memory_of
-from workbench.execution.readers import read_by
+from workbench.check.answer import CheckResult, compared, with_results
+from workbench.check.reference import BEFORE_OPTS
+from workbench.execution.buffers import Array
+from workbench.ir.meaning.sampled import TooManyPositions
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
-from workbench.ir.schedule.item import ScheduleItem
-from workbench.pipeline import build, tuned
-
-
-@dataclass(slots=True, eq=False, weakref_slot=True)
-class Run:
-    """A run of a schedule apart from its tensors: memory per device, and the number of items that
-    have run there (`counts`)."""
-
-    items: tuple[ScheduleItem, ...]
-    memory: dict[str, dict[UOp, Buffer]] = field(default_factory=dict)
-    counts: dict[str, int] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        read_by(self)
-
-    def buffers_read(self) -> Iterator[UOp]:
-        """Return the BUFFERs whose contents a run needs."""
-        return (b for item in self.items for b in item.inputs)
-
-    @property
-    def has_data(self) -> bool:
-        """Whether the data of all its tensors are here."""
-        return not any(is_absent(b) for item in self.items for b in item.buffers)
-
-    def upto(self, count: int, device: str) -> dict[UOp, Buffer]:
-        """Return the memory on `device` after the first `count` items have run there; where it is
-        elsewhere, they run here."""
-        device = Device.runner(device)
-        memory = self.memory.setdefault(device, {})
-        for number in range(self.counts.get(device, 0), count):
-            item = self.items[number]
-            written = item.slots
-            buffers = [
-                self._buffer(b, device, memory, fill=slot not in written)
-                for slot, b in enumerate(item.buffers)
-            ]
-            if item.kernel is None:
-                buffers[0].copy_from(buffers[1])
-            else:
-                build(tuned(item.kernel, device), device).program(buffers)
-            self.counts[device] = number + 1
-        return memory
-
-    def _buffer(
-        self, node: UOp, device: str, memory: dict[UOp, Buffer], fill: bool
-    ) -> Buffer:
-        """Return this run's own memory for a BUFFER, with a copy of a tensor's data, or random
-        numbers where these are not here."""
-        if node not in memory:
-            buffer = memory[node] = Buffer(device, node.dtype, node.size)
-            if fill and is_absent(node):
-                generator = np.random.default_rng(len(memory))
-                values = random_values(generator, node.dtype, node.size)
-                buffer.copy_from(Buffer.of(device, node.dtype, values))
-            elif fill:
-                buffer.copy_from(memory_of(node))
-        return memory[node]
-
-    def buffers(self, number: int, device: str) -> list[Buffer]:
-        """Return the buffers of item `number` by slot: new ones for its outputs, and its inputs,
-        after running their producers."""
-        device = Device.runner(device)
-        memory, item = self.upto(number, device), self.items[number]
-        written = item.slots
-        return [
-            Buffer(device, b.dtype, b.size)
-            if slot in written
-            else self._buffer(b, device, memory, fill=True)
-            for slot, b in enumerate(item.buffers)
-        ]
+from workbench.kernel.run import Run, random_values
+from workbench.kernel.trial import KernelTrial
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +53,28 @@ class FromSchedule:
         """Return the kernel's buffers by slot: new outputs, and the inputs."""
         return self.run.buffers(self.number, device)
 
+    def trial(self, kernel: UOp, device: str) -> KernelTrial:
+        """Return how a kernel is checked: beside what the expression means, on inputs that do not
+        come from kernels before it, which may be wrong."""
+        run, number = self.run, self.number
+        device, item = Device.runner(device), run.items[number]
+        try:
+            trial = run.trial(number, device)
+        except TooManyPositions:
+            words = f"{BEFORE_OPTS}: its expression is too large to be computed"
+            buffers = run.buffers(number, device)
+            return KernelTrial.of_kernel(kernel, buffers, words)
+        buffers = run.buffers(number, device, trial.inputs)
+
+        def verdict(outputs: Sequence[Array]) -> CheckResult:
+            own = compared(trial.reference, outputs)
+            if not trial.is_inner:
+                return own
+            written = dict(zip(item.outputs, outputs, strict=True))
+            return with_results(own, run.check(device, number, written))
+
+        return KernelTrial(buffers, verdict)
+
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the inputs as data: the memory of a run is this process's."""
         written = self.run.items[self.number].slots
@@ -142,6 +97,10 @@ class PickledData:
         """Return the same data for kernels on another device."""
         return replace(self, device=name)
 
+    def trial(self, kernel: UOp, device: str) -> KernelTrial:
+        """Return how a kernel is checked: beside itself before its opts."""
+        return KernelTrial.of_kernel(kernel, self.buffers(kernel, device))
+
     def buffers(self, kernel: UOp, device: str) -> list[Buffer]:
         """Return the kernel's buffers by slot: new outputs, and copies of the inputs."""
         return [
@@ -163,6 +122,10 @@ class Seeded:
         """Return the same data for kernels on another device."""
         return replace(self, device=name)
 
+    def trial(self, kernel: UOp, device: str) -> KernelTrial:
+        """Return how a kernel is checked: beside itself before its opts."""
+        return KernelTrial.of_kernel(kernel, self.buffers(kernel, device))
+
     def buffers(self, kernel: UOp, device: str) -> list[Buffer]:
         """Return the kernel's buffers by slot: outputs zeroed, inputs random."""
         generator = np.random.default_rng(self.seed)
@@ -176,24 +139,6 @@ class Seeded:
             values = random_values(generator, param.dtype, param.length)
             memory.append(Buffer.of(device, param.dtype, values))
         return memory
-
-
-def arrays(buffers: Sequence[Buffer], written: Sequence[int]) -> list[Array]:
-    """Return copies of a kernel's inputs by slot, and zeros for its outputs."""
-    return [
-        np.zeros(b.size, b.dtype.numpy) if slot in written else b.to_numpy()
-        for slot, b in enumerate(buffers)
-    ]
-
-
-def random_values(generator: np.random.Generator, dtype: DType, size: int) -> Array:
-    """Return `size` values that suit a dtype: floats around 0, small integers, coin flips."""
-    if dtype.is_float:
-        return generator.standard_normal(size).astype(dtype.numpy)
-    if dtype.is_bool:
-        return generator.integers(0, 2, size).astype(bool)
-    low = 0 if dtype.kind == "uint" else -8
-    return generator.integers(low, 9, size).astype(dtype.numpy)
 
 
 def written(kernel: UOp) -> list[UOp]:

@@ -15,7 +15,6 @@ from workbench.base.display import Printed
 from workbench.base.errors import DeviceError, KernelOptError
 from workbench.base.source import ModuleCall, SourceLine, here
 from workbench.base.trace import PassRecord, unobserved
-from workbench.check import answer as checking
 from workbench.check.answer import CheckResult
 from workbench.check.oracle import observed
 from workbench.cost.default_opts import default_opts
@@ -33,8 +32,8 @@ from workbench.kernel.inputs import (
     FromSchedule,
     PickledData,
     Seeded,
-    arrays,
 )
+from workbench.kernel.trial import arrays
 from workbench.pipeline import (
     COMPILE_PASSES,
     Stages,
@@ -260,17 +259,20 @@ class RunnableKernel:
         return tuple(a.reshape(s) for a, s in zip(results, self.shapes, strict=True))
 
     def check(self, device: str | None = None) -> CheckResult:
-        """Compare the answer with that of the un-optimised kernel on the reference interpreter.
-        Errors: WorkbenchError where the expression was loaded without its data."""
+        """Compare the answer with what the user's expression means, before any rule; `against` of
+        the result says with what. A kernel without an expression, of text or pickled, is compared
+        with itself before its opts.
+
+        Errors: WorkbenchError where the expression was loaded without its data.
+        """
         self.require_data("cannot check this kernel")
-        name, slots = self._device(device), self.original.outputs
+        name = self._device(device)
         with unobserved():
             program = self._program(name)
-            buffers = self.data.buffers(self.original, name)
-            inputs = arrays(buffers, slots)
-            program(buffers)
-            actual_arrays = [buffers[slot].to_numpy() for slot in slots]
-            return checking.check(self.original, slots, inputs, actual_arrays)
+            trial = self.data.trial(self.original, name)
+            program(trial.buffers)
+            outputs = [trial.buffers[slot] for slot in self.original.outputs]
+            return trial.verdict([buffer.to_numpy() for buffer in outputs])
 
     def launch(self, device: str | None = None) -> Callable[[], None]:
         """Return a function that runs the kernel once, on buffers of its own."""

@@ -62,7 +62,7 @@ def _tensor_value(
     if node.op in ELEMENTWISE:
         return elementwise(node, sources, widen)
     if node.op is Ops.CUSTOM:
-        return _custom(node, sources, widen)
+        return custom_value(node, sources, widen)
     move = _MOVES.get(node.op)
     if move is None:
         raise VerifyError(f"{node.op.name} is not an op of tensor-level values")
@@ -81,7 +81,7 @@ def _buffer_value(node: UOp, buffers: Mapping[UOp, Array], widen: bool) -> Array
     return array.astype(array_dtype(node.dtype, widen), copy=False)
 
 
-def _custom(node: UOp, sources: Sequence[Array], widen: bool) -> Array:
+def custom_value(node: UOp, sources: Sequence[Array], widen: bool) -> Array:
     """Return the value of a kernel that a user wrote, which reads its operands from memory."""
     kernel = custom_kernel(node.kernel_text)
     params = {n.slot: n for n in kernel.toposort() if n.op is Ops.PARAM}

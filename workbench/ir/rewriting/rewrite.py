@@ -354,29 +354,39 @@ def replay(
     rewrite), a node that becomes itself again is left as it is. `note` is called with every new
     node: of a match, or of a node rebuilt over other sources.
     """
+    return replacements(before, matches, count, note)[before]
+
+
+def replacements(
+    before: UOp,
+    matches: Sequence[Match],
+    count: int | None = None,
+    note: Note | None = None,
+) -> dict[UOp, UOp]:
+    """Return what the nodes of a graph are after the first `count` matches: see `replay`."""
     changes = {m.before: m.after for m in matches[:count]}
-    replacements: dict[UOp, UOp] = {}
+    replaced: dict[UOp, UOp] = {}
     begun: set[UOp] = set()
     stack: list[tuple[UOp, int, UOp]] = [(before, 0, before)]
     while stack:
         node, stage, result = stack.pop()
-        if node in replacements:
+        if node in replaced:
             continue
         if stage == 0:
             stack.append((node, 1, node))
-            stack.extend([(s, 0, s) for s in node.src if s not in replacements])
+            stack.extend([(s, 0, s) for s in node.src if s not in replaced])
         elif stage == 2:
-            replacements[node] = replacements[result]
+            replaced[node] = replaced[result]
         else:
-            rebuilt = node.rebuild(tuple([replacements[s] for s in node.src]))
+            rebuilt = node.rebuild(tuple([replaced[s] for s in node.src]))
             after = changes.get(rebuilt)
             if note is not None and rebuilt is not node:
                 note(rebuilt, node)
             if note is not None and after is not None:
                 note(after, rebuilt)
             if after is None or rebuilt in begun:
-                replacements[node] = replacements.get(rebuilt, rebuilt)
+                replaced[node] = replaced.get(rebuilt, rebuilt)
             else:
                 begun.add(rebuilt)
                 stack.extend([(node, 2, after), (rebuilt, 2, after), (after, 0, after)])
-    return replacements[before]
+    return replaced

@@ -13,10 +13,10 @@ import numpy as np
 from workbench.backends.device import Device
 from workbench.base.errors import WorkbenchError
 from workbench.base.trace import PassRecord, unobserved
-from workbench.check.answer import reduce_steps
 from workbench.check.bisect import FirstWrongRewrite, first_wrong
 from workbench.check.node_values import MOST_ELEMENTS, memory_below
-from workbench.check.oracle import KernelOracle, Reference, check_size
+from workbench.check.oracle import KernelOracle, StateReference, check_size
+from workbench.check.reference import reduce_steps
 from workbench.ir.meaning.interpret import interpret_tensor, interpret_tensors
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
@@ -117,7 +117,7 @@ def _oracle(
     outputs = dict(zip(item.slots, item.nodes, strict=True))
     narrow = {slot: memory[node].reshape(-1) for slot, node in outputs.items()}
     wide = {slot: memory[item.buffers[slot]].reshape(-1) for slot in outputs}
-    reference = Reference(wide, narrow, reduce_steps(item.kernel))
+    reference = StateReference(wide, narrow, reduce_steps(item.kernel))
     inputs = [
         narrow[slot] if slot in narrow else memory[buffer].reshape(-1)
         for slot, buffer in enumerate(item.buffers)
@@ -143,7 +143,7 @@ class _TensorOracle:
         sums = [n for n in nodes if n.op is Ops.REDUCE_AXIS and n.size]
         steps = max((n.src[0].size // n.size for n in sums), default=1)
         self.shapes = [n.shape for n in graph.src]
-        self.reference = Reference(
+        self.reference = StateReference(
             dict(enumerate(self._full(wide))),
             dict(enumerate(self._full(narrow))),
             steps,

@@ -321,7 +321,7 @@ def of(
         tensors, expression, KernelTuple(plan.kernels, display), tuple(plan.items),
         Decisions(plan.decisions, display), PassTable(plan.passes, display),
         tuple(plan.outputs), plan.line, plan.lines, viewer, forced, rules_off, plan.error,
-        origin, device, page=page, show=show, display=display,
+        origin, device, tuple(plan.runs), page=page, show=show, display=display,
     )  # fmt: skip
 
 

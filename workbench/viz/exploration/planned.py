@@ -9,6 +9,7 @@ from workbench.base.context import Context
 from workbench.base.errors import EndlessRewrite, VerifyError, WorkbenchError
 from workbench.base.source import ModuleCall, SourceLine
 from workbench.base.trace import PassRecord, observe, unobserved
+from workbench.check.expression import Expression
 from workbench.execution import realize
 from workbench.ir.functions.expand import FUNCTIONS
 from workbench.ir.node.ops import MOVEMENT, Ops
@@ -18,8 +19,9 @@ from workbench.ir.rewriting.rewrite import check_names, rewrite, without
 from workbench.ir.rules.collapse import KERNEL_RULES
 from workbench.ir.schedule.item import Decision, Schedule, ScheduleItem
 from workbench.ir.schedule.schedule import RANGEIFY, base
-from workbench.kernel.inputs import FromSchedule, Run
+from workbench.kernel.inputs import FromSchedule
 from workbench.kernel.kernel import Kernel
+from workbench.kernel.run import Run
 from workbench.pipeline import COMPILE_PASSES, SCHEDULE_PASSES, rules_of
 from workbench.tensor.autograd.lines import backward_passes
 from workbench.tensor.tensor import Tensor
@@ -41,6 +43,7 @@ class Planned:
     lines: UserLines = field(default_factory=UserLines)
     line: SourceLine | None = None
     error: Exception | None = None
+    runs: list[Run] = field(default_factory=list)
 
 
 def planned(
@@ -78,7 +81,9 @@ def planned(
             break
         rangeified = (r.after for r in watching.records if r.name == RANGEIFY.name)
         built = next(rangeified, schedule.items)
-        plan.kernels += _kernels(schedule, built, outputs, off, on)
+        run = Run(schedule.items, Expression(watching.records, outputs), device)
+        plan.runs.append(run)
+        plan.kernels += _kernels(schedule, built, outputs, off, on, run)
         plan.items += schedule.items
         plan.decisions += schedule.decisions
         plan.passes += watching.records
@@ -180,10 +185,10 @@ def _kernels(
     outputs: Sequence[UOp],
     rules_off: tuple[str, ...],
     on: str,
+    run: Run,
 ) -> Iterator[Kernel]:
-    """Yield the kernels of a schedule for the device `on`, each on the results of those before it;
-    `built` has them as rangeify built them."""
-    run = Run(schedule.items)
+    """Yield the kernels of a schedule for the device `on`, each on the results of those before it,
+    by `run`; `built` has them as rangeify built them."""
     shapes = {base(output): output.shape for output in outputs}
     for number, item in enumerate(schedule.items):
         as_built = built[number].kernel

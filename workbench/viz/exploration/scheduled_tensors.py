@@ -18,9 +18,11 @@ from workbench.ir.rewriting.explain import Explanation
 from workbench.ir.rewriting.rewrite import Rule
 from workbench.ir.schedule.item import ScheduleItem
 from workbench.kernel.kernel import NOWHERE, Kernel
+from workbench.kernel.run import Run
 from workbench.tensor.tensor import Tensor
 from workbench.viz import export
 from workbench.viz.exploration.bisect import bisected
+from workbench.viz.exploration.checks import Checks, checks_of
 from workbench.viz.exploration.display import Display
 from workbench.viz.exploration.expression import Expression
 from workbench.viz.exploration.tables import Decisions, KernelTuple, PassTable
@@ -67,6 +69,7 @@ class ScheduledTensors:
     error: Exception | None = None
     origin: FileOrigin = HERE
     on: str = ""
+    runs: tuple[Run, ...] = field(default=(), repr=False)
     display: Display = field(default_factory=Display, kw_only=True, repr=False)
 
     @property
@@ -104,6 +107,22 @@ class ScheduledTensors:
         hint = f"a number, 0 to {last}, or one of .kernels" if last > 0 else "0"
         hint = hint if originals else "an expression that has something to compute"
         raise WorkbenchError("this is not a kernel of this exploration", because, hint)
+
+    def check(self) -> Checks:
+        """Return the verdicts on all kernels, with the opts that they run with, and on the results
+        as a whole: each is compared with what the expression means before any rule. True where
+        all are right; printed, a line each.
+
+        Errors: WorkbenchError where there are no kernels because a rule failed, and where the
+        expression was loaded without its data.
+        """
+        if self.error is not None:
+            because = "scheduling failed, so that nothing can run"
+            hint = "print(ex), which says where"
+            raise WorkbenchError("cannot check this exploration", because, hint)
+        for kernel in self.kernels:
+            kernel.require_data("cannot check this exploration")
+        return checks_of(self.kernels, self.runs, self.on)
 
     def bisect(self, kernel: Kernel | int | None = None) -> FirstWrongRewrite | None:
         """Return the first rewrite after which a value is wrong, from the tensors to the program of

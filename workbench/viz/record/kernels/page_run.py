@@ -13,18 +13,13 @@ from workbench.backends.program.launch import grid_size
 from workbench.backends.program.source import Source, signature
 from workbench.base.dtypes import DType
 from workbench.base.errors import WorkbenchError
-from workbench.check.answer import (
-    FULL_STEPS,
-    as_narrow,
-    blank,
-    lane_steps,
-    reduce_steps,
-)
+from workbench.check.answer import as_narrow
+from workbench.check.reference import FULL_STEPS, blank, lane_steps, reduce_steps
 from workbench.execution.buffers import Array
 from workbench.ir.meaning.interpret_kernel import interpret_kernel
 from workbench.ir.node.ops import Ops
-from workbench.kernel.inputs import arrays
 from workbench.kernel.kernel import Kernel
+from workbench.kernel.trial import arrays
 from workbench.viz.schema.page_run import PageBuffer, PageData
 from workbench.viz.schema.variant import ErrorWords, PageLaunch
 

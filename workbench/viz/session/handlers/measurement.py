@@ -6,18 +6,20 @@ import time
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, suppress
 
+import numpy as np
 from msgspec import Struct
 
 from workbench.backends.buffer import Buffer
 from workbench.backends.contract import require_room
 from workbench.backends.device import Device
 from workbench.base.errors import DeviceError, WorkbenchError
+from workbench.base.trace import unobserved
 from workbench.base.typed import typed
 from workbench.cost.kernel_cost import float_kind
 from workbench.ir.rewriting.rewrite import added_rules
-from workbench.ir.text.printer import to_text
 from workbench.kernel.kernel import Kernel
 from workbench.kernel.performance import require_times
+from workbench.kernel.trial import KernelTrial
 from workbench.search import search as searching
 from workbench.search.candidate import Candidate
 from workbench.viz.schema.replies import NoResult, TimedVariants, VariantReply
@@ -74,7 +76,7 @@ def measure(
 
 
 def check(session: LiveRecord, variant: int) -> NoResult:
-    """Check a variant's answer against the reference interpreter.
+    """Compare a variant's answer with what the expression means.
 
     Errors: DeviceError for source that is edited for a machine that is not here.
     """
@@ -137,18 +139,36 @@ def check_variant(session: LiveRecord, worker: Worker, variant: int) -> None:
     kernel.require_data("cannot check the answer")
     if Device[candidate["device"]].is_elsewhere:
         require_room(kernel.built(candidate["device"]).program)
+    slots = kernel.original.outputs
+    with unobserved():
+        trial = kernel.data.trial(kernel.original, data_device(kernel))
+    key = f"{session.number}-{session.row(variant).kernel}-check"
+    worker.hold(key, lambda: [(b, s in slots) for s, b in enumerate(trial.buffers)])
     task = {
         "do": "check",
         "kernel": candidate,
-        "original": to_text(kernel.original),
-        "data": _data(session, worker, kernel, session.row(variant).kernel),
+        "outputs": slots,
+        "data": key,
         "silent_s": _patience(session, [variant]),
     }
-    outcome = typed(ask(session, worker, task, "check"), CheckRow)
+    outcome = _outcome(trial, slots, ask(session, worker, task, "check"))
     with session.lock:
         session.checks[variant, candidate["device"]] = outcome
         if is_shown(session, variant, candidate):
             session.set(variant, "check", outcome)
+
+
+def _outcome(trial: KernelTrial, slots: Sequence[int], reply: Row) -> CheckRow:
+    """Return the verdict on what the worker's run of a kernel wrote."""
+    if reply["problem"]:
+        return CheckRow(False, f"WRONG: the program {reply['problem']}")
+    outputs = [
+        np.frombuffer(blob, trial.buffers[slot].dtype.numpy)
+        for slot, blob in zip(slots, reply["blobs"], strict=True)
+    ]
+    with unobserved():
+        result = trial.verdict(outputs)
+    return CheckRow(result.ok, str(result))
 
 
 def time_group(
@@ -343,8 +363,7 @@ def _data(session: LiveRecord, worker: Worker, kernel: Kernel, number: int) -> s
 
 def hold(worker: Worker, kernel: Kernel, key: str) -> None:
     """Send a kernel's data to the worker unless it has them; its producers run first."""
-    fastest, is_own = Device.processor, Device.is_own(kernel.device)
-    device = fastest.name if fastest.is_available and is_own else kernel.device
+    device = data_device(kernel)
 
     def buffers() -> list[tuple[Buffer, bool]]:
         written = kernel.original.outputs
@@ -352,6 +371,12 @@ def hold(worker: Worker, kernel: Kernel, key: str) -> None:
         return [(buffer, slot in written) for slot, buffer in enumerate(memory)]
 
     worker.hold(key, buffers)
+
+
+def data_device(kernel: Kernel) -> str:
+    """Return the device that producers of a kernel's data run on: the fastest here, if it can."""
+    fastest, is_own = Device.processor, Device.is_own(kernel.device)
+    return fastest.name if fastest.is_available and is_own else kernel.device
 
 
 def worker_row(session: LiveRecord, variant: int) -> Row:

@@ -1,0 +1,218 @@
+"""What the kernels of an expression mean: the values of the user's graph, as it was before any rule
+of theirs or ours, that their results stand for.
+
+A rule that is wrong changes what a kernel computes, not what it stands for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from workbench.base.dtypes import dtypes
+from workbench.base.forking import once
+from workbench.base.trace import PassRecord
+from workbench.check.reference import Reference, ReferencePart
+from workbench.execution.buffers import Array
+from workbench.ir.meaning.casts import cast_array
+from workbench.ir.meaning.interpret import interpret_tensors
+from workbench.ir.meaning.sampled import Samples, TooManyPositions
+from workbench.ir.node.ops import MOVEMENT, Ops
+from workbench.ir.node.uop import UOp
+from workbench.ir.rewriting.rewrite import replacements
+from workbench.ir.schedule.item import ScheduleItem, base
+from workbench.ir.schedule.schedule import SIMPLIFY_TENSOR, SPLIT_REDUCTIONS
+
+MOST = 1 << 24
+"""Elements of all values of a graph that are computed in full; of a larger one a part is."""
+MOST_BELOW = 1 << 22
+"""Elements that the sampled ones may be computed from."""
+SAMPLES = (4096, 512, 64, 8, 1)
+"""How many elements of an output are sampled: the first number that is not too much work."""
+MEANT = "what the expression means before any rule, by the reference interpreter"
+INNER = "the value that a rule made, which stands for none of the expression"
+Memory = Callable[[UOp], Array]
+"""Returns what a BUFFER contains."""
+
+
+class Expression:
+    """The `roots` of the user's graph, and the `outputs` that rules made of them, by the records of
+    the scheduler's passes."""
+
+    def __init__(self, records: Sequence[PassRecord], outputs: Sequence[UOp]) -> None:
+        names = (SIMPLIFY_TENSOR.name, SPLIT_REDUCTIONS.name)
+        self._passes = [next(r for r in records if r.name == name) for name in names]
+        self.roots: tuple[UOp, ...] = self._passes[0].before.src
+        self.outputs = tuple(outputs)
+
+    def of_result(self, node: UOp) -> tuple[UOp, ...]:
+        """Return the values of the user's graph that a stored value must equal; () where it stands
+        for none. Results come first: whoever reads the value is compared on its own."""
+        roots = {base(root) for root in self.roots}
+        values = self._meanings.get(node, ())
+        return tuple(v for v in values if v in roots) or self.of_operand(node)
+
+    def of_operand(self, node: UOp) -> tuple[UOp, ...]:
+        """Return the values of the user's graph that a stored value stands for where it is
+        read: itself, where it is one of them."""
+        values = self._meanings.get(node, ())
+        return (node,) if node in values else values
+
+    @once
+    def _meanings(self) -> Mapping[UOp, tuple[UOp, ...]]:
+        """The values of the user's graph that each simplified value stands for."""
+        images = dict(zip(self.roots, self.outputs, strict=True))
+        if not any(each.dropped for each in self._passes):  # else not all are known
+            graph = self._passes[0].before
+            inner = {n: n for n in graph.toposort() if n is not graph}
+            for each in self._passes:
+                became = replacements(each.before, each.matches)
+                inner = {n: became[i] for n, i in inner.items() if i in became}
+            images |= inner
+        meanings: dict[UOp, dict[UOp, None]] = {}
+        for node, image in images.items():
+            value, meaning = base(image), base(node)
+            if value.size == meaning.size and value.dtype is meaning.dtype:
+                meanings.setdefault(value, {}).setdefault(meaning)
+        return {value: tuple(nodes) for value, nodes in meanings.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """How a kernel is checked: on `inputs`, by BUFFER, where they are not those that the kernels
+    before it computed; beside `reference`. Where the kernel computes no value of the user's
+    graph, `is_inner`, the results of the whole expression must be right, too."""
+
+    inputs: Mapping[UOp, Array]
+    reference: Reference
+    is_inner: bool
+
+
+def trial_of(
+    expression: Expression,
+    items: Sequence[ScheduleItem],
+    number: int,
+    leaf: Memory,
+    computed: Memory,
+) -> Trial:
+    """Return how the kernel of item `number` is checked. `leaf` has the data of the user's
+    tensors, `computed` the results of the items before it."""
+    item = items[number]
+    values = {
+        b: n for each in items for b, n in zip(each.outputs, each.nodes, strict=True)
+    }
+    meant = [expression.of_result(node) for node in item.nodes]
+    is_inner = not all(meant)
+    if is_inner:
+        meant = [(node,) for node in item.nodes]
+    wanted = [(place, v) for place, nodes in enumerate(meant) for v in nodes]
+    read = {b: values[b] for b in item.inputs if b in values}
+    operands = {b: expression.of_operand(n) or (n,) for b, n in read.items()}
+    inputs, how = _operands({b: nodes[0] for b, nodes in operands.items()}, leaf)
+    contents = inputs or {b: computed(b).reshape(b.shape) for b in read}
+    results = {value for _, value in wanted}
+    cuts = {
+        value: UOp(Ops.RESHAPE, b.dtype, (b,), value.shape)
+        for b, nodes in operands.items()
+        for value in (*nodes, read[b])
+        if value not in results
+    }
+    graphs = [(place, value.substitute(cuts)) for place, value in wanted]
+    has_producers = any(
+        i.kernel is not None for i in items if read.keys() & {*i.outputs}
+    )
+    against = (INNER if is_inner else MEANT) + (how if has_producers else "")
+    return Trial(inputs, _reference(graphs, contents, leaf, against), is_inner)
+
+
+def whole_reference(expression: Expression, leaf: Memory) -> Reference:
+    """Return the reference of all results of an expression."""
+    return _reference(list(enumerate(expression.roots)), {}, leaf, MEANT)
+
+
+def _operands(
+    operands: Mapping[UOp, UOp], leaf: Memory
+) -> tuple[dict[UOp, Array], str]:
+    """Return what BUFFERs contain that kernels before write, computed by the reference, and words
+    for that; nothing where that is too much work."""
+    if not operands:
+        return {}, ""
+    graph = UOp.sink(*operands.values()).toposort()
+    if _work(graph) > MOST:
+        return {}, ", on what the kernels before it computed"
+    memory = {n: leaf(n).reshape(n.shape) for n in graph if n.op is Ops.BUFFER}
+    arrays = interpret_tensors(list(operands.values()), memory, widen=True)
+    contents = {}
+    for (buffer, node), array in zip(operands.items(), arrays, strict=True):
+        own = dtypes.from_numpy(array.dtype)
+        full = np.broadcast_to(cast_array(array, own, buffer.dtype), node.shape)
+        contents[buffer] = np.array(full, buffer.dtype.numpy).reshape(buffer.shape)
+    return contents, ", as are its inputs"
+
+
+def _reference(
+    wanted: Sequence[tuple[int, UOp]],
+    contents: Mapping[UOp, Array],
+    leaf: Memory,
+    against: str,
+) -> Reference:
+    """Return the reference of tensor-level values, each of an output; `contents` has BUFFERs that
+    are no leaves."""
+    nodes = [node for _, node in wanted]
+    graph = UOp.sink(*nodes).toposort()
+    buffers = [n for n in graph if n.op is Ops.BUFFER]
+    inputs = [
+        contents[b] if b in contents else leaf(b).reshape(b.shape) for b in buffers
+    ]
+    sums = [n for n in graph if n.op is Ops.REDUCE_AXIS and n.size]
+    steps = max((n.src[0].size // n.size for n in sums), default=1)
+
+    def all_elements(inputs: Sequence[Array], widen: bool) -> list[Array]:
+        memory = dict(zip(buffers, inputs, strict=True))
+        arrays = interpret_tensors(nodes, memory, widen)
+        pairs = zip(arrays, nodes, strict=True)
+        return [np.broadcast_to(a, n.shape).reshape(-1) for a, n in pairs]
+
+    def parts() -> Iterator[ReferencePart]:
+        if _work(graph) <= MOST:
+            places: list[tuple[int, Any]] = [(p, slice(None)) for p, _ in wanted]
+            yield ReferencePart(places, inputs, all_elements, steps)
+            return
+        samples, positions = _samples(nodes)
+
+        def some(inputs: Sequence[Array], widen: bool) -> list[Array]:
+            return samples.values(dict(zip(buffers, inputs, strict=True)), widen)
+
+        outputs = [place for place, _ in wanted]
+        yield ReferencePart(
+            list(zip(outputs, positions, strict=True)), inputs, some, steps
+        )
+
+    return Reference(parts, against)
+
+
+def _samples(nodes: Sequence[UOp]) -> tuple[Samples, list[Array]]:
+    """Return elements of values, the first and the last among them, as many as are not too much
+    work, and their positions. Errors: TooManyPositions."""
+    for count in SAMPLES:
+        generator = np.random.default_rng(0)
+        positions = [
+            np.unique([0, n.size - 1, *generator.integers(0, n.size, count)][-count:])
+            for n in nodes
+        ]
+        try:
+            return Samples(
+                list(zip(nodes, positions, strict=True)), MOST_BELOW
+            ), positions
+        except TooManyPositions:
+            if count == SAMPLES[-1]:
+                raise
+    raise AssertionError
+
+
+def _work(graph: Mapping[UOp, None]) -> int:
+    """Return the number of elements of all values that are computed."""
+    return sum(n.size for n in graph if n.op not in MOVEMENT and n.op is not Ops.SINK)

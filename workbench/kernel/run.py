@@ -1,0 +1,165 @@
+"""A run of a schedule apart from its tensors: its producers run first, on the same device, into
+memory of their own; a tensor's buffer is never written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+import numpy as np
+
+from workbench.backends.buffer import Buffer
+from workbench.backends.device import Device
+from workbench.base.dtypes import DType
+from workbench.check.answer import CheckResult, compared
+from workbench.check.expression import Expression, Trial, trial_of, whole_reference
+from workbench.execution.buffers import Array, is_absent, memory_of
+from workbench.execution.readers import read_by
+from workbench.ir.meaning.interpret import interpret_tensors
+from workbench.ir.node.ops import Ops
+from workbench.ir.node.uop import UOp
+from workbench.ir.schedule.item import ScheduleItem
+from workbench.pipeline import build, tuned
+
+NOTHING: Mapping[UOp, Array] = MappingProxyType({})
+
+
+@dataclass(slots=True, eq=False, weakref_slot=True)
+class Run:
+    """A run of a schedule of an `expression` apart from its tensors: memory per device, and the
+    number of items that have run there (`counts`)."""
+
+    items: tuple[ScheduleItem, ...]
+    expression: Expression
+    device: str = ""
+    """Where its results are."""
+    memory: dict[str, dict[UOp, Buffer]] = field(default_factory=dict)
+    counts: dict[str, int] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        read_by(self)
+
+    def buffers_read(self) -> Iterator[UOp]:
+        """Return the BUFFERs whose contents a run needs."""
+        return (b for item in self.items for b in item.inputs)
+
+    @property
+    def has_data(self) -> bool:
+        """Whether the data of all its tensors are here."""
+        return not any(is_absent(b) for item in self.items for b in item.buffers)
+
+    def upto(self, count: int, device: str) -> dict[UOp, Buffer]:
+        """Return the memory on `device` after the first `count` items have run there; where it is
+        elsewhere, they run here."""
+        device = Device.runner(device)
+        memory = self.memory.setdefault(device, {})
+        for number in range(self.counts.get(device, 0), count):
+            self._run(self.items[number], device, memory)
+            self.counts[device] = number + 1
+        return memory
+
+    def _run(self, item: ScheduleItem, device: str, memory: dict[UOp, Buffer]) -> None:
+        written = item.slots
+        buffers = [
+            self._buffer(b, device, memory, fill=slot not in written)
+            for slot, b in enumerate(item.buffers)
+        ]
+        if item.kernel is None:
+            buffers[0].copy_from(buffers[1])
+        else:
+            build(tuned(item.kernel, device), device).program(buffers)
+
+    def leaf(self, node: UOp, device: str) -> Array:
+        """Return what a tensor's BUFFER contains, as the run reads it."""
+        device = Device.runner(device)
+        memory = self.memory.setdefault(device, {})
+        return self._buffer(node, device, memory, fill=True).to_numpy()
+
+    def trial(self, number: int, device: str) -> Trial:
+        """Return how the kernel of item `number` is checked."""
+
+        def computed(node: UOp) -> Array:
+            return self.upto(number, device)[node].to_numpy()
+
+        return trial_of(
+            self.expression,
+            self.items,
+            number,
+            lambda b: self.leaf(b, device),
+            computed,
+        )
+
+    def results(
+        self, device: str, number: int = 0, outputs: Mapping[UOp, Array] = NOTHING
+    ) -> list[Array]:
+        """Return all results, flat, after all items ran; item `number` wrote `outputs`, where they
+        are given, not what it would write."""
+        device = Device.runner(device)
+        memory = dict(self.upto(number if outputs else len(self.items), device))
+        for node, array in outputs.items():
+            memory[node] = Buffer.of(device, node.dtype, array.reshape(-1))
+        for item in self.items[number + 1 :] if outputs else ():
+            self._run(item, device, memory)
+        stored = {
+            n: b for i in self.items for n, b in zip(i.nodes, i.outputs, strict=True)
+        }
+        results = [node.substitute(stored) for node in self.expression.outputs]
+        leaves = [n for n in UOp.sink(*results).toposort() if n.op is Ops.BUFFER]
+        arrays = {
+            n: self._buffer(n, device, memory, fill=True).to_numpy().reshape(n.shape)
+            for n in leaves
+        }
+        pairs = zip(interpret_tensors(results, arrays), results, strict=True)
+        return [np.broadcast_to(array, n.shape).reshape(-1) for array, n in pairs]
+
+    def check(
+        self, device: str, number: int = 0, outputs: Mapping[UOp, Array] = NOTHING
+    ) -> CheckResult:
+        """Compare all results with what the expression means (see `results`)."""
+        reference = whole_reference(self.expression, lambda b: self.leaf(b, device))
+        return compared(reference, self.results(device, number, outputs))
+
+    def _buffer(
+        self, node: UOp, device: str, memory: dict[UOp, Buffer], fill: bool
+    ) -> Buffer:
+        """Return this run's own memory for a BUFFER, with a copy of a tensor's data, or random
+        numbers where these are not here."""
+        if node not in memory:
+            buffer = memory[node] = Buffer(device, node.dtype, node.size)
+            if fill and is_absent(node):
+                generator = np.random.default_rng(len(memory))
+                values = random_values(generator, node.dtype, node.size)
+                buffer.copy_from(Buffer.of(device, node.dtype, values))
+            elif fill:
+                buffer.copy_from(memory_of(node))
+        return memory[node]
+
+    def buffers(
+        self, number: int, device: str, inputs: Mapping[UOp, Array] = NOTHING
+    ) -> list[Buffer]:
+        """Return the buffers of item `number` by slot: new ones for its outputs, and its inputs:
+        those that are given, or else all, after running their producers."""
+        device, item = Device.runner(device), self.items[number]
+        memory = self.memory.setdefault(device, {})
+        if not inputs:
+            self.upto(number, device)
+        written = item.slots
+        return [
+            Buffer(device, b.dtype, b.size)
+            if slot in written
+            else Buffer.of(device, b.dtype, inputs[b].reshape(-1))
+            if b in inputs
+            else self._buffer(b, device, memory, fill=True)
+            for slot, b in enumerate(item.buffers)
+        ]
+
+
+def random_values(generator: np.random.Generator, dtype: DType, size: int) -> Array:
+    """Return `size` values that suit a dtype: floats around 0, small integers, coin flips."""
+    if dtype.is_float:
+        return generator.standard_normal(size).astype(dtype.numpy)
+    if dtype.is_bool:
+        return generator.integers(0, 2, size).astype(bool)
+    low = 0 if dtype.kind == "uint" else -8
+    return generator.integers(low, 9, size).astype(dtype.numpy)
