@@ -30,7 +30,7 @@ from workbench.backends.python.render import render
 from workbench.backends.python.runtime import EmulatorProgram
 from workbench.base.errors import CompileError
 from workbench.base.trace import PassRecord, observe
-from workbench.check.expression import Expression
+from workbench.check.meanings import Meanings
 from workbench.execution.buffers import memory_of
 from workbench.execution.realize import planned
 from workbench.ir.lower.lower import lower
@@ -147,7 +147,7 @@ def test_random_opts_and_loop_orders_agree(seeds: range) -> None:
         with observe() as watching:
             schedule, outputs = planned([sample.run("LLVM")[0].uop])
         items = schedule.items
-        run = Run(items, Expression(watching.records, outputs))
+        run = Run(items, Meanings(watching.records, outputs))
         dice = random.Random(seed)
         for number, item in enumerate(items):
             if item.kernel is not None:

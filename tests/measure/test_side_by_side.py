@@ -28,7 +28,7 @@ def samples(times_as_long: float, seed: int, count: int = 31) -> list[float]:
 def test_drift_cancels() -> None:
     speed_up = ratio(samples(1.05, 1), samples(1.0, 2))
     assert speed_up.is_measurable and speed_up.low < 1.05 < speed_up.high
-    assert "times as fast" in str(speed_up)
+    assert "% faster" in str(speed_up)
 
 
 def test_slower_is_said_as_slower() -> None:
@@ -49,6 +49,12 @@ def test_equal_runs_are_told_apart_once_in_a_hundred_times() -> None:
 def test_less_than_a_hundredth_is_nothing() -> None:
     sure = Ratio(1.006, 1.004, 1.008, 50)
     assert not sure.is_measurable and str(sure) == "no measurable difference"
+
+
+def test_a_small_difference_is_a_share() -> None:
+    assert str(Ratio(1 / 1.03, 1 / 1.04, 1 / 1.02, 9)) == "3 % slower (2 to 4 %)"
+    assert str(Ratio(1.5, 1.4, 1.6, 9)) == "50 % faster (40 to 60 %)"
+    assert str(Ratio(1 / 3, 1 / 3.5, 1 / 2.5, 9)) == "3 times as slow (2.5 to 3.5)"
 
 
 def test_few_rounds_say_nothing() -> None:

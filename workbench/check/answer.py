@@ -1,7 +1,7 @@
 """Checking a kernel's answer: the verdict, and how far an element may be off.
 
 What it is compared with, a `Reference` says: what the user's expression means
-(`check/expression.py`), or the kernel before its opts (`check/reference.py`).
+(`check/meanings.py`), or the kernel before its opts (`check/reference.py`).
 """
 
 from __future__ import annotations
@@ -79,12 +79,12 @@ def compared(reference: Reference, actual_arrays: Sequence[Array]) -> CheckResul
     worst, allowed, right = 0.0, 0.0, True
     nearest = _Comparison(0.0, 0.0, 0.0)
     total = sum(result.size for result in actual_arrays)
-    seen = [np.zeros(result.size, bool) for result in actual_arrays]
+    masks = [np.zeros(result.size, bool) for result in actual_arrays]
     for part in reference.parts():
         wide = part.compute(part.inputs, True)
         for number, (output, place) in enumerate(part.places):
             expected, actual = wide[number], actual_arrays[output].reshape(-1)[place]
-            seen[output][place] = True
+            masks[output][place] = True
             error, limit = compare(actual, expected, part.steps)
             if error > limit:
                 # the kernel's own dtypes may lose more by cancellation, which is not an opt's fault
@@ -97,7 +97,7 @@ def compared(reference: Reference, actual_arrays: Sequence[Array]) -> CheckResul
             one = _Comparison(error, limit, closeness.greatest(expected))
             nearest = max(nearest, one, key=_Comparison.rank)
             right = right and error <= limit
-    checked = sum(int(np.count_nonzero(places)) for places in seen)
+    checked = sum(int(np.count_nonzero(places)) for places in masks)
     return CheckResult(
         right, worst, checked, total, allowed, nearest.relative(), reference.against
     )
@@ -106,9 +106,9 @@ def compared(reference: Reference, actual_arrays: Sequence[Array]) -> CheckResul
 def with_results(own: CheckResult, results: CheckResult) -> CheckResult:
     """Return the verdict on a kernel whose value a rule made: it stands for none of the user's, so
     the results that come of it must be right, too."""
-    shown = own if not own.ok else results
+    verdict = own if not own.ok else results
     against = f"{own.against}, and all results with {results.against}"
-    return replace(shown, ok=own.ok and results.ok, against=against)
+    return replace(verdict, ok=own.ok and results.ok, against=against)
 
 
 class _Comparison(NamedTuple):

@@ -23,8 +23,8 @@ from workbench.execution.buffers import Array
 from workbench.ir.meaning.sampled import TooManyPositions
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
+from workbench.kernel.check_run import CheckRun
 from workbench.kernel.run import Run, random_values
-from workbench.kernel.trial import KernelTrial
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,27 +53,27 @@ class FromSchedule:
         """Return the kernel's buffers by slot: new outputs, and the inputs."""
         return self.run.buffers(self.number, device)
 
-    def trial(self, kernel: UOp, device: str) -> KernelTrial:
+    def check_run(self, kernel: UOp, device: str) -> CheckRun:
         """Return how a kernel is checked: beside what the expression means, on inputs that do not
         come from kernels before it, which may be wrong."""
         run, number = self.run, self.number
         device, item = Device.runner(device), run.items[number]
         try:
-            trial = run.trial(number, device)
+            comparison = run.comparison(number, device)
         except TooManyPositions:
             words = f"{BEFORE_OPTS}: its expression is too large to be computed"
             buffers = run.buffers(number, device)
-            return KernelTrial.of_kernel(kernel, buffers, words)
-        buffers = run.buffers(number, device, trial.inputs)
+            return CheckRun.of_kernel(kernel, buffers, words)
+        buffers = run.buffers(number, device, comparison.inputs)
 
         def verdict(outputs: Sequence[Array]) -> CheckResult:
-            own = compared(trial.reference, outputs)
-            if not trial.is_inner:
+            own = compared(comparison.reference, outputs)
+            if not comparison.is_inner:
                 return own
             written = dict(zip(item.outputs, outputs, strict=True))
             return with_results(own, run.check(device, number, written))
 
-        return KernelTrial(buffers, verdict)
+        return CheckRun(buffers, verdict)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the inputs as data: the memory of a run is this process's."""
@@ -97,9 +97,9 @@ class PickledData:
         """Return the same data for kernels on another device."""
         return replace(self, device=name)
 
-    def trial(self, kernel: UOp, device: str) -> KernelTrial:
+    def check_run(self, kernel: UOp, device: str) -> CheckRun:
         """Return how a kernel is checked: beside itself before its opts."""
-        return KernelTrial.of_kernel(kernel, self.buffers(kernel, device))
+        return CheckRun.of_kernel(kernel, self.buffers(kernel, device))
 
     def buffers(self, kernel: UOp, device: str) -> list[Buffer]:
         """Return the kernel's buffers by slot: new outputs, and copies of the inputs."""
@@ -122,9 +122,9 @@ class Seeded:
         """Return the same data for kernels on another device."""
         return replace(self, device=name)
 
-    def trial(self, kernel: UOp, device: str) -> KernelTrial:
+    def check_run(self, kernel: UOp, device: str) -> CheckRun:
         """Return how a kernel is checked: beside itself before its opts."""
-        return KernelTrial.of_kernel(kernel, self.buffers(kernel, device))
+        return CheckRun.of_kernel(kernel, self.buffers(kernel, device))
 
     def buffers(self, kernel: UOp, device: str) -> list[Buffer]:
         """Return the kernel's buffers by slot: outputs zeroed, inputs random."""

@@ -15,6 +15,7 @@ from workbench.cost.kernel_cost import float_kind
 from workbench.cost.predicted_cost import bottleneck_of, predicted_cost
 from workbench.cost.run_cost import RunCost
 from workbench.ir.rewriting.rewrite import without
+from workbench.kernel.lazy_result import computing
 from workbench.kernel.registers import compiled_registers
 from workbench.kernel.runnable import RunnableKernel
 from workbench.measure.kernel_time import Timing, measure_kernel
@@ -110,5 +111,5 @@ def beside(
             raise WorkbenchError("cannot compare times", because, hint)
     runs: dict[str, Run] = {"this": kernel.launch(device)}
     for name, other in others.items():
-        runs[name] = other if callable(other) else other.launch(device)
+        runs[name] = computing(name, other) if callable(other) else other.launch(device)
     return side_by_side(runs, budget_s)

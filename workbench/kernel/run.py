@@ -13,7 +13,12 @@ from workbench.backends.buffer import Buffer
 from workbench.backends.device import Device
 from workbench.base.dtypes import DType
 from workbench.check.answer import CheckResult, compared
-from workbench.check.expression import Expression, Trial, trial_of, whole_reference
+from workbench.check.meanings import (
+    Meanings,
+    ReferenceComparison,
+    comparison_of,
+    whole_reference,
+)
 from workbench.execution.buffers import Array, is_absent, memory_of
 from workbench.execution.readers import read_by
 from workbench.ir.meaning.interpret import interpret_tensors
@@ -27,11 +32,11 @@ NOTHING: Mapping[UOp, Array] = MappingProxyType({})
 
 @dataclass(slots=True, eq=False, weakref_slot=True)
 class Run:
-    """A run of a schedule of an `expression` apart from its tensors: memory per device, and the
-    number of items that have run there (`counts`)."""
+    """A run of a schedule apart from its tensors: memory per device, and the number of items that
+    have run there (`counts`); `meanings` says what its values stand for."""
 
     items: tuple[ScheduleItem, ...]
-    expression: Expression
+    meanings: Meanings
     device: str = ""
     """Where its results are."""
     memory: dict[str, dict[UOp, Buffer]] = field(default_factory=dict)
@@ -76,14 +81,14 @@ class Run:
         memory = self.memory.setdefault(device, {})
         return self._buffer(node, device, memory, fill=True).to_numpy()
 
-    def trial(self, number: int, device: str) -> Trial:
+    def comparison(self, number: int, device: str) -> ReferenceComparison:
         """Return how the kernel of item `number` is checked."""
 
         def computed(node: UOp) -> Array:
             return self.upto(number, device)[node].to_numpy()
 
-        return trial_of(
-            self.expression,
+        return comparison_of(
+            self.meanings,
             self.items,
             number,
             lambda b: self.leaf(b, device),
@@ -104,7 +109,7 @@ class Run:
         stored = {
             n: b for i in self.items for n, b in zip(i.nodes, i.outputs, strict=True)
         }
-        results = [node.substitute(stored) for node in self.expression.outputs]
+        results = [node.substitute(stored) for node in self.meanings.outputs]
         leaves = [n for n in UOp.sink(*results).toposort() if n.op is Ops.BUFFER]
         arrays = {
             n: self._buffer(n, device, memory, fill=True).to_numpy().reshape(n.shape)
@@ -117,7 +122,7 @@ class Run:
         self, device: str, number: int = 0, outputs: Mapping[UOp, Array] = NOTHING
     ) -> CheckResult:
         """Compare all results with what the expression means (see `results`)."""
-        reference = whole_reference(self.expression, lambda b: self.leaf(b, device))
+        reference = whole_reference(self.meanings, lambda b: self.leaf(b, device))
         return compared(reference, self.results(device, number, outputs))
 
     def _buffer(

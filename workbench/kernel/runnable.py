@@ -26,6 +26,7 @@ from workbench.ir.opt import apply as opts
 from workbench.ir.opt.heuristic.step import NO_STEPS, HeuristicSteps
 from workbench.ir.opt.opt import Axis, Opt, axes
 from workbench.ir.rewriting.rewrite import check_names, without
+from workbench.kernel.check_run import arrays
 from workbench.kernel.compiled import Compiled as Compiled
 from workbench.kernel.compiled import compiled
 from workbench.kernel.inputs import (
@@ -33,7 +34,6 @@ from workbench.kernel.inputs import (
     PickledData,
     Seeded,
 )
-from workbench.kernel.trial import arrays
 from workbench.pipeline import (
     COMPILE_PASSES,
     Stages,
@@ -269,10 +269,10 @@ class RunnableKernel:
         name = self._device(device)
         with unobserved():
             program = self._program(name)
-            trial = self.data.trial(self.original, name)
-            program(trial.buffers)
-            outputs = [trial.buffers[slot] for slot in self.original.outputs]
-            return trial.verdict([buffer.to_numpy() for buffer in outputs])
+            check = self.data.check_run(self.original, name)
+            program(check.buffers)
+            outputs = [check.buffers[slot] for slot in self.original.outputs]
+            return check.verdict([buffer.to_numpy() for buffer in outputs])
 
     def launch(self, device: str | None = None) -> Callable[[], None]:
         """Return a function that runs the kernel once, on buffers of its own."""

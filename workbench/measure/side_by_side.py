@@ -48,9 +48,16 @@ class Ratio:
         if not self.is_measurable:
             return "no measurable difference"
         if self.median < 1:
-            low, high = 1 / self.high, 1 / self.low
-            return f"{1 / self.median:.3g} times as slow ({low:.3g} to {high:.3g})"
-        return f"{self.median:.3g} times as fast ({self.low:.3g} to {self.high:.3g})"
+            return _comparison(1 / self.median, 1 / self.high, 1 / self.low, "slow")
+        return _comparison(self.median, self.low, self.high, "fast")
+
+
+def _comparison(ratio: float, low: float, high: float, word: str) -> str:
+    """Return "3 % slower (2 to 4 %)", or from twice on "2.1 times as slow (2 to 2.2)"."""
+    if high < 2:
+        shares = [f"{100 * (r - 1):.2g}" for r in (ratio, low, high)]
+        return f"{shares[0]} % {word}er ({shares[1]} to {shares[2]} %)"
+    return f"{ratio:.3g} times as {word} ({low:.3g} to {high:.3g})"
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -15,7 +15,7 @@ from workbench.base.cache.folder import key_of
 from workbench.base.errors import WorkbenchError
 from workbench.check.answer import check
 from workbench.ir.meaning.closeness import LONG_STEPS, are_close
-from workbench.kernel.trial import arrays
+from workbench.kernel.check_run import arrays
 from workbench.measure.timing import (
     Samples,
     measure,

@@ -22,7 +22,7 @@ from workbench.base.dtypes import dtypes
 from workbench.base.errors import DeviceError, WorkbenchError
 from workbench.base.typed import plain
 from workbench.check import answer as checking
-from workbench.kernel.trial import arrays
+from workbench.kernel.check_run import arrays
 from workbench.measure.cold_cache import ROUNDS, cold_rounds
 from workbench.measure.timing import no_garbage_collection, timed_rounds
 from workbench.worker.benchmark import (

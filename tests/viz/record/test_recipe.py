@@ -8,13 +8,14 @@ import re
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 
 from tests.viz.record.support import plain
 from tests.viz.support import array
 from workbench.tensor.tensor import Tensor
 from workbench.viz import Exploration, explore
-from workbench.viz.record.recipe import page_recipes, recipe
+from workbench.viz.record.recipe import baseline_recipe, page_recipes, recipe
 from workbench.viz.record.record import Recorder
 
 X = array(96, 96)
@@ -201,3 +202,12 @@ def test_doing_without_one_more_rule_is_a_call(off: tuple[str, ...]) -> None:
     code = "not-not".join(page_recipes(explore(y, without=off)).without)
     ex = eval(code, {"explore": explore, "y": y})
     assert ex.rules_off == (*off, "not-not")
+
+
+def test_a_baseline_names_the_users_arrays() -> None:
+    a, b = (Tensor(np.ones((4, 4), np.float32)) for _ in range(2))
+    y = (a @ b) / 2
+    arrays = "lambda a=a.numpy(), b=b.numpy()"
+    assert baseline_recipe(explore(y)) == f'ex.baseline("numpy", {arrays}: a @ b / 2)'
+    z = (a @ b).softmax(1)
+    assert baseline_recipe(explore(z)) == f'ex.baseline("numpy", {arrays}: f(a, b))'

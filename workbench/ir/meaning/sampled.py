@@ -40,18 +40,18 @@ class TooManyPositions(WorkbenchError):
         super().__init__(what, f"more than {most:,} are needed for them")
 
 
-class Samples:
+class SampledElements:
     """Some elements of tensor-level values, and all elements that they are computed from.
 
     Errors: TooManyPositions where these are more than `most`.
     """
 
-    def __init__(self, wanted: Sequence[tuple[UOp, Positions]], most: int) -> None:
-        self._wanted = list(wanted)
+    def __init__(self, targets: Sequence[tuple[UOp, Positions]], most: int) -> None:
+        self._targets = list(targets)
         self._needed: dict[UOp, Positions] = {}
-        self._order = list(UOp.sink(*[node for node, _ in wanted]).toposort())[:-1]
+        self._order = list(UOp.sink(*[node for node, _ in targets]).toposort())[:-1]
         requests: dict[UOp, list[Positions]] = {}
-        for node, positions in wanted:
+        for node, positions in targets:
             requests.setdefault(node, []).append(positions)
         room = most
         for node in reversed(self._order):
@@ -67,12 +67,12 @@ class Samples:
                 requests.setdefault(source, []).append(np.unique(inside))
 
     def values(self, buffers: Mapping[UOp, Array], widen: bool = False) -> list[Array]:
-        """Return the wanted elements, flat; `buffers` holds what each BUFFER contains."""
+        """Return the targets elements, flat; `buffers` holds what each BUFFER contains."""
         values: dict[UOp, Array] = {}
         for node in self._order:
             if node in self._needed:
                 values[node] = self._value(node, values, buffers, widen)
-        return [self._at(n, positions, values) for n, positions in self._wanted]
+        return [self._at(n, positions, values) for n, positions in self._targets]
 
     def _below(self, node: UOp) -> list[tuple[UOp, Positions]]:
         """Return the elements of each source that the needed elements of a node are made of."""

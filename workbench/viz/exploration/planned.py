@@ -9,7 +9,7 @@ from workbench.base.context import Context
 from workbench.base.errors import EndlessRewrite, VerifyError, WorkbenchError
 from workbench.base.source import ModuleCall, SourceLine
 from workbench.base.trace import PassRecord, observe, unobserved
-from workbench.check.expression import Expression
+from workbench.check.meanings import Meanings
 from workbench.execution import realize
 from workbench.ir.functions.expand import FUNCTIONS
 from workbench.ir.node.ops import MOVEMENT, Ops
@@ -81,7 +81,7 @@ def planned(
             break
         rangeified = (r.after for r in watching.records if r.name == RANGEIFY.name)
         built = next(rangeified, schedule.items)
-        run = Run(schedule.items, Expression(watching.records, outputs), device)
+        run = Run(schedule.items, Meanings(watching.records, outputs), device)
         plan.runs.append(run)
         plan.kernels += _kernels(schedule, built, outputs, off, on, run)
         plan.items += schedule.items

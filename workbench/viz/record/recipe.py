@@ -5,7 +5,9 @@ from __future__ import annotations
 
 import ast
 import json
+from collections.abc import Sequence
 
+from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 from workbench.ir.opt.opt import Opt, OptOps
 from workbench.viz.exploration import exploration
@@ -14,6 +16,8 @@ from workbench.viz.schema.recipe import PageRecipes
 
 MOST_TEXT = 2000
 """Most characters of a line that is parsed."""
+MOST_NAMES = 4
+"""Most arrays that a baseline's example names."""
 EXPLORE = "explore"
 EXAMPLE_OPTS = (Opt(OptOps.UPCAST, "g1", 4), Opt(OptOps.UNROLL, "r0", 8))
 """What opts look like where they can be pasted."""
@@ -40,13 +44,47 @@ def page_recipes(ex: Exploration) -> PageRecipes:
     return PageRecipes(
         plan="print(ex.plan)\n",
         opts=", ".join(map(str, EXAMPLE_OPTS)),
-        baseline=f'ex = {EXPLORE}(...); ex.baseline("numpy", lambda: a @ b)',
+        baseline=f"ex = {EXPLORE}(...); {baseline_recipe(ex)}",
         add='ex.add(kernel, "its name")',
         without=[
             f'{EXPLORE}(y, without=({", ".join([*off, ""])}"',
             '"))' if off else '",))',
         ],
     )
+
+
+def baseline_recipe(ex: Exploration) -> str:
+    """Return what adds numpy as a baseline: the user's own line where it has operators alone, which
+    numpy has too, with the user's names for the arrays, which are copied before and not timed."""
+    leaves = UOp.sink(*[t.uop for t in ex.tensors]).toposort()
+    names = [name for n in leaves if n.op is Ops.BUFFER and (name := ex.lines.name(n))]
+    names = list(dict.fromkeys(names))
+    text = "" if ex.line is None else ex.line.text
+    body = _operators_alone(_explored(ex), names) or _operators_alone(text, names)
+    if not body:  # f is to do the same in numpy
+        names = names[:MOST_NAMES]
+        body = f"f({', '.join(names)})"
+    arguments = "".join(f", {name}={name}.numpy()" for name in names)
+    return f'ex.baseline("numpy", lambda{arguments[1:]}: {body})'
+
+
+def _operators_alone(text: str, names: Sequence[str]) -> str:
+    """Return the expression of a line, if it has operators on `names` and numbers alone."""
+    try:
+        statements = ast.parse(text[:MOST_TEXT]).body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return ""
+    match statements:
+        case [ast.Assign(value=value) | ast.Expr(value=value)]:
+            nodes = list(ast.walk(value))
+        case _:
+            return ""
+    used = {node.id for node in nodes if isinstance(node, ast.Name)}
+    allowed = (
+        ast.BinOp, ast.UnaryOp, ast.Name, ast.Constant, ast.operator, ast.unaryop, ast.Load,
+    )  # fmt: skip
+    is_plain = all(isinstance(node, allowed) for node in nodes)
+    return ast.unparse(value) if is_plain and used and used == {*names} else ""
 
 
 def _explored(ex: Exploration) -> str:

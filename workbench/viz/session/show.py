@@ -22,6 +22,7 @@ from workbench.viz.files.save import file_text
 from workbench.viz.formatters import exploration_bundle, pane_bundle
 from workbench.viz.page import document as page
 from workbench.viz.pane import Pane
+from workbench.viz.record.recipe import baseline_recipe
 from workbench.viz.record.record import build
 from workbench.viz.schema.messages import NO_VIEW, ViewState
 from workbench.viz.schema.record import PageRecord
@@ -115,7 +116,7 @@ class LivePage:
 
         Errors: WorkbenchError for a value that cannot be called, and for one that is not a name.
         """
-        hint = 'ex.baseline("numpy", lambda: a @ b)'
+        hint = baseline_recipe(ex)
         if not isinstance(name, str) or not name:
             because = f"{name!r:.40} is not a text"
             raise WorkbenchError("a baseline must have a name", because, hint)

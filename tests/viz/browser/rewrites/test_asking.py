@@ -235,3 +235,33 @@ def test_a_variant_without_a_rule_says_what_changed(
     for page in rewrites_page(browser, tmp_path, exported(page_record)):
         page.click('.wb-variant:has-text("mine 1")')
         assert "1 line of C differs" in page.inner_text(".wb-banner")
+
+
+def test_a_banner_keeps_the_verdict_of_the_variant_it_was_switched_off_for(
+    browser: Any, record: Record, tmp_path: Path
+) -> None:
+    """An edit of the variant without a rule is wrong: that is not the rule's doing."""
+    page_record = copy.deepcopy(record)
+    variants = page_record["variants"]
+    off, edited = (copy.deepcopy(variants[0]) for _ in range(2))
+    place, right = len(variants), {"ok": True, "text": "right: 8 of 8"}
+    off |= {"name": "off 1", "parent": 0, "rules_off": ["form-fma"], "check": right}
+    wrong = {"ok": False, "text": "WRONG: 8 of 8"}
+    edited |= {
+        "name": "edited 1", "parent": place, "rules_off": ["form-fma"], "check": wrong
+    }  # fmt: skip
+    variants += [off, edited]
+    for page in rewrites_page(browser, tmp_path, exported(page_record)):
+        page.click('.wb-variant:has-text("edited 1")')
+        banner = page.inner_text(".wb-banner")
+        assert "off 1: " in banner and "right: 8 of 8" in banner
+        assert "WRONG" not in banner
+    page_record["without"] |= {"rules": ["form-fma"], "differs": "the same C"}
+    for each in variants:
+        each["rules_off"] = ["form-fma"]
+    variants[0]["check"] = right
+    for page in rewrites_page(browser, tmp_path, exported(page_record)):
+        page.click('.wb-variant:has-text("edited 1")')
+        banner = page.inner_text(".wb-without")
+        assert "plain: " in banner and "right: 8 of 8" in banner
+        assert "WRONG" not in banner

@@ -20,6 +20,7 @@ from tests.viz.session.support import (
     unpacked,
 )
 from tests.viz.support import array, matmul, softmax
+from workbench import Tensor
 from workbench.viz import explore
 from workbench.viz.session import prefetch
 from workbench.viz.session.handlers import baselines, measurement
@@ -100,14 +101,17 @@ def test_baselines() -> None:
     ran = []
     ex = matmul().baseline("mine", lambda: ran.append(1))
     ex.baseline("broken", lambda: 1 / 0)
+    ex.baseline("lazy", lambda: [Tensor([1.0]) + 1])
     with session_of(ex) as session:
         done(session, "pin", variant=0)
         done(session, "baseline")
-        mine, broken_row = plain(session.record)["baselines"]
+        mine, broken_row, lazy = plain(session.record)["baselines"]
         assert mine["name"] == "mine" and mine["timing"]["median_s"] > 0 and ran
         assert mine["error"] is None
         assert broken_row["timing"] is None
         assert broken_row["error"] == "ZeroDivisionError: division by zero"
+        assert lazy["timing"] is None and "not computed" in lazy["error"]
+        assert ": try numpy arrays" in lazy["error"]
         assert plain(session.row(0))["timing"], (
             "the pinned variant was timed in turns with it"
         )

@@ -18,8 +18,8 @@ from workbench.check.reference import FULL_STEPS, blank, lane_steps, reduce_step
 from workbench.execution.buffers import Array
 from workbench.ir.meaning.interpret_kernel import interpret_kernel
 from workbench.ir.node.ops import Ops
+from workbench.kernel.check_run import arrays
 from workbench.kernel.kernel import Kernel
-from workbench.kernel.trial import arrays
 from workbench.viz.schema.page_run import PageBuffer, PageData
 from workbench.viz.schema.variant import ErrorWords, PageLaunch
 

@@ -17,6 +17,7 @@ from workbench.cost.kernel_cost import float_kind
 from workbench.ir.nest.estimates import Estimates
 from workbench.ir.rewriting.rewrite import without
 from workbench.kernel.kernel import Kernel
+from workbench.kernel.lazy_result import computing
 from workbench.measure.timing import Samples, interleave
 from workbench.pipeline import build
 from workbench.viz.record.variants import error_row
@@ -52,7 +53,7 @@ def measure_all(session: LiveRecord) -> NoResult:
     """
     baselines = by_name(session)
     if not baselines:
-        hint = 'explore(y).baseline("numpy", lambda: a @ b), with your own function'
+        hint = session.record.recipes.baseline
         because = "you choose what to compare with, and nobody added a function"
         raise WorkbenchError("there is no baseline to time", because, hint)
     measurement.refuse_elsewhere(session)
@@ -106,7 +107,9 @@ def _measure(session: LiveRecord, name: str, run: Run) -> None:
             kernel = None
         else:
             kernel = session.kernels[pinned]
-    runs = {THEIRS: run} if kernel is None else {THEIRS: run, OURS: _our_run(kernel)}
+    runs: dict[str, Run] = {THEIRS: computing(name, run)}
+    if kernel is not None:
+        runs[OURS] = _our_run(kernel)
 
     def work() -> None:
         try:
@@ -171,4 +174,5 @@ def _show_ours(session: LiveRecord, variant: int, row: TimingRow) -> None:
 
 
 def _in_words(error: ErrorWords) -> str:
-    return ": ".join(part for part in (error.what, error.because) if part)
+    hint = f"try {error.hint}" if error.hint else ""
+    return ": ".join(part for part in (error.what, error.because, hint) if part)

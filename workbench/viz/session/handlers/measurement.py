@@ -17,9 +17,9 @@ from workbench.base.trace import unobserved
 from workbench.base.typed import typed
 from workbench.cost.kernel_cost import float_kind
 from workbench.ir.rewriting.rewrite import added_rules
+from workbench.kernel.check_run import CheckRun
 from workbench.kernel.kernel import Kernel
 from workbench.kernel.performance import require_times
-from workbench.kernel.trial import KernelTrial
 from workbench.search import search as searching
 from workbench.search.candidate import Candidate
 from workbench.viz.schema.replies import NoResult, TimedVariants, VariantReply
@@ -141,9 +141,9 @@ def check_variant(session: LiveRecord, worker: Worker, variant: int) -> None:
         require_room(kernel.built(candidate["device"]).program)
     slots = kernel.original.outputs
     with unobserved():
-        trial = kernel.data.trial(kernel.original, data_device(kernel))
+        check = kernel.data.check_run(kernel.original, data_device(kernel))
     key = f"{session.number}-{session.row(variant).kernel}-check"
-    worker.hold(key, lambda: [(b, s in slots) for s, b in enumerate(trial.buffers)])
+    worker.hold(key, lambda: [(b, s in slots) for s, b in enumerate(check.buffers)])
     task = {
         "do": "check",
         "kernel": candidate,
@@ -151,23 +151,23 @@ def check_variant(session: LiveRecord, worker: Worker, variant: int) -> None:
         "data": key,
         "silent_s": _patience(session, [variant]),
     }
-    outcome = _outcome(trial, slots, ask(session, worker, task, "check"))
+    outcome = _outcome(check, slots, ask(session, worker, task, "check"))
     with session.lock:
         session.checks[variant, candidate["device"]] = outcome
         if is_shown(session, variant, candidate):
             session.set(variant, "check", outcome)
 
 
-def _outcome(trial: KernelTrial, slots: Sequence[int], reply: Row) -> CheckRow:
+def _outcome(check: CheckRun, slots: Sequence[int], reply: Row) -> CheckRow:
     """Return the verdict on what the worker's run of a kernel wrote."""
     if reply["problem"]:
         return CheckRow(False, f"WRONG: the program {reply['problem']}")
     outputs = [
-        np.frombuffer(blob, trial.buffers[slot].dtype.numpy)
+        np.frombuffer(blob, check.buffers[slot].dtype.numpy)
         for slot, blob in zip(slots, reply["blobs"], strict=True)
     ]
     with unobserved():
-        result = trial.verdict(outputs)
+        result = check.verdict(outputs)
     return CheckRow(result.ok, str(result))
 
 

@@ -18,13 +18,16 @@ export function rulesOffBanner(app) {
   const variant = app.variant();
   const { variants, without } = app.record;
   const off = variant?.rules_off.filter((name) => !without.rules.includes(name)) ?? [];
-  const parent = rowAt(variants, variant?.parent) ?? rowAt(variants, app.kernel()?.root);
-  if (!variant || !parent || !off.length) return null;
+  if (!variant || !off.length) return null;
+  const measured = whereSwitched(variants, variant, off);
+  const parent = rowAt(variants, measured.parent) ?? rowAt(variants, app.kernel()?.root);
+  if (!parent) return null;
+  const name = measured === variant ? "" : `${measured.name}: `;
   return h(
     "div",
     { class: "wb-banner", role: "status", "data-term": "without" },
     h("b", {}, "without ", words(off.join(", "))),
-    h("span", {}, whatDiffers(variant, parent)),
+    h("span", {}, words(`${name}${whatDiffers(measured, parent)}`, "", 400)),
     ...off.map((name) =>
       button(app, off.length > 1 ? `${name} on` : "switch on", () => switchRule(app, name, true), {
         python: true,
@@ -36,6 +39,19 @@ export function rulesOffBanner(app) {
       title: "to the variant with all rules",
     }),
   );
+}
+
+/** The variant that the rules were switched off for, of which `variant` was made by edits and opts:
+ * what those changed is not the rules' doing.
+ * @param {VariantRow[]} variants
+ * @param {VariantRow} variant
+ * @param {string[]} off
+ * @returns {VariantRow} */
+function whereSwitched(variants, variant, off) {
+  const parent = rowAt(variants, variant.parent);
+  return parent && off.every((name) => parent.rules_off.includes(name))
+    ? whereSwitched(variants, parent, off)
+    : variant;
 }
 
 /** "12 lines of LLVM differ · 1.90 ms, was 1.85 ms · right: .."

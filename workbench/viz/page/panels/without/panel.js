@@ -2,6 +2,7 @@
 
 import { checkedText } from "../../app/actions.js";
 import { button, hasAny } from "../../app/pieces.js";
+import { rowAt } from "../../app/store.js";
 import { h, refill, words } from "../../base/elements.js";
 import { switchRule } from "../../app/rules/switch.js";
 
@@ -30,11 +31,12 @@ function withoutPane(app) {
  * @param {string} differs */
 function withoutParts(app, rules, differs) {
   const { compared } = app.record.plan;
-  const row = app.variant();
+  const row = rowAt(app.record.variants, app.kernel()?.root); // it was checked then
   const time = compared?.speed && `time: ${compared.speed}`;
   const answer = row &&
     (row.error ? "it fails" : row.check ? checkedText(row.check) : "answer not checked");
-  const summary = [differs && `${differs} from before`, time, answer].filter(Boolean).join(" · ");
+  const verdict = answer && `${row.name}: ${answer}`;
+  const summary = [differs && `${differs} from before`, time, verdict].filter(Boolean).join(" · ");
   const waits = app.pending("rule_off");
   return [
     h("b", {}, "without ", words(rules.join(", "), "", 400)),

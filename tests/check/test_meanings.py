@@ -16,7 +16,7 @@ from tests.viz.session.support import done, session_of
 from workbench import Kernel, Rule, RuleSet, Tensor, explore, register, unregister, var
 from workbench.check.node_values import memory_below
 from workbench.ir.meaning.interpret import interpret_tensor
-from workbench.ir.meaning.sampled import Samples, TooManyPositions
+from workbench.ir.meaning.sampled import SampledElements, TooManyPositions
 from workbench.ir.node.ops import Ops
 from workbench.ir.rewriting.patterns import Pat, op
 
@@ -111,7 +111,7 @@ def test_sampled_elements_are_those_of_the_whole(seed: int) -> None:
     for widen in (False, True):
         whole = np.broadcast_to(interpret_tensor(node, memory, widen), node.shape)
         places = np.unique(random.integers(0, node.size, 5))
-        (some,) = Samples([(node, places)], 1 << 24).values(memory, widen)
+        (some,) = SampledElements([(node, places)], 1 << 24).values(memory, widen)
         want = whole.reshape(-1)[places]
         np.testing.assert_allclose(
             some.astype(np.float64), want.astype(np.float64), rtol=1e-5, atol=1e-30
@@ -124,4 +124,4 @@ def test_a_large_result_is_sampled() -> None:
     assert result and 0 < result.checked < result.total
     node = (a @ b).uop
     with pytest.raises(TooManyPositions):
-        Samples([(node, np.arange(node.size))], 1 << 10)
+        SampledElements([(node, np.arange(node.size))], 1 << 10)

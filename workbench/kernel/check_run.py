@@ -15,7 +15,7 @@ from workbench.ir.node.uop import UOp
 
 
 @dataclass(frozen=True, slots=True)
-class KernelTrial:
+class CheckRun:
     """The `buffers` that a kernel runs on, by slot, and the `verdict` on its outputs."""
 
     buffers: Sequence[Buffer]
@@ -24,12 +24,12 @@ class KernelTrial:
     @staticmethod
     def of_kernel(
         kernel: UOp, buffers: Sequence[Buffer], against: str = BEFORE_OPTS
-    ) -> KernelTrial:
-        """Return the trial of an un-optimised kernel beside itself."""
+    ) -> CheckRun:
+        """Return the check of an un-optimised kernel beside itself."""
         slots = kernel.outputs
         inputs = arrays(buffers, slots)
         reference = kernel_reference(kernel, slots, inputs, against)
-        return KernelTrial(buffers, lambda outputs: compared(reference, outputs))
+        return CheckRun(buffers, lambda outputs: compared(reference, outputs))
 
 
 def arrays(buffers: Sequence[Buffer], written: Sequence[int]) -> list[Array]:

@@ -19,7 +19,7 @@ from workbench.check.reference import Reference, ReferencePart
 from workbench.execution.buffers import Array
 from workbench.ir.meaning.casts import cast_array
 from workbench.ir.meaning.interpret import interpret_tensors
-from workbench.ir.meaning.sampled import Samples, TooManyPositions
+from workbench.ir.meaning.sampled import SampledElements, TooManyPositions
 from workbench.ir.node.ops import MOVEMENT, Ops
 from workbench.ir.node.uop import UOp
 from workbench.ir.rewriting.rewrite import replacements
@@ -32,13 +32,15 @@ MOST_BELOW = 1 << 22
 """Elements that the sampled ones may be computed from."""
 SAMPLES = (4096, 512, 64, 8, 1)
 """How many elements of an output are sampled: the first number that is not too much work."""
-MEANT = "what the expression means before any rule, by the reference interpreter"
-INNER = "the value that a rule made, which stands for none of the expression"
+OF_EXPRESSION = (
+    "what the expression means before any rule, by the reference interpreter"
+)
+OF_RULE = "the value that a rule made, which stands for none of the expression"
 Memory = Callable[[UOp], Array]
 """Returns what a BUFFER contains."""
 
 
-class Expression:
+class Meanings:
     """The `roots` of the user's graph, and the `outputs` that rules made of them, by the records of
     the scheduler's passes."""
 
@@ -50,7 +52,7 @@ class Expression:
 
     def of_result(self, node: UOp) -> tuple[UOp, ...]:
         """Return the values of the user's graph that a stored value must equal; () where it stands
-        for none. Results come first: whoever reads the value is compared on its own."""
+        for none. Results come first: a kernel that reads the value is compared by itself."""
         roots = {base(root) for root in self.roots}
         values = self._meanings.get(node, ())
         return tuple(v for v in values if v in roots) or self.of_operand(node)
@@ -69,8 +71,8 @@ class Expression:
             graph = self._passes[0].before
             inner = {n: n for n in graph.toposort() if n is not graph}
             for each in self._passes:
-                became = replacements(each.before, each.matches)
-                inner = {n: became[i] for n, i in inner.items() if i in became}
+                replaced = replacements(each.before, each.matches)
+                inner = {n: replaced[i] for n, i in inner.items() if i in replaced}
             images |= inner
         meanings: dict[UOp, dict[UOp, None]] = {}
         for node, image in images.items():
@@ -81,7 +83,7 @@ class Expression:
 
 
 @dataclass(frozen=True, slots=True)
-class Trial:
+class ReferenceComparison:
     """How a kernel is checked: on `inputs`, by BUFFER, where they are not those that the kernels
     before it computed; beside `reference`. Where the kernel computes no value of the user's
     graph, `is_inner`, the results of the whole expression must be right, too."""
@@ -91,46 +93,48 @@ class Trial:
     is_inner: bool
 
 
-def trial_of(
-    expression: Expression,
+def comparison_of(
+    meanings: Meanings,
     items: Sequence[ScheduleItem],
     number: int,
     leaf: Memory,
     computed: Memory,
-) -> Trial:
+) -> ReferenceComparison:
     """Return how the kernel of item `number` is checked. `leaf` has the data of the user's
     tensors, `computed` the results of the items before it."""
     item = items[number]
     values = {
         b: n for each in items for b, n in zip(each.outputs, each.nodes, strict=True)
     }
-    meant = [expression.of_result(node) for node in item.nodes]
-    is_inner = not all(meant)
+    outputs = [meanings.of_result(node) for node in item.nodes]
+    is_inner = not all(outputs)
     if is_inner:
-        meant = [(node,) for node in item.nodes]
-    wanted = [(place, v) for place, nodes in enumerate(meant) for v in nodes]
+        outputs = [(node,) for node in item.nodes]
+    targets = [(place, v) for place, nodes in enumerate(outputs) for v in nodes]
     read = {b: values[b] for b in item.inputs if b in values}
-    operands = {b: expression.of_operand(n) or (n,) for b, n in read.items()}
+    operands = {b: meanings.of_operand(n) or (n,) for b, n in read.items()}
     inputs, how = _operands({b: nodes[0] for b, nodes in operands.items()}, leaf)
     contents = inputs or {b: computed(b).reshape(b.shape) for b in read}
-    results = {value for _, value in wanted}
+    results = {value for _, value in targets}
     cuts = {
         value: UOp(Ops.RESHAPE, b.dtype, (b,), value.shape)
         for b, nodes in operands.items()
         for value in (*nodes, read[b])
         if value not in results
     }
-    graphs = [(place, value.substitute(cuts)) for place, value in wanted]
+    graphs = [(place, value.substitute(cuts)) for place, value in targets]
     has_producers = any(
         i.kernel is not None for i in items if read.keys() & {*i.outputs}
     )
-    against = (INNER if is_inner else MEANT) + (how if has_producers else "")
-    return Trial(inputs, _reference(graphs, contents, leaf, against), is_inner)
+    against = (OF_RULE if is_inner else OF_EXPRESSION) + (how if has_producers else "")
+    return ReferenceComparison(
+        inputs, _reference(graphs, contents, leaf, against), is_inner
+    )
 
 
-def whole_reference(expression: Expression, leaf: Memory) -> Reference:
+def whole_reference(meanings: Meanings, leaf: Memory) -> Reference:
     """Return the reference of all results of an expression."""
-    return _reference(list(enumerate(expression.roots)), {}, leaf, MEANT)
+    return _reference(list(enumerate(meanings.roots)), {}, leaf, OF_EXPRESSION)
 
 
 def _operands(
@@ -154,14 +158,14 @@ def _operands(
 
 
 def _reference(
-    wanted: Sequence[tuple[int, UOp]],
+    targets: Sequence[tuple[int, UOp]],
     contents: Mapping[UOp, Array],
     leaf: Memory,
     against: str,
 ) -> Reference:
-    """Return the reference of tensor-level values, each of an output; `contents` has BUFFERs that
-    are no leaves."""
-    nodes = [node for _, node in wanted]
+    """Return the reference of tensor-level values, each with its output; `contents` are those of
+    the BUFFERs that kernels write."""
+    nodes = [node for _, node in targets]
     graph = UOp.sink(*nodes).toposort()
     buffers = [n for n in graph if n.op is Ops.BUFFER]
     inputs = [
@@ -178,7 +182,7 @@ def _reference(
 
     def parts() -> Iterator[ReferencePart]:
         if _work(graph) <= MOST:
-            places: list[tuple[int, Any]] = [(p, slice(None)) for p, _ in wanted]
+            places: list[tuple[int, Any]] = [(p, slice(None)) for p, _ in targets]
             yield ReferencePart(places, inputs, all_elements, steps)
             return
         samples, positions = _samples(nodes)
@@ -186,7 +190,7 @@ def _reference(
         def some(inputs: Sequence[Array], widen: bool) -> list[Array]:
             return samples.values(dict(zip(buffers, inputs, strict=True)), widen)
 
-        outputs = [place for place, _ in wanted]
+        outputs = [place for place, _ in targets]
         yield ReferencePart(
             list(zip(outputs, positions, strict=True)), inputs, some, steps
         )
@@ -194,7 +198,7 @@ def _reference(
     return Reference(parts, against)
 
 
-def _samples(nodes: Sequence[UOp]) -> tuple[Samples, list[Array]]:
+def _samples(nodes: Sequence[UOp]) -> tuple[SampledElements, list[Array]]:
     """Return elements of values, the first and the last among them, as many as are not too much
     work, and their positions. Errors: TooManyPositions."""
     for count in SAMPLES:
@@ -204,7 +208,7 @@ def _samples(nodes: Sequence[UOp]) -> tuple[Samples, list[Array]]:
             for n in nodes
         ]
         try:
-            return Samples(
+            return SampledElements(
                 list(zip(nodes, positions, strict=True)), MOST_BELOW
             ), positions
         except TooManyPositions:
