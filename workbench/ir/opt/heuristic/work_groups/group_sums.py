@@ -131,7 +131,8 @@ def _items_of_a_row(axis: UOp, rows: int, plan: OptPlan) -> int:
     while 2 * most <= min(target.group_items, axis.extent // STEPS_OF_AN_ITEM):
         in_unit = min(_unit_items(target) // most, -(-rows // target.cores))
         can_stay = is_read_again and nbytes <= target.l1_bytes
-        is_kept = not can_stay or in_unit * nbytes <= target.l1_bytes
+        # what is written passes through the cache, too
+        is_kept = not can_stay or 2 * in_unit * nbytes <= target.l1_bytes
         if rows * most >= target.cores * RESULTS_OF_A_CORE and is_kept:
             break
         most *= 2
