@@ -38,6 +38,7 @@ class Places:
         self._kinds: list[Kind] = [kind_of(t) for t in bindings.old]
         numbers = {memory: n for n, memory in enumerate(read)}
         memories = [t._memory for t in bindings.old]
+        self._names = _same_as(bindings.old)
         self.read = [None if m is None else numbers.get(m) for m in memories]
 
     def tensors_at(self, root: Any) -> list[Any]:
@@ -45,9 +46,9 @@ class Places:
         return [tensor_at(root, path) for path in self._paths]
 
     def fit(self, tensors: Sequence[Any], written: Collection[VersionedMemory]) -> bool:
-        """Whether tensors have the shapes, dtypes and devices of those at the capture, and none
-        stands for memory that is `written`, which it would see."""
-        return all(
+        """Whether tensors have the shapes, dtypes and devices of those at the capture, the same of
+        them are one, and none stands for memory that is `written`, which it would see."""
+        return self._names == _same_as(tensors) and all(
             isinstance(t, Tensor) and kind_of(t) == kind and t._memory not in written
             for t, kind in zip(tensors, self._kinds, strict=True)
         )
@@ -122,6 +123,12 @@ def memory_at(tensor: Tensor) -> VersionedMemory:
         buffer_of(tensor._memory)
         return tensor._memory
     return VersionedMemory(input_node(tensor), tensor.device, 0)
+
+
+def _same_as(tensors: Sequence[Any]) -> list[int]:
+    """Return, for each tensor, the place of the first one that is the same."""
+    first: dict[int, int] = {}
+    return [first.setdefault(id(tensor), n) for n, tensor in enumerate(tensors)]
 
 
 def is_whole(tensor: Tensor) -> bool:

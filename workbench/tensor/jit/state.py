@@ -63,7 +63,8 @@ def compute(memories: Iterable[VersionedMemory]) -> None:
 
 def tensor_of(memory: VersionedMemory) -> Tensor:
     """Return a tensor of all of a memory."""
-    tensor = Tensor(memory.value)
+    # A value of constants alone is on every device, and its memory on one.
+    tensor = Tensor._on(memory.value, memory.device)
     tensor._memory, tensor._version = memory, memory.value
     return tensor
 
