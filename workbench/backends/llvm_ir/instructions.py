@@ -121,14 +121,14 @@ def extreme(
     return f"select {bit} {nan}, {kind} {a}, {kind} {name}"
 
 
-# The columns are float, signed integer, unsigned integer, bool. "contract" allows a fused
-# multiply-add, "nsz" ignores the sign of a zero; NaN and infinity are kept.
+# The columns are float, signed integer, unsigned integer, bool. Nothing is fused but what the IR
+# says (FMA); "nsz" ignores the sign of a zero; NaN and infinity are kept.
 # fmt: off
 _COLUMN = {"float": 0, "int": 1, "index": 1, "uint": 2, "bool": 3}
 _BINARY = {
-    Ops.ADD:   ("fadd contract nsz", "add",      "add",      "or"),
-    Ops.MUL:   ("fmul contract nsz", "mul",      "mul",      "and"),
-    Ops.FDIV:  ("fdiv contract nsz", "",         "",         ""),
+    Ops.ADD:   ("fadd nsz", "add",      "add",      "or"),
+    Ops.MUL:   ("fmul nsz", "mul",      "mul",      "and"),
+    Ops.FDIV:  ("fdiv nsz", "",         "",         ""),
     Ops.CDIV:  ("",                  "sdiv",     "udiv",     ""),
     Ops.CMOD:  ("",                  "srem",     "urem",     ""),
     Ops.AND:   ("",                  "and",      "and",      "and"),

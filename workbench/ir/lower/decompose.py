@@ -23,6 +23,13 @@ def both_nonnegative(x: UOp, y: UOp) -> bool:
     return x.vmin >= 0 and y.vmin > 0
 
 
+def is_of_data(a: UOp, b: UOp, c: UOp) -> bool:
+    """Whether a sum with a product depends on more than axes. One that does not is a constant in
+    each lane, which passes compute as numpy does, rounding twice: a program that rounded once would
+    disagree with its own indexes, by a whole element where the number is truncated."""
+    return not (a.is_of_axes and b.is_of_axes and c.is_of_axes)
+
+
 def is_power_of_two(c: UOp) -> bool:
     """Whether a constant is 1, 2, 4, ..."""
     return int(c.arg) > 0 and int(c.arg) & (int(c.arg) - 1) == 0
@@ -126,13 +133,13 @@ INTEGER_RULES = RuleSet("decompose", [
     Rule("mod-floor",         x % y, floor_mod),
     Rule("guard-shift",       Pat((Ops.SHL, Ops.SHR), (x, y), name="n"), guard_shift,
          where=may_exceed_width),
-    Rule("form-fma",          a * b + c, op(Ops.FMA, a, b, c),
+    Rule("form-fma",          a * b + c, op(Ops.FMA, a, b, c), where=is_of_data,
          doc="one rounding instead of two"),
-    Rule("form-fma-right",    c + a * b, op(Ops.FMA, a, b, c),
+    Rule("form-fma-right",    c + a * b, op(Ops.FMA, a, b, c), where=is_of_data,
          doc="one rounding instead of two, with the product on the right"),
-    Rule("form-fma-negated",  c + -(a * b), op(Ops.FMA, -a, b, c),
+    Rule("form-fma-negated",  c + -(a * b), op(Ops.FMA, -a, b, c), where=is_of_data,
          doc="a difference: the sign moves to a factor, where it is free"),
-    Rule("form-fma-subtract", -(a * b) + c, op(Ops.FMA, -a, b, c),
+    Rule("form-fma-subtract", -(a * b) + c, op(Ops.FMA, -a, b, c), where=is_of_data,
          doc="a difference, with the product on the left"),
 ])
 # fmt: on

@@ -63,6 +63,7 @@ class UOp(Views, Operators):
     __slots__ = (
         "__weakref__",
         "_bounds",
+        "_of_axes",
         "_ranges",
         "_rest",
         "_shape",
@@ -79,6 +80,7 @@ class UOp(Views, Operators):
     _shape: Any
     _bounds: Any
     _ranges: Any
+    _of_axes: Any
     _rest: Any
     """The rules of which none matches at this node or below it, after the last rewrite."""
 
@@ -103,6 +105,7 @@ class UOp(Views, Operators):
                     fill(node, "_shape", _UNSET)
                     fill(node, "_bounds", _UNSET)
                     fill(node, "_ranges", _UNSET)
+                    fill(node, "_of_axes", _UNSET)
                     fill(node, "_rest", None)
                     _nodes[key] = node
         if SCOPES:
@@ -161,6 +164,13 @@ class UOp(Views, Operators):
     def vmax(self) -> Const:
         """The greatest value the node can take."""
         return self.bounds[1]
+
+    @property
+    def is_of_axes(self) -> bool:
+        """Whether the value depends on constants and RANGEs alone: a pass may compute it."""
+        if self._of_axes is _UNSET:
+            derive(self, "_of_axes", _is_of_axes)
+        return self._of_axes  # type: ignore[no-any-return]
 
     @property
     def ranges(self) -> frozenset[UOp]:
@@ -314,6 +324,13 @@ def derive(node: UOp, slot: str, rule: Callable[[UOp], Any]) -> None:
     for below in node.toposort(lambda n: getattr(n, slot) is _UNSET):
         if getattr(below, slot) is _UNSET:
             object.__setattr__(below, slot, rule(below))
+
+
+def _is_of_axes(node: UOp) -> bool:
+    if node.op in (Ops.CONST, Ops.RANGE, Ops.LANES, Ops.SPECIAL):
+        return True
+    is_computed = node.is_elementwise or node.op in (Ops.BROADCAST, Ops.STACK)
+    return is_computed and all(s._of_axes for s in node.src)
 
 
 def _derive_indexes(changes: Mapping[UOp, UOp], graph: Mapping[UOp, None]) -> None:

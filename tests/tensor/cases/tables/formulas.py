@@ -56,7 +56,11 @@ def einsum(formula: str, shapes: list[tuple[int, ...]]) -> Case:
 
 
 def interpolated(
-    size: tuple[int, ...], shape: tuple[int, ...], mode: str, aligned: bool
+    size: tuple[int, ...],
+    shape: tuple[int, ...],
+    mode: str,
+    aligned: bool,
+    dtypes: tuple[str, ...] = ("float32", "float64"),
 ) -> Case:
     """Return the row of an interpolation; PyTorch's linear mode has a name by the axes."""
     name = {"linear": ("linear", "bilinear", "trilinear")[len(size) - 1]}.get(
@@ -70,7 +74,7 @@ def interpolated(
         torch=lambda x: functional.interpolate(
             x, size=size, mode=name, align_corners=corners
         ),
-        dtypes=("float32", "float64"),
+        dtypes=dtypes,
         ulps=64,
     )
 
@@ -98,6 +102,13 @@ CASES = [
         interpolated((size,), (1, 2, 6), mode, False)
         for size in (1, 4, 6, 15)
         for mode in ("linear", "nearest", "nearest-exact")
+    ),
+    # Places that are whole numbers but for a rounding.
+    *(
+        interpolated((size,), (1, 1, length), "linear", aligned, (dtype,))
+        for dtype in ("float64", "float32")
+        for length, size in ((3, 7), (3, 21), (5, 9), (6, 14), (7, 11), (10, 21))
+        for aligned in (False, True)
     ),
     interpolated((3, 4, 5), (1, 1, 4, 3, 2), "linear", True),
     interpolated((2, 2, 5), (1, 1, 4, 3, 2), "nearest", False),
