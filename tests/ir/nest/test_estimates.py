@@ -176,6 +176,24 @@ def test_where_a_pad_has_values_is_no_arithmetic() -> None:
     assert kernel.estimates.flops == 64, "these comparisons are values"
 
 
+MOVED: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
+    "cat": lambda a, b: a.cat(b),
+    "cat along rows": lambda a, b: a.cat(b, dim=1),
+    "stack": lambda a, b: Tensor.stack(a, b),
+    "pad": lambda a, b: a.pad(((1, 1), (2, 2)), value=5.0),
+    "roll": lambda a, b: a.roll(3, 0),
+    "flip": lambda a, b: a.flip(0).contiguous(),
+    "tril": lambda a, b: a.tril(),
+    "choice by place": lambda a, b: (Tensor.arange(16) < 7).where(a, b),
+}
+
+
+@pytest.mark.parametrize("name", MOVED)
+def test_what_only_moves_has_no_operations(name: str) -> None:
+    (kernel,) = explore(MOVED[name](zeros(16, 16), zeros(16, 16))).kernels
+    assert kernel.estimates.flops == 0
+
+
 def test_gigabytes_a_second_are_of_what_is_touched() -> None:
     (kernel,) = explore(zeros(512, 512)[:8, :8] + 1).kernels
     timing = kernel.time(budget_s=0.01)

@@ -21,9 +21,10 @@ from workbench.ir.node.uop import UOp, leaves
 
 @dataclass(frozen=True, slots=True)
 class Estimates(Displayed):
-    """Operations and bytes of the algorithm. `flops` counts arithmetic operations on values, each
-    once per point of the axes it depends on; `bytes` counts each element that is read or written
-    once. Where the index is data, each read is counted as another element: an upper bound."""
+    """Operations and bytes of the algorithm. `flops` counts arithmetic operations and comparisons
+    of values, each once per point of the axes it depends on: not what only chooses, casts or moves
+    a value, nor index arithmetic and conditions on axes. `bytes` counts each element that is read
+    or written once. Where the index is data, each read counts as another element: an upper bound."""
 
     flops: int
     bytes: int
@@ -56,13 +57,16 @@ def estimate(kernel: UOp) -> Estimates:
     """Return the counts of a kernel (a SINK), the same for every opt list."""
     flops = 0
     places: set[UOp] = set()  # of axes alone: indexes and conditions
-    for node in kernel.toposort():
-        if node.dtype.kind == "index" or node.op in CASTS:
+    nodes = kernel.toposort()
+    choices = [n.src[0] for n in nodes if n.op is Ops.WHERE and n.src[0].is_of_axes]
+    masks = {node for choice in choices for node in choice.toposort()}
+    for node in nodes:
+        if node.dtype.kind == "index" or node.op in CASTS or node in masks:
             continue
         elif node.op in ELEMENTWISE:
             if all(s.dtype.kind == "index" or s in places for s in node.src):
                 places.add(node)
-            else:
+            elif node.op is not Ops.WHERE:
                 flops += math.prod(r.extent for r in node.ranges)
         elif node.op is Ops.REDUCE:
             inside = node.src[0].ranges.union(node.src[1:])
