@@ -24,7 +24,7 @@ class Estimates(Displayed):
     """Operations and bytes of the algorithm. `flops` counts arithmetic operations and comparisons
     of values, each once per point of the axes it depends on: not what only chooses, casts or moves
     a value, nor index arithmetic and conditions on axes. `bytes` counts each element that is read
-    or written once. Where the index is data, each read counts as another element: an upper bound."""
+    or written once. Where the index is data, each read is of another element: an upper bound."""
 
     flops: int
     bytes: int
