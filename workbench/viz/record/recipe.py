@@ -7,7 +7,6 @@ import ast
 import json
 from collections.abc import Sequence
 
-from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 from workbench.ir.opt.opt import Opt, OptOps
 from workbench.viz.exploration import exploration
@@ -56,8 +55,9 @@ def page_recipes(ex: Exploration) -> PageRecipes:
 def baseline_recipe(ex: Exploration) -> str:
     """Return what adds numpy as a baseline: the user's own line where it has operators alone, which
     numpy has too, with the user's names for the arrays, which are copied before and not timed."""
-    leaves = UOp.sink(*[t.uop for t in ex.tensors]).toposort()
-    names = [name for n in leaves if n.op is Ops.BUFFER and (name := ex.lines.name(n))]
+    written = {b for item in ex.items for b in item.outputs}
+    read = [b for item in ex.items for b in item.inputs if b not in written]
+    names = [name for b in read if (name := ex.lines.name(b))]
     names = list(dict.fromkeys(names))
     text = "" if ex.line is None else ex.line.text
     body = _operators_alone(_explored(ex), names) or _operators_alone(text, names)
