@@ -17,7 +17,7 @@ from workbench.ir.lower.low_precision import ALL_LOW_PRECISION_RULES
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 from workbench.ir.rewriting.patterns import const, op, var
-from workbench.ir.rewriting.rewrite import Rule, RuleSet, replay, rewrite
+from workbench.ir.rewriting.rewrite import MOST_PENDING, Rule, RuleSet, replay, rewrite
 from workbench.ir.rules.collapse import KERNEL_RULES
 from workbench.ir.rules.index import SIMPLIFY
 
@@ -194,8 +194,44 @@ def test_an_endless_rewrite_is_stopped_and_recorded(
         rewrite(node, RuleSet("endless", rules))
     (record,) = observation.records
     assert isinstance(record.error, EndlessRewrite) and record.after is None
-    for steps in (1, 2, 999):
+    for steps in (1, 2, len(record.matches)):
         assert isinstance(replay(node, record.matches, steps), UOp)  # it ends
+
+
+def chain_of(*ops: str) -> list[Rule]:
+    """Rules that turn one op into the next, and the last into the first."""
+    pairs = zip(ops, (*ops[1:], ops[0]), strict=True)
+    return [
+        Rule(
+            f"{a.lower()}-to-{b.lower()}",
+            op(Ops[a], x, y),
+            lambda x, y, b=b: x.alu(Ops[b], y),
+        )
+        for a, b in pairs
+    ]
+
+
+@pytest.mark.parametrize(
+    "rules", [[TO_SUM, TO_PRODUCT], chain_of("MAX", "ADD", "MUL"), [CONTAINS]]
+)
+def test_a_cycle_is_found_at_its_second_visit_with_all_its_rules(
+    rules: list[Rule],
+) -> None:
+    node = (-g).alu(Ops.MAX, h) * 2
+    with observe() as observation, pytest.raises(EndlessRewrite) as caught:
+        rewrite(node, RuleSet("endless", rules))
+    assert len(observation.records[0].matches) <= 2 * len(rules)
+    assert all(rule.name in caught.value.because for rule in rules), caught.value
+    assert "without=" in caught.value.hint
+
+
+def test_ever_new_nodes_end_soon() -> None:
+    with (
+        observe() as observation,
+        pytest.raises(EndlessRewrite, match="grows made ever new nodes"),
+    ):
+        rewrite(-g, RuleSet("endless", [GROWS]))
+    assert len(observation.records[0].matches) <= MOST_PENDING + 1
 
 
 RECREATES = RuleSet(

@@ -245,7 +245,11 @@ def check_names(names: Iterable[str], rules: Iterable[Rule]) -> None:
             )
 
 
-FUSE = 1_000_000  # matches after which a rewrite counts as endless
+FUSE = 1_000_000
+"""Matches after which a rewrite counts as endless."""
+MOST_PENDING = 50_000
+"""Nodes that wait at once for what replaces them; with more the rewrite counts as endless: a rule makes
+ever new nodes."""
 
 
 def rewrite(
@@ -279,6 +283,7 @@ def _run(
     limit: int | None,
 ) -> UOp:
     replacements: dict[UOp, UOp] = {}
+    pending: dict[UOp, Rule] = {}  # what a rule replaced, until that is at rest
     stack: list[tuple[UOp, int, UOp]] = [(root, 0, root)]
     fuse = FUSE if limit is None else limit
     while stack:
@@ -296,6 +301,7 @@ def _run(
             continue
         if stage == 2:
             replacements[node] = replacements[result]
+            pending.pop(node, None)
             continue
         rebuilt = node.rebuild(tuple([replacements[s] for s in node.src]))
         if rebuilt is not node and rebuilt in replacements:
@@ -306,22 +312,42 @@ def _run(
             if after is not None and after is not rebuilt:
                 _check_node(rule, rebuilt, after)
                 fuse -= 1
-                if fuse == 0 and limit is None:
-                    raise EndlessRewrite(
-                        "a rewrite did not end", f"the last rule was {rule}"
-                    )
+                if limit is None:
+                    _check_progress(pending, rebuilt, rule, fuse)
+                    pending[rebuilt] = rule
                 if matches is not None:
                     matches.append(Match(rule, rebuilt, after))
-                stack.append((node, 2, after))
-                if rebuilt is not node:
-                    stack.append((rebuilt, 2, after))
-                stack.append((after, 0, after))
+                stack += [(node, 2, after), (rebuilt, 2, after), (after, 0, after)]
                 break
         else:
             replacements[node] = replacements[rebuilt] = rebuilt
             if fuse > 0:
                 rest(rebuilt, by_op)
     return replacements[root]
+
+
+def _check_progress(pending: dict[UOp, Rule], node: UOp, rule: Rule, fuse: int) -> None:
+    """Errors: EndlessRewrite where a rule replaces a node that still waits for what replaces it: it
+    would wait for itself. Nodes are interned, so its second visit shows it."""
+    if node in pending:
+        waiting = list(pending)
+        cycle = [pending[each] for each in waiting[waiting.index(node) :]]
+        names = list(dict.fromkeys(str(each.name) for each in cycle))
+        because = f"{' and '.join(names)} undo each other at {node.op.name}"
+        if len(names) == 1:
+            because = f"{names[0]} makes what it replaces again, at {node.op.name}"
+        raise EndlessRewrite("a rewrite did not end", because, _switch(names))
+    if len(pending) > MOST_PENDING or not fuse:
+        last = list(pending.values())[-1000:]
+        names = list(dict.fromkeys(str(each.name) for each in (*last, rule)))
+        because = (
+            f"{' and '.join(names)} made ever new nodes, the last from {node.op.name}"
+        )
+        raise EndlessRewrite("a rewrite did not end", because, _switch(names))
+
+
+def _switch(names: Sequence[str]) -> str:
+    return f"explore(y, without=({names[-1]!r},)), or another right side of that rule"
 
 
 def _check_node(rule: Rule, node: UOp, value: object) -> None:

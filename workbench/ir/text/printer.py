@@ -117,6 +117,10 @@ def _listing(program: Iterable[UOp]) -> list[tuple[UOp, bool]]:
     listed: list[tuple[UOp, bool]] = []
     visited: set[UOp] = set()
     for step in program:
+        if all(s in visited or s.is_const for s in step.src):  # as in a linear program
+            listed.append((step, True))
+            visited.add(step)
+            continue
         below = step.toposort(lambda n: n not in visited)
         listed.extend(
             [
