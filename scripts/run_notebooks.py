@@ -7,7 +7,8 @@
 What is kept: sources, and outputs that show without Python (text, HTML, SVG, PNG). What goes:
 widget state, widget views, timestamps, versions, random ids, and how long something took. Times
 are shown by cells tagged "measured", as pictures; what they showed before is kept, so that a
-second run changes nothing. A cell tagged "solution" is folded in JupyterLab.
+second run changes nothing. A cell tagged "machine" shows what another processor shows otherwise:
+instructions, how many floats a register holds. A cell tagged "solution" is folded in JupyterLab.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import re
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
+from difflib import unified_diff
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -25,7 +27,9 @@ from typing import Any
 import nbformat
 from nbformat import NotebookNode
 
+from workbench import Device
 from workbench.base.errors import WorkbenchError
+from workbench.base.libraries import library
 from workbench.cli.tour import execute
 
 NOTEBOOKS = Path(__file__).resolve().parent.parent / "notebooks"
@@ -36,7 +40,9 @@ WIDGET_TYPES = (
     "application/vnd.jupyter.widget-state+json",
 )
 MEASURED = "measured"
+MACHINE = "machine"
 SOLUTION = "solution"
+FOLDED = "<details>"
 _TIME = r"\d[\d.,]* (?:ns|[µu]s|ms|s)\b"
 # How long a pass took: a column of text, a cell of a table, what follows a heading.
 COLUMN = re.compile(rf"(?m)^( *[\w-]+) +{_TIME}(?=  )")
@@ -64,6 +70,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         try:
             before = nbformat.read(path, as_version=4)
             executed = execute(path)
+            executed.metadata["machine"] = machine()
             text = dumps(
                 stripped(
                     executed if options.measure else stored_outputs(executed, before)
@@ -95,6 +102,36 @@ def stored_outputs(executed: NotebookNode, before: NotebookNode) -> NotebookNode
     return executed
 
 
+def machine() -> str:
+    """Return what the cells tagged "machine" depend on."""
+    binding = library("llvmlite.binding")
+    target = Device["LLVM"].target
+    version = ".".join(str(part) for part in binding.llvm_version_info)
+    return (
+        f"{binding.get_host_cpu_name()}, {target.cores} cores with {target.vector_registers}"
+        f" registers of {target.vector_bytes} bytes, L2 {target.l2_bytes >> 10} KiB in"
+        f" {target.cache_ways('L2')} ways, LLVM {version}"
+    )
+
+
+def differences(executed: NotebookNode, committed: NotebookNode) -> Iterator[str]:
+    """Yield a sentence for every cell that shows other text than the committed one. Pictures of
+    times are left out; what depends on the processor too, where the committed one is another's."""
+    here = executed.metadata.get("machine") == committed.metadata.get("machine")
+    cells = zip(executed.cells, committed.cells, strict=True)
+    for number, (now, before) in enumerate(cells):
+        if _is(now, MEASURED) or (_is(now, MACHINE) and not here):
+            continue
+        changed = unified_diff(
+            _visible_lines(before), _visible_lines(now), lineterm="", n=0
+        )
+        lines = [line for line in changed if line[:3] not in ("---", "+++")]
+        if lines:
+            yield f"cell [{number}] shows other text than is committed:\n" + "\n".join(
+                lines
+            )
+
+
 def stripped(notebook: NotebookNode) -> NotebookNode:
     """Return a copy of `notebook` that holds only what a reader sees."""
     cells = [
@@ -102,8 +139,9 @@ def stripped(notebook: NotebookNode) -> NotebookNode:
         for number, cell in enumerate(notebook.cells, start=1)
     ]
     metadata = {"kernelspec": KERNEL, "language_info": {"name": "python"}}
-    if "title" in notebook.metadata:
-        metadata["title"] = notebook.metadata.title
+    for name in ("title", "machine"):
+        if name in notebook.metadata:
+            metadata[name] = notebook.metadata[name]
     copy: NotebookNode = nbformat.from_dict(
         {"cells": cells, "metadata": metadata, "nbformat": 4, "nbformat_minor": 5}
     )
@@ -175,6 +213,18 @@ def _joined(text: Any) -> str:
     if isinstance(text, list):
         return "".join(map(str, text))
     return json.dumps(text)
+
+
+def _visible_lines(cell: NotebookNode) -> list[str]:
+    """Return the lines of text that a cell shows, and an answer that is folded."""
+    texts = []
+    for output in cell.get("outputs", []):
+        data = output.get("data", {})
+        texts.append(_joined(output.get("text", "") or data.get("text/plain", "")))
+        html = _joined(data.get("text/html", ""))
+        if html.startswith(FOLDED):
+            texts.append(html)
+    return "\n".join(texts).splitlines()
 
 
 def _is(cell: NotebookNode, tag: str) -> bool:

@@ -55,7 +55,7 @@ ANSWERS = {
     ),
     "2-degree": Answer(
         len,
-        "One less has too few bits that are right, and one more would cost a step more.",
+        "With degree 5 too few bits are right, and degree 7 costs one more step.",
     ),
     "2-fmas": Answer(
         lambda counts, elements: counts.fmas // elements,
@@ -72,7 +72,7 @@ ANSWERS = {
     ),
     "3-least": Answer(
         lambda is_stored: next(count for count in range(1, 50) if is_stored(count)),
-        "Each row more costs another 64,000 exp2; at some point storing them is cheaper.",
+        "Each further row costs another 64,000 exp2; at some point storing them is cheaper.",
     ),
     "3-softmax": Answer(
         lambda ex: len(ex.kernels), "One row at a time, everything is at hand."
@@ -97,9 +97,9 @@ ANSWERS = {
         lambda: 16 * 16 * 4, "A tile of 16 rows and 16 columns, of four bytes each."
     ),
     "5-part": Answer(
-        lambda width, under_way: width * under_way,
-        "One lane of each vector, and one of the multiply-adds that could be under way. The bars "
-        "at the end of the chapter measure it.",
+        lambda width, in_flight: width * in_flight,
+        "One lane of each vector, and one of the multiply-adds that could be in flight. It is a "
+        "bound for one sum at a time: a core may begin the next sums before one is done.",
     ),
     "5-loads": Answer(
         lambda counts: 8 * counts.loads // counts.fmas,
@@ -116,7 +116,8 @@ ANSWERS = {
     ),
     "6-second": Answer(
         lambda ex: _gradients(ex, "net.c2"),
-        "One for its weight, and one for its input, which the layer before needs.",
+        "One for its weight, and one for its input, which the layer before needs. A third kernel "
+        "of this layer pads what the second one reads.",
     ),
     "6-first": Answer(
         lambda ex: _gradients(ex, "net.c1"),
@@ -124,12 +125,13 @@ ANSWERS = {
     ),
     "6-moved": Answer(
         len,
-        "A weight and a bias of each of the three layers; two running means beside each are state.",
+        "6 parameters (a weight and a bias of each of the three layers), 12 running means, and two "
+        "powers.",
     ),
     "5-sets": Answer(
         _itself,
-        "Every row begins at a multiple of 2,048 = 32 * 64: at every 32nd set only. A set holds 8 "
-        "or 16 lines, and 512 rows are 16 lines for each of these.",
+        "Every row begins at a multiple of 2,048 = 32 * 64: at every 32nd set only, and 512 rows "
+        "share these.",
     ),
     "10-row": Answer(
         _itself, "32 neighbours of 4 bytes are 128 bytes: four pieces of 32."

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import html
+import re
+from ast import literal_eval
 from dataclasses import dataclass
 from typing import Any
 
 from course.answers import ANSWERS
 from workbench.base.errors import WorkbenchError
+
+THOUSANDS = re.compile(r"\d{1,3}(,\d{3})+")
+WHOLE = re.compile(r"\b(\d+)\.0*\b")
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,9 +25,10 @@ class Prediction:
 
     @property
     def is_right(self) -> bool:
-        if isinstance(self.guess, str) and isinstance(self.answer, str):
-            return self.guess.strip().lower() == self.answer.lower()
-        return bool(self.guess == self.answer)
+        guess = self.guess
+        if isinstance(self.answer, str):
+            return isinstance(guess, str) and _spelling(guess) == _spelling(self.answer)
+        return bool(meant(guess) == self.answer)
 
     def __str__(self) -> str:
         if self.guess is None:
@@ -47,6 +53,26 @@ def predict(question: str, guess: Any, *given: Any) -> Prediction:
     """
     answer = ANSWERS[question]
     return Prediction(guess, answer.of(*given), answer.why)
+
+
+def meant(guess: Any) -> Any:
+    """Return what a reader who wrote `guess` means: of a text the number or the numbers in it
+    ("3,200" is one), and of several numbers a tuple."""
+    if isinstance(guess, str):
+        text = guess.strip()
+        if THOUSANDS.fullmatch(text):
+            return int(text.replace(",", ""))
+        try:
+            guess = literal_eval(text)
+        except (ValueError, SyntaxError):
+            return text
+    return tuple(guess) if isinstance(guess, list) else guess
+
+
+def _spelling(text: str) -> str:
+    """Return a text without what two who mean the same write differently: spaces, capitals, and
+    0 for 0.0."""
+    return WHOLE.sub(r"\1", "".join(text.lower().split()))
 
 
 def _words(value: Any) -> str:

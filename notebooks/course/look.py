@@ -7,12 +7,15 @@ from collections.abc import Iterable, Mapping
 
 from workbench import Kernel
 from workbench.backends.native.assembly import code_loops
+from workbench.base.target import Target
 from workbench.viz.model.loops import kernel_nest
 from workbench.viz.text.nest import nest_text
 
 MULTIPLY_ADD = re.compile(r"\b(v?fn?madd|fmla|fmadd)")
 STACK = re.compile(r"\(%rsp|\(%rbp|\[sp\b")
 MOST_LINES = 40
+FEW_SPILLS = 4
+"""So many addresses may go to the stack, where all sums are in registers."""
 
 
 class Text(str):
@@ -30,7 +33,8 @@ def nest(kernel: Kernel) -> Text:
 
 def table(kernels: Mapping[str, Kernel]) -> Text:
     """Return what kernels do in one run, counted: operations on a number or a vector,
-    and bytes that they move. LLVM may still fold a load into the FMA that uses it."""
+    and bytes that they move. LLVM may still fold a load into the FMA that uses it, and values that
+    find no register are stored and loaded once more: a line below says of which kernels."""
     heads = ("loads", "stores", "FMAs", "other", "bytes loaded", "bytes stored")
     rows: list[tuple[str, ...]] = [("", *heads)]
     for name, kernel in kernels.items():
@@ -45,6 +49,12 @@ def table(kernels: Mapping[str, Kernel]) -> Text:
         cells = [f"{row[0]:{widths[0]}}"]
         cells += [f"{c:>{w}}" for c, w in zip(row[1:], widths[1:], strict=True)]
         lines.append("  ".join(cells))
+    for name, kernel in kernels.items():
+        spilled = spills(kernel) if kernel.counts.fmas else 0
+        if spilled > FEW_SPILLS:
+            lines.append(
+                f"not counted: spills, {spilled} instructions in the inner loop of {name}"
+            )
     return Text("\n".join(lines))
 
 
@@ -61,10 +71,10 @@ def spills(kernel: Kernel) -> int:
     return sum(bool(STACK.search(line)) for line in _inner(kernel))
 
 
-def cache_sets(addresses: Iterable[int], line: int = 64, sets: int = 1024) -> int:
-    """Return how many sets of a cache some byte addresses fall into: 1,024 sets of 64-byte
-    lines are an L2 cache of 512 KiB in 8 ways, or of 1 MiB in 16."""
-    return len({address // line % sets for address in addresses})
+def cache_sets(addresses: Iterable[int], target: Target, level: str = "L2") -> int:
+    """Return how many sets of a cache of `target` some byte addresses fall into."""
+    sets = target.cache_sets(level)
+    return len({address // target.line_bytes % sets for address in addresses})
 
 
 def _inner(kernel: Kernel) -> list[str]:

@@ -33,7 +33,14 @@ from course.gpu import (
     tensor_core,
     tuned,
 )
-from course.opts import check_best_tile, check_columns, check_tile, lanes, registers
+from course.opts import (
+    check_best_tile,
+    check_columns,
+    check_conv,
+    check_tile,
+    lanes,
+    registers,
+)
 from course.rewriting import (
     check_double,
     check_factor,
@@ -47,6 +54,7 @@ from nbformat.v4 import new_code_cell, new_notebook, new_output
 
 from workbench import Kernel, Opt, OptOps, Tensor, dtypes, emulate, explore
 from workbench.base.errors import WorkbenchError
+from workbench.base.target import Target
 from workbench.emulator.trace import Trace
 from workbench.ir.meaning.tiles import lane_map
 from workbench.ir.node.uop import UOp
@@ -161,6 +169,69 @@ def test_a_check_says_what_is_wrong(verdict: object, message: str) -> None:
     assert message in outcome.text and str(outcome).startswith("not yet: ")
 
 
+def test_a_right_answer_stays_right_however_often_it_is_tried() -> None:
+    rows = Tensor(np.arange(1, 25, dtype=np.float32).reshape(4, 6)).realize()
+
+    def sums() -> Tensor:
+        return rows.sum(axis=1, keepdim=True)
+
+    spellings: list[Callable[[], Tensor]] = [
+        lambda: rows / sums().contiguous(),
+        lambda: rows * (1 / sums().contiguous()),
+        lambda: rows.div(sums().contiguous()),
+    ]
+    for spelling in [*spellings, *spellings]:
+        y = spelling()
+        for _ in range(2):
+            assert check_two_kernels(y, rows / sums()).text.startswith("two kernels")
+    assert "changed" in check_two_kernels(rows / (sums() + 1).contiguous(), y).text
+    assert "computed already" in check_two_kernels(y.realize(), rows / sums()).text
+
+
+@pytest.mark.parametrize(
+    ("guess", "answer", "is_right"),
+    [
+        ("1", 1, True),
+        ("3,200", 3200, True),
+        (" 3200 ", 3200, True),
+        (3.0, 3, True),
+        ([1, 2], (1, 2), True),
+        ("1, 2", (1, 2), True),
+        ("(1, 2)", (1, 2), True),
+        ("p0[i]+p1[i] * 0", "p0[i] + p1[i] * 0.0", True),
+        ("More", "more", True),
+        ("2", 1, False),
+        ("one", 1, False),
+        ([2, 1], (1, 2), False),
+        ("p0[i]", "p0[i] + p1[i] * 0.0", False),
+        (1, "more", False),
+    ],
+)
+def test_a_guess_is_what_its_reader_means(
+    guess: object, answer: object, is_right: bool
+) -> None:
+    assert Prediction(guess, answer, "").is_right == is_right
+
+
+@pytest.mark.parametrize(
+    ("count", "message"),
+    [
+        ("3,200,000", "right: "),
+        (3.2e6, "right: "),
+        (1_600_000, "would compute it once"),
+        (50_000, "; a loop of 64 is missing"),
+        (0, "it should be a number"),
+        (-1, "it should be a number"),
+        (None, "it should be a number"),
+        ("many", "it should be a number"),
+    ],
+)
+def test_evaluations_may_be_written_in_any_way(count: Any, message: str) -> None:
+    said = str(check_evaluations(count, explore(_products())))
+    assert message in said
+    assert ("missing" in said) == ("missing" in message)
+
+
 def _divided(realize: bool = False) -> Tensor:
     rows = Tensor(np.arange(1, 25, dtype=np.float32).reshape(4, 6)).realize()
     sums = rows.sum(axis=1, keepdim=True)
@@ -237,8 +308,24 @@ def test_a_tile_that_spills_is_refused() -> None:
     rows = registers() // 2
     opts = [Opt(OptOps.UPCAST, "g1", 2 * lanes()), Opt(OptOps.UPCAST, "g0", rows)]
     product = kernel(64, 64, 64)
-    assert spills(product.apply(*opts)) > 4
+    spilling = product.apply(*opts)
+    assert spills(spilling) > 4
     assert "stack" in check_tile(product, opts).text
+    told = table({"plain": product, "large": spilling}).splitlines()[3:]
+    assert len(told) == 1 and told[0].startswith("not counted: spills, ")
+    assert told[0].endswith(" in the inner loop of large")
+
+
+@pytest.mark.parametrize("amounts", [(16, 8), (8, 16)])
+def test_a_convolution_that_spills_is_refused(amounts: tuple[int, int]) -> None:
+    """Its counts are good: they do not see what goes to the stack."""
+    images = Tensor(np.ones((64, 16, 4, 4), np.float32)).realize()
+    weights = Tensor(np.ones((32, 16, 3, 3), np.float32)).realize()
+    conv = explore(images.conv2d(weights, padding=1)).kernels[-1]
+    vectors, few = Opt(OptOps.UPCAST, "g3", 4), Opt(OptOps.UPCAST, "g1", 4)
+    assert check_conv(conv, [vectors, Opt(OptOps.UPCAST, "g0", 4), few]).ok
+    many = [Opt(OptOps.UPCAST, f"g{n}", amounts[n]) for n in (0, 1)]
+    assert "go to the stack" in check_conv(conv, [vectors, *many]).text
 
 
 def test_counterexamples() -> None:
@@ -258,10 +345,13 @@ def test_the_inner_loop_is_where_the_products_are() -> None:
     assert rows[1].split()[:4] == ["plain", "65,536", "1,024", "32,768"]
 
 
-def test_cache_sets() -> None:
-    assert cache_sets(range(0, 4096, 64)) == 64
-    assert cache_sets(range(0, 1 << 20, 2048)) == 32
-    assert cache_sets(range(0, 1 << 20, 2048), sets=64) == 2
+def test_cache_sets_are_those_of_the_machine() -> None:
+    def machine(ways: int) -> Target:
+        return Target("LLVM", caches=(("L2", 1 << 20),), ways=(("L2", ways),))
+
+    for ways, sets in ((16, 32), (8, 64)):
+        assert cache_sets(range(0, 4096, 64), machine(ways)) == 64
+        assert cache_sets(range(0, 1 << 20, 2048), machine(ways)) == sets
 
 
 def test_pictures_are_well_formed_whatever_they_are_called() -> None:

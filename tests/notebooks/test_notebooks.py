@@ -8,7 +8,15 @@ from pathlib import Path
 import nbformat
 import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
-from run_notebooks import MAX_BYTES, dumps, main, problems, stored_outputs, stripped
+from run_notebooks import (
+    MAX_BYTES,
+    differences,
+    dumps,
+    main,
+    problems,
+    stored_outputs,
+    stripped,
+)
 
 from tests.support import ROOT
 
@@ -47,6 +55,9 @@ def test_notebook_runs_from_top_to_bottom(
     executed = nbformat.read(tmp_path / path.name, as_version=4)
     counts = [c.execution_count for c in executed.cells if c.cell_type == "code"]
     assert counts == list(range(1, len(counts) + 1))
+    committed = nbformat.read(path, as_version=4)
+    changed = "\n".join(differences(executed, committed))
+    assert not changed, f"{changed}\nread its texts again, then `make notebooks`"
     attempts, solutions = _tagged(executed, "exercise"), _tagged(executed, "solution")
     assert len(attempts) == len(solutions) == EXERCISES.get(path.stem, 0)
     assert all(_said(cell).startswith("not yet: ") for cell in attempts)
@@ -161,6 +172,35 @@ def test_what_was_measured_before_is_kept_while_its_cell_is_the_same() -> None:
     assert shown(stored_outputs(same, before))["image/svg+xml"] == "old"
     assert shown(stored_outputs(changed, before))["image/svg+xml"] == "new"
     assert "1 s" not in shown(changed)["text/plain"]
+
+
+def test_other_text_than_is_committed_is_told() -> None:
+    def notebook(
+        output: nbformat.NotebookNode, tag: str = "", machine: str = "here"
+    ) -> nbformat.NotebookNode:
+        metadata = {"tags": [tag]} if tag else {}
+        cell = new_code_cell("f()", outputs=[output], metadata=metadata)
+        cells = [new_markdown_cell("It is 1."), cell]
+        return new_notebook(cells=cells, metadata={"machine": machine})
+
+    def folded(answer: int) -> nbformat.NotebookNode:
+        html = f"<details><p>{answer}</p></details>"
+        data = {"text/plain": "No guess yet", "text/html": html}
+        return new_output("execute_result", data=data)
+
+    one, two = (new_output("stream", text=f"a\n{n} matches\n") for n in (1, 2))
+    (told,) = differences(notebook(two), notebook(one))
+    assert told.startswith("cell [1] ")
+    assert told.endswith("-1 matches\n+2 matches")
+    assert list(differences(notebook(one), notebook(one))) == []
+    assert list(differences(notebook(folded(2)), notebook(folded(1))))
+    result = new_output("execute_result", data={"text/plain": "1 matches"})
+    assert list(differences(notebook(result), notebook(two)))
+    assert list(differences(notebook(two, "measured"), notebook(one, "measured"))) == []
+    assert list(differences(notebook(two, "machine"), notebook(one, "machine")))
+    there = notebook(one, "machine", "there")
+    assert list(differences(notebook(two, "machine"), there)) == []
+    assert list(differences(notebook(two), notebook(one, machine="there")))
 
 
 def test_what_was_printed_is_in_one_piece() -> None:
