@@ -202,11 +202,7 @@ def chain_of(*ops: str) -> list[Rule]:
     """Rules that turn one op into the next, and the last into the first."""
     pairs = zip(ops, (*ops[1:], ops[0]), strict=True)
     return [
-        Rule(
-            f"{a.lower()}-to-{b.lower()}",
-            op(Ops[a], x, y),
-            lambda x, y, b=b: x.alu(Ops[b], y),
-        )
+        Rule(f"{a.lower()}-to-{b.lower()}", op(Ops[a], x, y), op(Ops[b], x, y))
         for a, b in pairs
     ]
 

@@ -248,8 +248,8 @@ def check_names(names: Iterable[str], rules: Iterable[Rule]) -> None:
 FUSE = 1_000_000
 """Matches after which a rewrite counts as endless."""
 MOST_PENDING = 50_000
-"""Nodes that wait at once for what replaces them; with more the rewrite counts as endless: a rule makes
-ever new nodes."""
+"""Nodes that wait at once for what replaces them; with more a rewrite counts as endless: a rule
+makes ever new nodes."""
 
 
 def rewrite(

@@ -330,7 +330,7 @@ def _below(keys: UOp, count: int, width: int) -> UOp:
     """Return integers from 0 up to `width`, at most 2**64: their words after the binary point,
     times `width`, truncated.
 
-    The product is made word by word from the lowest on; what is carried stays below `width`.
+    The product is made word by word from the lowest on; the carry stays below `width`.
     """
     each = _words_below(width)
     if each == 1:
@@ -338,12 +338,12 @@ def _below(keys: UOp, count: int, width: int) -> UOp:
     words = each * count
     high, low = divmod(width, 1 << 32)
     place = places(count, words) * each
-    carried = expanded(UOp.const(dtypes.uint64, 0), place.shape)
+    carry = expanded(UOp.const(dtypes.uint64, 0), place.shape)
     for i in range(each):
         word = words_at(keys, place + i, words).cast(dtypes.uint64)
-        upper, lower = carried >> 32, carried & 0xFFFFFFFF
-        carried = word * high + upper + (word * low + lower >> 32)
-    return carried
+        upper, lower = carry >> 32, carry & 0xFFFFFFFF
+        carry = word * high + upper + (word * low + lower >> 32)
+    return carry
 
 
 def _gaussian(keys: UOp, count: int) -> UOp:

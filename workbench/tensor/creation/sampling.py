@@ -14,9 +14,11 @@ from workbench.tensor.operands.refuse import shape_error
 
 _MOST_CLASSES = 1 << 18
 """Most classes that are drawn by a fraction of 23 bits."""
-_FEW, _MANY = 1 << 12, 1 << 19
-"""Most elements that are ordered by keys of 23 bits, and by keys of 32: in longer rows pairs of
-equal keys would show among all neighbours."""
+_FEW = 1 << 12
+"""Most elements that are ordered by keys of 23 bits."""
+_MANY = 1 << 19
+"""Most elements that are ordered by keys of 32 bits: in longer rows pairs of equal keys would show
+among all neighbours."""
 
 
 class Sampling(InitialWeights):
@@ -94,7 +96,7 @@ class Sampling(InitialWeights):
         Errors: ShapeError if `n` is negative.
         """
         count, kind = whole(n, "randperm: n", 0), as_dtype(dtype)
-        # Equal keys stay in order: they have so many bits that these are rare.
+        # Equal keys stay in order; keys are long enough to make them rare.
         if count <= _FEW:
             keys = cls.rand(count, device=device)
         else:

@@ -56,7 +56,8 @@ def explore(
     rule or a question that does not exist; DeviceError for a device or a machine that does not.
     """
     _check(tensors)
-    tab = show if show in modes() and show not in panes() else ""
+    is_tab = isinstance(show, str) and show in modes() and show not in panes()
+    tab = show if is_tab else ""
     if not isinstance(show, str) or (show and not tab):
         pane_of(show, "explore(y, show={})")
     if not isinstance(ask, str) or ask:
