@@ -150,6 +150,11 @@ def test_a_notebook_shows_the_one_pane(
     views: list[ViewState] = []
 
     class Widget:
+        comm = None
+
+        def observe(self, *_: object) -> None:
+            """Nothing of it changes here."""
+
         def _repr_mimebundle_(self) -> tuple[dict[str, str], dict[str, str]]:
             return {show.WIDGET: "view"}, {}
 
