@@ -114,17 +114,25 @@ def check_loads(kernel: Kernel, opts: Opt | Sequence[Opt]) -> Verdict:
     )
 
 
-def check_race(trace: Trace, pair: tuple[str, str]) -> Verdict:
+def check_race(trace: Trace, pair: Any) -> Verdict:
     """`pair`: the ops of the two steps that race, the earlier one first."""
+    if not isinstance(pair, tuple | list) or [type(word) for word in pair] != [
+        str,
+        str,
+    ]:
+        return wrong('it should be two words, as in ("LOAD", "LOAD")')
+    first, second = (word.strip().upper() for word in pair)
     races = [f for f in trace.findings if f.kind == "race"]
     found = [tuple(trace.linear[p].op.name for p in race.positions) for race in races]
-    if tuple(pair) in found:
-        return right(races[found.index(tuple(pair))].words)
-    if tuple(reversed(pair)) in found:
+    if (first, second) in found:
+        return right(races[found.index((first, second))].words)
+    if (second, first) in found:
         return wrong(
             "these two, but the other one comes first: in which round is each?"
         )
+    if first == second == "STORE":
+        return wrong("both write; but which step uses what the other one writes over?")
     return wrong(
-        f"nothing goes wrong between {pair[0]} and {pair[1]}: one of the two must write, and"
+        f"nothing goes wrong between {first} and {second}: one of the two must write, and"
         " both must be of the tile"
     )

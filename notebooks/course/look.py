@@ -5,9 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 
-from workbench import Kernel
+from workbench import Device, Kernel
 from workbench.backends.native.assembly import code_loops
-from workbench.base.target import Target
 from workbench.viz.model.loops import kernel_nest
 from workbench.viz.text.nest import nest_text
 
@@ -71,10 +70,11 @@ def spills(kernel: Kernel) -> int:
     return sum(bool(STACK.search(line)) for line in _inner(kernel))
 
 
-def cache_sets(addresses: Iterable[int], target: Target, level: str = "L2") -> int:
-    """Return how many sets of a cache of `target` some byte addresses fall into."""
-    sets = target.cache_sets(level)
-    return len({address // target.line_bytes % sets for address in addresses})
+def cache_sets(addresses: Iterable[int], line: int = 64, sets: int = 0) -> int:
+    """Return how many sets of a cache some byte addresses fall into: of `sets`, by default as many
+    as this machine's L2 cache has."""
+    sets = sets or Device["LLVM"].target.cache_sets("L2")
+    return len({address // line % sets for address in addresses})
 
 
 def _inner(kernel: Kernel) -> list[str]:

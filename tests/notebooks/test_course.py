@@ -52,7 +52,7 @@ from course.scheduling import check_evaluations, check_index, check_two_kernels
 from IPython.core.formatters import DisplayFormatter
 from nbformat.v4 import new_code_cell, new_notebook, new_output
 
-from workbench import Kernel, Opt, OptOps, Tensor, dtypes, emulate, explore
+from workbench import Device, Kernel, Opt, OptOps, Tensor, dtypes, emulate, explore
 from workbench.base.errors import WorkbenchError
 from workbench.base.target import Target
 from workbench.emulator.trace import Trace
@@ -153,6 +153,10 @@ i = var("x", "integer")
         (lambda: check_conflicts(_twice(), Opt(OptOps.LOCAL, "g0", 32)), "no shared"),
         (lambda: check_race(_raced(), ("STORE", "LOAD")), "the other one comes first"),
         (lambda: check_race(_raced(), ("LOAD", "LOAD")), "one of the two must write"),
+        (lambda: check_race(_raced(), ["store", "load"]), "the other one comes first"),
+        (lambda: check_race(_raced(), ("STORE", "STORE")), "both write"),
+        (lambda: check_race(_raced(), "LOAD"), "two words"),
+        (lambda: check_race(_raced(), None), "two words"),
         (lambda: check_loads(_tile(), []), "12,288 bytes are loaded, and the operands"),
         (lambda: check_loads(_tile(), Opt(OptOps.UPCAST, "g0", 2)), "10,240 bytes are"),
         (lambda: check_loads(_tile(), Opt(OptOps.UPCAST, "g9", 2)), "g9"),
@@ -346,12 +350,13 @@ def test_the_inner_loop_is_where_the_products_are() -> None:
 
 
 def test_cache_sets_are_those_of_the_machine() -> None:
-    def machine(ways: int) -> Target:
-        return Target("LLVM", caches=(("L2", 1 << 20),), ways=(("L2", ways),))
-
-    for ways, sets in ((16, 32), (8, 64)):
-        assert cache_sets(range(0, 4096, 64), machine(ways)) == 64
-        assert cache_sets(range(0, 1 << 20, 2048), machine(ways)) == sets
+    for ways, expected in ((16, 32), (8, 64)):
+        machine = Target("LLVM", caches=(("L2", 1 << 20),), ways=(("L2", ways),))
+        sets = machine.cache_sets("L2")
+        assert cache_sets(range(0, 4096, 64), sets=sets) == 64
+        assert cache_sets(range(0, 1 << 20, 2048), sets=sets) == expected
+    here = Device["LLVM"].target.cache_sets("L2")
+    assert cache_sets(range(0, 64 * (here + 5), 64)) == here
 
 
 def test_pictures_are_well_formed_whatever_they_are_called() -> None:
