@@ -327,7 +327,8 @@ def test_a_convolution_that_spills_is_refused(amounts: tuple[int, int]) -> None:
     weights = Tensor(np.ones((32, 16, 3, 3), np.float32)).realize()
     conv = explore(images.conv2d(weights, padding=1)).kernels[-1]
     vectors, few = Opt(OptOps.UPCAST, "g3", 4), Opt(OptOps.UPCAST, "g1", 4)
-    assert check_conv(conv, [vectors, Opt(OptOps.UPCAST, "g0", 4), few]).ok
+    for images in (2, 4) if registers() > 16 else (2,):
+        assert check_conv(conv, [vectors, Opt(OptOps.UPCAST, "g0", images), few]).ok
     many = [Opt(OptOps.UPCAST, f"g{n}", amounts[n]) for n in (0, 1)]
     assert "go to the stack" in check_conv(conv, [vectors, *many]).text
 
