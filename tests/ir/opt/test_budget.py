@@ -119,6 +119,7 @@ def test_menus_leave_out_what_does_not_fit() -> None:
     legal, refused = legality(MATMUL, little)
     assert legal == legal_opts(MATMUL, little)
     assert "acc0 is an array of 64 bytes over g1" in refused[outside]
+    assert "bytes of scratch memory" in refused[outside]
 
 
 def test_a_hint_offers_only_amounts_that_fit() -> None:

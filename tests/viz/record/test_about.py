@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from msgspec import to_builtins
 
+from workbench.backends.device import Device
 from workbench.measure.speeds import Rate, Speeds
-from workbench.viz.record.about import machine, speed_rows
+from workbench.viz.record.about import device_rows, machine, speed_rows
 
 
 def test_this_machine_has_a_name_and_cores() -> None:
@@ -32,3 +33,13 @@ def test_speeds_are_those_of_all_cores() -> None:
     assert [rate for _, rate in rows["one_thread"]["copy"]] == [1e11, 5e10, 5e9]
     unknown = speed_rows(None)._asdict()
     assert set(unknown.values()) == {None} and set(unknown) == set(rows)
+
+
+def test_devices_that_can_be_chosen_come_first_and_say_what_they_are() -> None:
+    here = [row for row in device_rows() if not row.elsewhere]
+    assert here == sorted(here, key=lambda row: not row.available)
+    assert not any(Device[row.name].only_compiles for row in here)
+    for row in here:
+        info = Device[row.name]
+        assert row.how_to_get == (info.about if row.available else info.how_to_get)
+        assert "always there" not in row.how_to_get

@@ -49,13 +49,14 @@ class Allocation(NamedTuple):
 
 class Excess(NamedTuple):
     """Why the arrays of a kernel do not fit: the largest array, the loops whose split made the
-    value an array, and the bytes of all arrays together."""
+    value an array, and the bytes of all arrays together, of those that `memory` gives a kernel."""
 
     name: str
     split: tuple[str, ...]
     array_bytes: int
     total_bytes: int
     limit_bytes: int
+    memory: Space
 
     def __str__(self) -> str:
         over, total = ", ".join(self.split) or "its own axes", self.total_bytes
@@ -63,7 +64,7 @@ class Excess(NamedTuple):
         others = together if total > self.array_bytes else ""
         return (
             f"{self.name} is an array of {self.array_bytes:,} bytes over {over}{others}; "
-            f"this device gives a kernel {self.limit_bytes:,} bytes"
+            f"this device gives a kernel {self.limit_bytes:,} bytes of {self.memory} memory"
         )
 
 
@@ -105,7 +106,9 @@ class StoragePlan:
         largest = max(sizes, key=lambda node: sizes[node])
         allocation = self.allocations[largest]
         split = tuple(a.axis_name for a in allocation.array)
-        return Excess(allocation.define.name, split, sizes[largest], total, limit)
+        return Excess(
+            allocation.define.name, split, sizes[largest], total, limit, space
+        )
 
 
 def plan_storage(sink: UOp, target: Target, longer_rows: bool = True) -> StoragePlan:

@@ -273,8 +273,8 @@ def _loop(node: UOp) -> Phrase:
     axis = node.src[0] if node.src else node
     if axis.op is not Ops.RANGE:
         return _called(node)
-    note = axis.axis_kind.words + (f", {node.arg}" if node.arg else "")
-    head = "for ", Slot(0), f" in {axis.extent} ({note})"
+    notes = dict.fromkeys([axis.axis_kind.words, *([node.arg] if node.arg else [])])
+    head = "for ", Slot(0), f" in {axis.extent} ({', '.join(map(str, notes))})"
     if len(node.src) == 1:  # in a list, what is in it comes after it
         return _called(node)._replace(statement=(*head, ":"))
     return _called(node)._replace(statement=(*head, " {"), body=1)

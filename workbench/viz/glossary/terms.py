@@ -31,6 +31,11 @@ TERMS: Mapping[str, Mapping[str, str]] = {
         "error": "What went wrong, because of what, and what to try.",
         "guess": "Your guess beside the answer: ✓ is right, ✗ is not.",
         "device": "What runs the kernels. A missing one says how to get it.",
+        "LLVM": "A compiler, and the device that compiles with it and runs on this machine's own"
+            " processor. Its language, LLVM IR, is a text between C and machine code.",
+        "by LLVM": "The machine code that LLVM makes of this program, for this processor.",
+        "selected: plain": "In Side by side: this half follows the variant that is selected, here"
+            " plain. Any other choice stays.",
     },
     "kernels": {
         "kernels": "A kernel is one program that the device runs at one go; an expression becomes"
@@ -150,8 +155,16 @@ TERMS: Mapping[str, Mapping[str, str]] = {
         "p0, p1": "The memory that the kernel gets: p0 is where the result goes, the others are"
             " read. Your name of an array stands beside it.",
         "acc0": "An accumulator: where a reduction collects its sum or maximum.",
+        "names of axes": "The letter of the kind and a number: g0, u1. Those that fill a tile begin"
+            " with its letter: a_l0. One loop over several axes has all their names: a_l0_a_u0.",
+        "r0_first": "The first copies of a loop r0 that copies ahead: they are under way before r0"
+            " begins.",
+        "row0": "A row of values in scratch memory, numbered: computed once, read by more than one"
+            " loop.",
         "As, Bs": "A tile of the first, second input, which STAGE copies to scratch memory. Axes"
             " that fill it begin with a_, b_.",
+        "1 vec": "As a stride: the next step is the neighbour, and all move as one vector.",
+        "chunked": "A loop that a launch may run in pieces, one after the other.",
         "lanes": "Steps that are computed together, as one vector or as copies of a statement.",
     },
     "opts": {
@@ -212,6 +225,10 @@ TERMS: Mapping[str, Mapping[str, str]] = {
             " code. A block is a pass: blue for rewrites, green for decisions, orange for opts,"
             " grey for other steps; the higher, the more of them. A click opens it in Rewrites.",
         "rewrites": "A rule found a part of the graph and put another in its place.",
+        "before the first": "The program as this pass got it; a step on is its first rewrite.",
+        "more just as near": "Nodes that are as far from the change as the last ones in sight:"
+            " `whole graph` shows them, too.",
+        "compiler's passes": "What the compiler itself did to the program, after our passes.",
         "rewrite": "One rule put one part of the graph in the place of another.",
         "steps of a pass": "What a pass that is not a table of rules did, one after the other.",
         "opts of a pass": "The opts that were applied.",
@@ -245,6 +262,8 @@ TERMS: Mapping[str, Mapping[str, str]] = {
     "gpu": {
         "gpu": "A kernel as a device with work-groups runs it, on an emulator: all work-items take"
             " each step together, every access is counted and checked.",
+        "common GPU": "No real machine: what most GPUs have in common, 32 lanes to a warp. Kernels"
+            " of a device without work-groups are emulated on it.",
         "work-groups": "What a launch runs: groups of work-items, each group for itself.",
         "program": "What each work-item executes, a line a step: the program from which source is"
             " written, after all lowering. A click goes to the next step at a line.",

@@ -76,17 +76,21 @@ def language_rows() -> list[LanguageRow]:
 
 
 def device_rows() -> list[DeviceRow]:
-    """Return the devices, and the machines that need not be here."""
-    here = [_device_row(Device[name]) for name in Device.names()]
+    """Return the devices, those first that can be chosen, and the machines that need not be here.
+    What only compiles has no times and no answer, so it is not chosen on a page."""
+    devices = [Device[name] for name in Device.names()]
+    here = [_device_row(info) for info in devices if not info.only_compiles]
+    here.sort(key=lambda row: not row.available)
     return here + [_device_row(Device[name]) for name in Device.machine_names()]
 
 
 def _device_row(info: DeviceInfo) -> DeviceRow:
     """Return a device; a machine that is not here can be chosen, too."""
+    can_be_chosen = info.is_available or info.is_elsewhere
     return DeviceRow(
         info.name,
-        info.is_available or info.is_elsewhere,
-        info.about if info.is_elsewhere else info.how_to_get,
+        can_be_chosen,
+        info.about if can_be_chosen else info.how_to_get,
         info.is_emulator,
         info.is_elsewhere,
         [language.name for language in info.languages],

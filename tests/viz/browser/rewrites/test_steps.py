@@ -65,7 +65,7 @@ def test_figures_have_digits_that_count(functions: Functions) -> None:
 
 def test_keys_step_through_a_pass(page: Any, record: Record) -> None:
     steps = decompose(record)["rewrites"]
-    assert where(page) == f"before, of {len(steps)}"
+    assert where(page) == f"before the first of {len(steps)}"
     page.keyboard.press("j")
     for number in range(1, len(steps) + 1):
         assert where(page) == f"{number} of {len(steps)}"
@@ -75,7 +75,7 @@ def test_keys_step_through_a_pass(page: Any, record: Record) -> None:
             page.locator(".wb-rw-minus").count() and page.locator(".wb-rw-plus").count()
         )
         page.keyboard.press("j")
-    assert where(page).startswith("before, of "), "it goes on into the next pass"
+    assert where(page).startswith("before the first of "), "on into the next pass"
     page.keyboard.press("k")
     assert where(page) == f"{len(steps)} of {len(steps)}", "and back to the last"
     page.focus(".wb-rw-list [aria-selected=true]")

@@ -42,7 +42,7 @@ def compiler_passes(session: LiveRecord, variant: int) -> NoResult:
     with session.jobs.use_worker(row.device) as worker:
         worker.start()
         task = {"do": "passes", "kernel": candidate}
-        answer = measurement.ask(session, worker, task, "compiler_passes")
+        answer = measurement.ask(session, worker, task, "the compiler's passes")
     _replace(session, variant, row, {"made_by": _passes(answer["passes"])})
     return NoResult()
 

@@ -46,7 +46,7 @@ function stepper(state, step, count) {
       disabled: off,
       onclick: actOn,
     }, text);
-  const at = step === 0 ? `before, of ${count}` : `${step} of ${count}`;
+  const at = step === 0 ? `before the first of ${count}` : `${step} of ${count}`;
   return h(
     "span",
     { class: "wb-rw-stepper" },
