@@ -32,7 +32,7 @@ class Share(NamedTuple):
     total: UOp
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class GradientRow(PassStep):
     """The rule of a step: a row of the table of gradients, with its `function`."""
 
