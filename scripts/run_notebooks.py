@@ -50,6 +50,7 @@ CELL = re.compile(rf'(<td class="n">|<span class="mu">){_TIME}(?=<)')
 AFTER = re.compile(rf", {_TIME}(?=</span>)")
 FIGURE = re.compile(rf"(?<![\w.]){_TIME}|\d [GM]?(?:FLOP|B)/s")
 ADDRESS = re.compile(r"\b0x[0-9a-f]{8,}\b")
+OBJECT = re.compile(r"\bat 0x[0-9a-f]{8,}\b")
 # Where a path from the root of a disk begins: not in a closing tag, URL or fraction.
 START = r"(?<![\w/.:<])"
 ROOTS = "etc|home|lib|media|mnt|opt|private|root|srv|tmp|usr|var|Users|Volumes"
@@ -179,7 +180,8 @@ def _cell_problems(cell: dict[str, Any]) -> Iterator[str]:
         texts.append(_joined(output.get("text", "")))
         texts += [_joined(v) for kind, v in data.items() if kind != "image/png"]
         plain = _joined(output.get("text", "")) + _joined(data.get("text/plain", ""))
-        figure = FIGURE.search(plain) or ADDRESS.search(plain)
+        page = _joined(data.get("text/html", ""))
+        figure = FIGURE.search(plain) or ADDRESS.search(plain) or OBJECT.search(page)
         if figure and MEASURED not in cell["metadata"].get("tags", []):
             yield f"shows a time or an address, which the next run changes: {figure.group(0)}"
     for text in texts:

@@ -112,6 +112,10 @@ VIEW = {"application/vnd.jupyter.widget-view+json": {"model_id": "a"}}
         (new_output("stream", text="it took 1.25 ms"), "a time or an address"),
         (new_output("stream", text="at 96.5 GFLOP/s"), "a time or an address"),
         (new_output("stream", text="<a 0x7f3da8c0>"), "a time or an address"),
+        (
+            new_output("display_data", data={"text/html": "&lt;f at 0x7f3da8c0&gt;"}),
+            "a time or an address",
+        ),
     ],
 )
 def test_what_must_not_be_committed(
