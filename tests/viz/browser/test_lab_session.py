@@ -98,7 +98,7 @@ def test_variants_and_times_come_back_after_a_restart(notebook: Notebook) -> Non
     title = wb.locator("[data-key=time][aria-disabled=true]").get_attribute("title")
     assert title == "needs the Python session"
     notebook.run(0)
-    wb.locator(".wb-silent").wait_for(state="detached")
+    wb.locator(".wb-silent").wait_for(state="hidden")
     wb.locator("[data-key=time]:not([aria-disabled])").wait_for()
     time.wait_for()
     expect(page.locator(".wb")).to_have_count(1)
