@@ -18,6 +18,7 @@ from workbench.ir.rewriting.rewrite import without
 from workbench.kernel.lazy_result import computing
 from workbench.kernel.registers import compiled_registers
 from workbench.kernel.runnable import RunnableKernel
+from workbench.measure.calibration import Calibration, calibration
 from workbench.measure.kernel_time import Timing, measure_kernel
 from workbench.measure.side_by_side import SideBySide, side_by_side
 from workbench.measure.speeds import Speeds, beaten, speeds
@@ -59,7 +60,8 @@ def timed(kernel: RunnableKernel, device: str, budget_s: float, cold: bool) -> T
     require_times(device)
     with unobserved():
         built, run = kernel.built(device), kernel.launch(device)
-        timing = measure_kernel(run, device, kernel.estimates, budget_s, cold)
+        beside = calibration_beside(device, built.source.launch.threads)
+        timing = measure_kernel(run, device, kernel.estimates, budget_s, cold, beside)
         timing = replace(timing, on_random_inputs=not kernel.has_data)
         if not Device[device].is_processor:
             return timing
@@ -74,6 +76,17 @@ def timed(kernel: RunnableKernel, device: str, budget_s: float, cold: bool) -> T
             return timing
         share = machine.share(kind, threads, speed)
         return replace(timing, fraction_of_peak=share, bound=str(waits))
+
+
+def calibration_beside(device: str, threads: int) -> Calibration | None:
+    """Return a calibration for a kernel on a device; None on a device that is not this machine's
+    processor, and where that cannot be measured."""
+    if not Device[device].is_processor:
+        return None
+    try:
+        return calibration(speeds(), threads)
+    except WorkbenchError:  # the time is useful without it
+        return None
 
 
 def require_times(device: str) -> None:

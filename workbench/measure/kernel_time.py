@@ -10,6 +10,7 @@ from workbench.base.display import Printed
 from workbench.base.words import plural
 from workbench.ir.nest.estimates import Estimates
 from workbench.measure import timing
+from workbench.measure.calibration import Calibration, doubts
 from workbench.measure.cold_cache import measure_cold
 from workbench.measure.units import number_text
 
@@ -21,7 +22,9 @@ class Timing(Printed):
     this session or before (None on an emulator, and without floats); `cold_s` is the median with
     cold caches (None: not measured), `cold_spread` its spread as a share of it; `bound` is the
     predicted bottleneck ("": unknown). The times of an emulator say nothing about the kernel;
-    `on_random_inputs`, because its expression was loaded without its data."""
+    `on_random_inputs`, because its expression was loaded without its data. `busy` is how many
+    times as long a loop of known length took beside the samples as on this machine at rest (None:
+    unknown, or it ran on another device)."""
 
     device: str
     median_s: float
@@ -35,6 +38,7 @@ class Timing(Printed):
     is_emulator: bool = False
     on_random_inputs: bool = False
     cold_spread: float | None = None
+    busy: float | None = None
 
     @property
     def spread(self) -> float:
@@ -53,13 +57,15 @@ class Timing(Printed):
         if self.cold_spread is not None:
             cold += f" ± {self.cold_spread:.1%}"
         bound = f"\nbound by {self.bound}" if self.bound else ""
+        sure = doubts(self.busy, self.samples_s)
+        doubt = "".join(f"\n{words}" for words in sure)
         count = len(self.samples_s)
         spread = f" ± {self.spread:.1%}" if count > 1 else ""
         return (
             f"{seconds_text(self.median_s)}{spread} "
             f"(least {seconds_text(self.min_s)}, {plural(count, 'sample')}){cold}: "
             f"{number_text(self.gflops)} GFLOP/s{peak}, {number_text(self.gbytes_per_s)} GB/s"
-            f"{emulated}{bound}"
+            f"{emulated}{doubt}{bound}"
         )
 
 
@@ -77,9 +83,12 @@ def measure_kernel(
     estimates: Estimates,
     budget_s: float,
     cold: bool = False,
+    beside: Calibration | None = None,
 ) -> Timing:
-    """Return the Timing of `run`, one launch of a kernel with these estimates."""
-    samples = timing.measure(run, budget_s=budget_s)
+    """Return the Timing of `run`, one launch of a kernel with these estimates; a sample of the
+    calibration is taken beside each of its own."""
+    before = beside.take if beside else lambda: None
+    samples = timing.measure(run, budget_s=budget_s, before=before)
     flushed = measure_cold({"run": run})["run"] if cold else None
     return Timing(
         device, samples.median_s, samples.min_s, samples.samples_s,
@@ -87,4 +96,5 @@ def measure_kernel(
         None, flushed.median_s if flushed else None,
         is_emulator=Device[device].is_emulator,
         cold_spread=flushed.spread if flushed else None,
+        busy=beside.busy if beside else None,
     )  # fmt: skip

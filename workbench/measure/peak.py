@@ -55,10 +55,12 @@ def run_peak(
 
 
 @lru_cache
-def run_cycles(dtype: DType = dtypes.int64) -> Peak:
+def run_cycles(
+    dtype: DType = dtypes.int64, threads: int = 1, steps: int = _STEPS
+) -> Peak:
     """Return a loop whose `flops` additions wait for each other: of whole numbers, one of which
-    takes one cycle on every core, or of floats. Between two whole ones stands another operation of
-    one cycle, so that no compiler makes one of both.
+    takes one cycle on every core, or of floats; each of `threads` threads does them all. Between
+    two whole ones stands another operation of one cycle, so that no compiler makes one of both.
 
     Errors: DeviceError where llvmlite is missing.
     """
@@ -85,12 +87,12 @@ def run_cycles(dtype: DType = dtypes.int64) -> Peak:
         "}",
         "",
     ]
-    shape = LaunchShape.on_processor(_STEPS, 1)
+    shape = LaunchShape.on_processor(steps, threads)
     text, params = "\n".join(lines), ((dtype, 1),)
     source = Source("cycles", "LLVM IR", text, params, launch=shape)
     number = Buffer(Device.processor.name, dtype, 1)
     number.array[:] = 1
-    return Peak(Device.processor.load(source).bind([number]), _CYCLES * _STEPS)
+    return Peak(Device.processor.load(source).bind([number]), _CYCLES * steps)
 
 
 @lru_cache

@@ -56,10 +56,15 @@ class Samples:
         return self.spread_s / self.median_s if len(self.samples_s) > 1 else None
 
 
-def measure(run: Run, budget_s: float = 0.2, samples: int = 15) -> Samples:
+def measure(
+    run: Run,
+    budget_s: float = 0.2,
+    samples: int = 15,
+    before: Callable[[], None] = lambda: None,
+) -> Samples:
     """Return warm times of `run`: up to `samples`, fewer if `budget_s` is over. The first run, in
-    which a driver may compile, is not of the budget."""
-    return interleave({"run": run}, budget_s, samples)["run"]
+    which a driver may compile, is not of the budget; `before` is called ahead of each sample."""
+    return interleave({"run": run}, budget_s, samples, before=before)["run"]
 
 
 def interleave(
@@ -67,6 +72,7 @@ def interleave(
     budget_s: float = 0.5,
     samples: int = 15,
     warms: bool = False,
+    before: Callable[[], None] = lambda: None,
 ) -> dict[str, Samples]:
     """Return times of several runs taken in turn, so that drift of the machine cancels.
 
@@ -77,7 +83,7 @@ def interleave(
     with no_garbage_collection():
         warm_up(runs)
         stop = time.perf_counter() + budget_s
-        for number, times in enumerate(timed_rounds(runs, warms=warms), 1):
+        for number, times in enumerate(timed_rounds(runs, before, warms), 1):
             if number == samples or time.perf_counter() > stop:
                 return times
     raise AssertionError("rounds do not end")

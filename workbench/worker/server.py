@@ -23,7 +23,9 @@ from workbench.base.errors import DeviceError, WorkbenchError
 from workbench.base.typed import plain
 from workbench.check import answer as checking
 from workbench.kernel.check_run import arrays
+from workbench.measure.calibration import Calibration, calibration
 from workbench.measure.cold_cache import ROUNDS, cold_rounds
+from workbench.measure.speeds import earlier_speeds
 from workbench.measure.timing import no_garbage_collection, timed_rounds
 from workbench.worker.benchmark import (
     SETTLED,
@@ -81,7 +83,8 @@ class WorkerServer:
         A kernel runs on its own "data", if it names some, else on those of the task. A kernel that
         fails has an error instead. A stopped task returns the samples so far. "silent_s", which may
         be left out, is the limit of a first run; so may "settled", the share of each median that
-        its error is below when timing ends early.
+        its error is below when timing ends early. "busy" is that of a calibration beside
+        the samples of all kernels on this machine's processor.
         """
         runs: dict[str, Run] = {}
         rows: list[Row] = [{} for _ in task["kernels"]]
@@ -104,19 +107,33 @@ class WorkerServer:
             except Exception as error:
                 rows[place]["error"] = error_row(error)
         with no_garbage_collection(), suppress(StopRequest):
-            self._warm(runs, rows, task)
+            self._warm(runs, rows, task, beside(task["kernels"], rows))
             if task["cold"]:
                 self._cold(runs, rows)
         return {"kernels": rows}
 
-    def _warm(self, runs: Mapping[str, Run], rows: list[Row], task: Row) -> None:
+    def _warm(
+        self,
+        runs: Mapping[str, Run],
+        rows: list[Row],
+        task: Row,
+        calibrated: Calibration | None,
+    ) -> None:
         if not runs:
             return
+
+        def before() -> None:
+            self._go_on()
+            if calibrated:
+                calibrated.take()
+
         stop = time.perf_counter() + task["budget_s"]
         share = task.get("settled", SETTLED)
-        for number, times in enumerate(timed_rounds(runs, self._go_on), 1):
+        for number, times in enumerate(timed_rounds(runs, before), 1):
             for name, samples in times.items():
                 rows[int(name)]["samples"] = samples.samples_s
+                if calibrated and _is_here(task["kernels"][int(name)]):
+                    rows[int(name)]["busy"] = calibrated.busy
             self._continue(number, task["samples"], "timing, warm")
             is_over = time.perf_counter() > stop or number >= task["samples"]
             if is_over or all(is_settled(s, share) for s in times.values()):
@@ -230,3 +247,19 @@ class WorkerServer:
     def _go_on(self) -> None:
         if self._is_stopped():
             raise StopRequest
+
+
+def beside(kernels: Sequence[Row], rows: Sequence[Row]) -> Calibration | None:
+    """Return the calibration of a measurement, on as many threads as any of its kernels on this
+    machine's processor; None where none is, or the machine's speeds are not known."""
+    here = [
+        r["threads"]
+        for k, r in zip(kernels, rows, strict=True)
+        if "threads" in r and _is_here(k)
+    ]
+    rest = earlier_speeds() if here else None
+    return None if rest is None else calibration(rest, max(here))
+
+
+def _is_here(kernel: Row) -> bool:
+    return bool(Device[kernel["device"]].is_processor)

@@ -392,7 +392,8 @@ export interface ShareRow {
  * measurement; `machine` is another one than this ("": it was this one); `random_inputs`:
  * the expression's own were not there; `moved_bytes` are loaded and stored in one run (null:
  * as the variant's counts say); `share` is that of the peak as it is now, null where it says
- * nothing.
+ * nothing; `busy`: how many times as long a loop of known length took beside it as at rest
+ * (null: unknown).
  */
 export interface TimingRow {
   median_s: number;
@@ -413,6 +414,7 @@ export interface TimingRow {
   cold_spread?: number | null;
   moved_bytes?: number | null;
   share?: ShareRow | null;
+  busy?: number | null;
 }
 
 /**

@@ -232,7 +232,8 @@ class TimingRow(Struct, forbid_unknown_fields=True):
     seconds; the speeds are in 1e9 operations and 1e9 bytes a second. `run` names the measurement;
     `machine` is another one than this ("": it was this one); `random_inputs`: the expression's own
     were not there; `moved_bytes` are loaded and stored in one run (null: as the variant's counts
-    say); `share` is that of the peak as it is now, null where it says nothing."""
+    say); `share` is that of the peak as it is now, null where it says nothing; `busy`: how
+    many times as long a loop of known length took beside it as at rest (null: unknown)."""
 
     median_s: Amount
     min_s: Amount
@@ -252,6 +253,7 @@ class TimingRow(Struct, forbid_unknown_fields=True):
     cold_spread: Amount | None = None
     moved_bytes: Amount | None = None
     share: ShareRow | None = None
+    busy: Amount | None = None
 
 
 class CheckRow(Struct, forbid_unknown_fields=True):

@@ -8,6 +8,7 @@ from uuid import uuid4
 
 from workbench.backends.device import Device
 from workbench.ir.nest.estimates import Estimates
+from workbench.measure.calibration import doubts
 from workbench.measure.kernel_time import seconds_text
 from workbench.measure.speeds import Speeds
 from workbench.measure.timing import Samples
@@ -28,6 +29,7 @@ def timing_row(
     cold_s: Sequence[float] = (),
     run: str = "",
     random_inputs: bool = False,
+    busy: float | None = None,
 ) -> TimingRow:
     """Return the row of a timing: of a kernel that computes in floats of a `kind` (None: in none)
     on `threads` threads. `run` names the measurement: times of one measurement were taken in turns,
@@ -54,6 +56,7 @@ def timing_row(
         run=run,
         earlier=False,
         random_inputs=random_inputs,
+        busy=busy,
     )
 
 
@@ -78,6 +81,7 @@ def timing_text(row: TimingRow, speeds: Speeds | None) -> str:
             f"{number_text(row.gflops)} GFLOP/s",
             f"{number_text(row.gbytes)} GB/s",
         ]
+    parts += doubts(row.busy, row.samples)
     if row.random_inputs:
         parts.append("on random inputs")
     if row.earlier:

@@ -115,6 +115,26 @@ def test_what_is_timed_says_so(session: Any, record: Record) -> None:
     )
 
 
+def test_a_row_says_that_the_machine_was_busy(session: Any) -> None:
+    """And that its samples lie far apart; a quiet time says neither."""
+    said = "[...document.querySelectorAll('.wb-doubt')].map((row) => row.textContent)"
+    rows = [
+        timing(1e-3, 0.01) | {"busy": 2.1},
+        timing(1e-3, 0.01) | {"busy": 1.1, "samples": [71e-6, 296e-6]},
+        timing(1e-3, 0.01),
+    ]
+    words = [
+        ["the machine is busy: 2.1 times slower than at rest"],
+        ["the slowest sample took 4.2 times the fastest"],
+        [],
+    ]
+    for row, lines in zip(rows, words, strict=True):
+        change = [["variants", 0, "timing"], row]
+        session.evaluate("p => hear({patch: p})", {"append": {}, "set": [change]})
+        session.wait_for_function(f"n => {said}.length === n", arg=len(lines))
+        assert session.evaluate(said) == lines
+
+
 def test_ratios_are_of_times_of_one_run(
     browser: Any, record: Record, tmp_path: Path
 ) -> None:

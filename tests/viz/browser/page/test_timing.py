@@ -27,6 +27,12 @@ SAYS = {
     "13.5 ms ± 1.2%, 50% of one thread's peak, 100 GFLOP/s, 2.25 GB/s, measured earlier": {
         "gflops": 100.0, "earlier": True,
     },
+    "13.5 ms ± 1.2%, 25.5 GFLOP/s, 2.25 GB/s, the machine is busy: 2.1 times slower than at rest": {
+        "gflops": 25.5, "kind": None, "busy": 2.1,
+    },
+    "13.5 ms ± 1.2%, 25.5 GFLOP/s, 2.25 GB/s, the slowest sample took 4.2 times the fastest": {
+        "gflops": 25.5, "kind": None, "busy": 1.29, "samples": [71e-6, 80e-6, 296e-6],
+    },
 }  # fmt: skip
 """By what it says: a timing on a machine of two cores, as far as it is not ordinary. Among them a
 kernel without floats, and one whose compiler saw through it: neither has a share."""

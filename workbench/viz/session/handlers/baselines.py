@@ -18,6 +18,7 @@ from workbench.ir.nest.estimates import Estimates
 from workbench.ir.rewriting.rewrite import without
 from workbench.kernel.kernel import Kernel
 from workbench.kernel.lazy_result import computing
+from workbench.measure.calibration import calibration
 from workbench.measure.timing import Samples, interleave
 from workbench.pipeline import build
 from workbench.viz.record.variants import error_row
@@ -111,25 +112,29 @@ def _measure(session: LiveRecord, name: str, run: Run) -> None:
     if kernel is not None:
         runs[OURS] = _our_run(kernel)
 
+    rest = session.recorder.speeds
+    beside = calibration(rest, 1) if rest else None
+    before = beside.take if beside else lambda: None
+
     def work() -> None:
         try:
-            running.samples = interleave(runs, BUDGET_S, SAMPLES)
+            running.samples = interleave(runs, BUDGET_S, SAMPLES, before=before)
         except Exception as error:
             running.error = error_row(error)
 
     thread = Thread(target=work, daemon=True)
     thread.start()
     thread.join(LIMIT_S)
-    outcome = running
+    outcome, busy = running, beside.busy if beside else None
     if outcome.samples is None and outcome.error is None:
         late = WorkbenchError(f"{name} did not return", f"in {LIMIT_S:g} s")
         outcome = _Outcome(error=error_row(late))  # what comes yet is nobody's
     with session.lock:
         ours = None
         if kernel is not None and pinned is not None and outcome.samples is not None:
-            ours = _our_row(kernel, outcome.samples[OURS])
+            ours = _our_row(kernel, outcome.samples[OURS], busy)
             _show_ours(session, pinned, ours)
-        _show(session, name, outcome, ours)
+        _show(session, name, outcome, ours, busy)
         session.tell_changes()
 
 
@@ -143,7 +148,11 @@ def _our_run(kernel: Kernel) -> Run:
 
 
 def _show(
-    session: LiveRecord, name: str, outcome: _Outcome, ours: TimingRow | None
+    session: LiveRecord,
+    name: str,
+    outcome: _Outcome,
+    ours: TimingRow | None,
+    busy: float | None,
 ) -> None:
     place, timing = add_row(session, name), None
     if outcome.samples is not None:
@@ -152,18 +161,18 @@ def _show(
         flops, size_bytes = sum(k.flops for k in kernels), sum(k.bytes for k in kernels)
         work = Estimates(round(flops), round(size_bytes))
         run = run_name() if ours is None else ours.run
-        timing = timing_row(samples.samples_s, work, name, run=run)
+        timing = timing_row(samples.samples_s, work, name, run=run, busy=busy)
     error = outcome.error
     session.put(("baselines", place, "timing"), timing)
     session.put(("baselines", place, "error"), error and _in_words(error))
 
 
-def _our_row(kernel: Kernel, samples: Samples) -> TimingRow:
+def _our_row(kernel: Kernel, samples: Samples, busy: float | None) -> TimingRow:
     with unobserved(), without(kernel.rules_off):
         threads = build(kernel.ast, kernel.device).source.launch.threads
     return timing_row(
         samples.samples_s, kernel.estimates, kernel.device, float_kind(kernel.original),
-        threads, run=run_name(),
+        threads, run=run_name(), busy=busy,
     )  # fmt: skip
 
 

@@ -46,12 +46,14 @@ original."""
 
 
 class MeasuredKernel(Struct):
-    """What the worker measures of a kernel: samples, cold ones and the threads, or an error. Units:
+    """What the worker measures of a kernel: samples, cold ones, the threads and how
+    busy the machine was, or an error. Units:
     seconds."""
 
     samples: list[float] = []
     cold: list[float] = []
     threads: int = 1
+    busy: float | None = None
     error: ErrorWords | None = None
 
 
@@ -270,7 +272,7 @@ def _set_timings(
             row = timing_row(
                 result.samples, kernel.estimates, candidate["device"],
                 float_kind(kernel.original), result.threads, result.cold, run,
-                random_inputs=not kernel.has_data,
+                random_inputs=not kernel.has_data, busy=result.busy,
             )  # fmt: skip
             session.timings[variant, row.device] = row
             if is_here:

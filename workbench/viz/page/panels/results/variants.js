@@ -3,7 +3,7 @@
 import { act, canAsk, copyVariant, deleteVariant, goTo, pinned } from "../../app/actions.js";
 import { meaningOf } from "../../app/glossary.js";
 import { button } from "../../app/pieces.js";
-import { real } from "../../app/timing.js";
+import { doubts, real } from "../../app/timing.js";
 import { notDeleted, rowAt } from "../../app/store.js";
 import { elementsOf, h, words } from "../../base/elements.js";
 import { walkable } from "../../base/lists.js";
@@ -11,7 +11,7 @@ import { machineOfEdited } from "../../listing/programs.js";
 import { dateText, plural } from "../../base/text.js";
 import { predictedCells, timeCells } from "./times.js";
 
-/** @import { VariantRow } from "../../record.d.ts" */
+/** @import { TimingRow, VariantRow } from "../../record.d.ts" */
 /** @import { App } from "../../app/store.js" */
 
 const THEN = " + "; // before the opts that a variant adds to its parent, in its name
@@ -21,7 +21,8 @@ export function variantTree(app) {
   const here = app.variantsOf(app.view.kernel);
   const rows = inTreeOrder(app, here).flatMap((
     [i, level],
-  ) => [variantRow(app, i, level), ...elsewhereRows(app, i, level)]);
+  ) => [variantRow(app, i, level), doubtRow(app, i, level), ...elsewhereRows(app, i, level)])
+    .filter((row) => row !== null);
   const tree = walkable("tree", "variants", { class: "wb-list" }, ...rows);
   tree.addEventListener("keydown", (event) => {
     const { key, target } = event;
@@ -174,6 +175,22 @@ function copyButton(app, variant, place) {
   el.tabIndex = -1; // the key does the same
   el.addEventListener("click", (event) => event.stopPropagation()); // the row stays unselected
   return el;
+}
+
+/** Below a time why it is not certain: the machine was busy, or the samples lie far apart.
+ * @param {App} app
+ * @param {number} i
+ * @param {number} level */
+function doubtRow(app, i, level) {
+  const { timing } = app.record.variants[i];
+  const lines = real(timing) ? doubts(timing) : [];
+  if (!lines.length) return null;
+  const style = `padding-left:${Math.min(level, 7) * 8 + 13}px`;
+  return h(
+    "div",
+    { class: "wb-quiet wb-small wb-doubt", role: "presentation", style },
+    lines.join("; "),
+  );
 }
 
 /** The times of a variant on other devices of this machine.

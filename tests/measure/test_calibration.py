@@ -1,0 +1,109 @@
+"""How busy a machine is: a loop of known length beside each sample, on a clock of the test's."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+
+import pytest
+
+from workbench.ir.nest.estimates import Estimates
+from workbench.measure.calibration import Calibration, calibration, doubts
+from workbench.measure.kernel_time import measure_kernel
+from workbench.measure.speeds import Rate, Speeds
+
+REST_S = 1e-4
+RATE = Rate(1e9, 1e9)
+SPEEDS = Speeds(
+    {"f32": RATE}, {"L1": RATE}, {"L1": RATE}, 1e-9, 1e-9, 1e-6, 2e-6, cycle_s=2.5e-10
+)
+BUSY = "the machine is busy: 2.1 times slower than at rest"
+
+
+class Clock:
+    """A clock that only runs of the loop and of kernels move; `slower` is how busy the machine
+    is."""
+
+    def __init__(self, slower: float = 1.0):
+        self.now_s, self.slower = 0.0, slower
+        self.loops: list[int] = []
+
+    def __call__(self) -> float:
+        return self.now_s
+
+    def loop(self, length: int) -> None:
+        self.loops.append(length)
+        self.now_s += self.slower * length * REST_S
+
+    def calibration(self) -> Calibration:
+        """Return a calibration of loops of 1, 10 and 100 times REST_S."""
+        lengths = (1, 10, 100)
+        return Calibration([(partial(self.loop, n), n * REST_S) for n in lengths], self)
+
+
+@pytest.mark.parametrize(("slower", "busy"), [(1.0, 1.0), (2.1, 2.1), (0.9, 1.0)])
+def test_busy_is_a_ratio_to_rest(slower: float, busy: float) -> None:
+    """A loop that is quicker than ever says that the machine is at rest."""
+    beside = Clock(slower).calibration()
+    assert beside.busy is None
+    for _ in range(3):
+        beside.take()
+    assert beside.busy == pytest.approx(busy)
+
+
+def test_the_loop_runs_as_long_as_the_sample_before_it() -> None:
+    clock = Clock()
+    beside, loops = clock.calibration(), []
+    for length in (0, 0, 5.01, 30.01, 1e4):
+        clock.now_s += length * REST_S
+        clock.loops.clear()
+        beside.take()
+        loops.append(list(clock.loops))
+    assert loops == [[1], [1], [1] * 5, [10] * 3, [100]]
+
+
+def test_one_interruption_does_not_make_a_machine_busy() -> None:
+    clock = Clock()
+    beside = clock.calibration()
+    for slower in (1.0, 1.0, 40.0, 1.0, 1.0):
+        clock.slower = slower
+        beside.take()
+    assert beside.busy == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize(
+    ("busy", "samples", "words"),
+    [
+        (None, (1.0, 1.1), []),
+        (1.29, (1.0, 1.99), []),
+        (2.1, (1.0, 1.0), [BUSY]),
+        (1.0, (1.0, 2.0), ["the slowest sample took 2.0 times the fastest"]),
+        (12.4, (), ["the machine is busy: 12 times slower than at rest"]),
+    ],
+)
+def test_doubts(
+    busy: float | None, samples: tuple[float, ...], words: list[str]
+) -> None:
+    assert doubts(busy, samples) == words
+
+
+def test_a_time_says_how_busy_the_machine_was() -> None:
+    """The samples are taken in turns with those of the loop, and both are printed."""
+    clock = Clock(2.1)
+    taken = measure_kernel(
+        lambda: None, "LLVM", Estimates(1, 1), 0.0, beside=clock.calibration()
+    )
+    assert clock.loops and taken.busy == pytest.approx(2.1)
+    assert BUSY in str(replace(taken, samples_s=(1e-3,) * 3)).splitlines()
+    alone = replace(taken, busy=None, samples_s=(1e-3,) * 3)
+    assert "busy" not in str(alone)
+    uneven = replace(alone, samples_s=(71e-6, 296e-6))
+    assert str(uneven).endswith("the slowest sample took 4.2 times the fastest")
+
+
+def test_a_loop_that_was_never_measured_says_nothing() -> None:
+    assert calibration(replace(SPEEDS, cycle_s=0.0), 1) is None
+    beside = calibration(SPEEDS, 2)
+    assert beside is not None
+    beside.take()
+    assert beside.busy is not None and beside.busy >= 1
