@@ -849,9 +849,9 @@ export interface ExpressionRow {
 }
 
 /**
- * A device that there is, with the names of its languages; `elsewhere` is a machine that is
- * not here, `groups` says that it has work-groups, as a GPU has, and `machine_code` that
- * there is some to read.
+ * A device that there is, with the names of its languages. Where it is available,
+ * `how_to_get` says what it is. `elsewhere` is a machine that is not here, `groups` says
+ * that it has work-groups, as a GPU has, and `machine_code` that there is some to read.
  */
 export interface DeviceRow {
   name: string;
