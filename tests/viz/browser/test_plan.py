@@ -138,6 +138,8 @@ def test_the_list_is_the_picture(page: Any, record: Record) -> None:
     copies = [d for d in decisions if d["is_copy"]]
     assert page.locator(options).count() == len(stored_ones) - len(copies)
     assert page.inner_text("label:has([data-key=copies])") == "1 copy"
+    counted = f"{len(stored_ones) - len(copies)} of {len(decisions) - len(copies)}"
+    assert counted in page.inner_text(".wb-plan-side"), "as its pass counts"
     page.click('[data-key="copies"]')
     assert page.locator(options).count() == len(stored_ones)
     page.click('[data-key="stored-only"]')

@@ -35,7 +35,7 @@ def compile_source(source: Source, target: Target) -> MachineCode:
         what = f"there is no compiler of CUDA C++ for {arch} here"
         raise DeviceError(
             what,
-            "it takes NVRTC and nvdisasm, which are not both installed",
+            "NVRTC and nvdisasm, which compile CUDA C++, are not both installed",
             nvrtc.how_to_get(),
         )
     code = gpu_machine_code(PTX, arch, source, target)

@@ -16,7 +16,7 @@ Block = tuple[Word, Word]
 """Two words of 32 bits."""
 
 _ROTATIONS = (13, 15, 26, 6, 17, 29, 16, 24)
-_PARITY = 0x1BD11BDA
+PARITY = 0x1BD11BDA
 _ROUNDS = 20
 _WORD = 0xFFFFFFFF
 
@@ -42,7 +42,7 @@ def _threefry(
     plus: Callable[[Word, Any], Word],
     shifted: Callable[[Word, int], Word],
 ) -> Block[Word]:
-    keys: tuple[Any, ...] = (*key, key[0] ^ key[1] ^ _PARITY)
+    keys: tuple[Any, ...] = (*key, key[0] ^ key[1] ^ PARITY)
     x, y = plus(counter[0], keys[0]), plus(counter[1], keys[1])
     for step in range(_ROUNDS):
         by = _ROTATIONS[step % 8]

@@ -27,6 +27,7 @@ FIRST = "the first kernel"
 NO_PLAN = {
     "width": 0, "height": 0, "nodes": [], "edges": [], "regions": [], "decisions": [],
     "compared": None, "repeats": [], "reads": [], "runs": [], "phases": [], "activations": [],
+    "hint": "",
 }  # fmt: skip
 SHOWN_LATER = HiddenPart(["nothing"], "Shown when you have guessed.")
 """What a pane says that has nothing else to show."""

@@ -709,7 +709,8 @@ export interface ActivationRow {
  * The tensor graph, drawn and cut into kernels; without nodes where it is too large.
  * `repeats` are in the order of their kernels, outer ones before those in them; `runs` has a
  * row for each kernel. `phases` are those that kernels belong to, `activations` the largest
- * first; none where nothing is trained.
+ * first; none where nothing is trained. `hint` says what would make a simpler plan, "" where
+ * nothing is known.
  */
 export interface PlanPicture {
   width: number;
@@ -724,6 +725,7 @@ export interface PlanPicture {
   runs: Array<PlanRun>;
   phases: Array<PhaseRow>;
   activations: Array<ActivationRow>;
+  hint?: string;
 }
 
 /**

@@ -23,6 +23,7 @@ from workbench.measure.speeds import Speeds, earlier_speeds
 from workbench.viz.exploration.exploration import Exploration
 from workbench.viz.exploration.questions import question_row
 from workbench.viz.model.graph import graph_nodes
+from workbench.viz.model.random_kernels import random_hint
 from workbench.viz.page.panel import panes, section_row, sections
 from workbench.viz.record import variants as rows
 from workbench.viz.record.about import (
@@ -124,6 +125,7 @@ class Recorder:
         plan.runs = run_rows(ex.kernels)
         plan.regions = region_rows(ex.kernels)
         plan.phases = phase_rows(ex.kernels)
+        plan.hint = random_hint(ex.kernels)
         plan.activations = activation_rows(ex, self._nodes, self._lines)
         if len(graph_nodes(ex.outputs)) <= FIRST_DRAWN:
             self._draw()

@@ -197,7 +197,7 @@ class PlanPicture(Struct, forbid_unknown_fields=True):
     """The tensor graph, drawn and cut into kernels; without nodes where it is too large. `repeats`
     are in the order of their kernels, outer ones before those in them; `runs` has a row for each
     kernel. `phases` are those that kernels belong to, `activations` the largest first; none where
-    nothing is trained."""
+    nothing is trained. `hint` says what would make a simpler plan, "" where nothing is known."""
 
     width: float
     height: float
@@ -211,3 +211,4 @@ class PlanPicture(Struct, forbid_unknown_fields=True):
     runs: list[PlanRun]
     phases: list[PhaseRow]
     activations: list[ActivationRow]
+    hint: str = ""

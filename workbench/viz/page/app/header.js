@@ -9,6 +9,7 @@ import { meaningOf } from "./glossary.js";
 import { foldButton } from "./room/dividers.js";
 import { button, chooser, hasAny, lineButton, tab } from "./pieces.js";
 import { inOneRun, percent, real, spreadText } from "./timing.js";
+import { firstLanguage } from "./store.js";
 
 /** @import { DeviceRow, MachineRow, TimingRow } from "../record.d.ts" */
 /** @import { Changes, Mode } from "../types.d.ts" */
@@ -33,7 +34,7 @@ export function header(app, modes) {
         { class: "wb-title" },
         words(expr.text, "wb-expr"),
         expr.line !== null && lineButton(app, expr.line),
-        words(app.record.headline, "wb-quiet"),
+        h("bdi", { class: "wb-words wb-quiet", "data-term": "kernels" }, app.record.headline),
       ),
       deviceField(device, devices, machineText(machine), !canAsk(app)),
       modeTabs(app, modes),
@@ -161,8 +162,11 @@ function deviceSelect(app, device, devices, machine, off) {
         "data-key": "device",
         disabled: off,
         onchange: async ({ target }) => {
+          const { language } = app.view;
+          const isFirst = language === firstLanguage(app.record);
           if (await act(app, "results", { do: "device", name: target.value })) {
             say(app, `on ${app.record.device}`); // what was said of the one before is over
+            if (isFirst && app.view.language === language) app.select({ language: "" });
           }
           target.value = app.record.device; // as it was, where it cannot be
         },
@@ -249,7 +253,8 @@ function modeTabs(app, modes) {
       app.view.mode === name,
       () => app.select({ mode: name }),
       `mode-${name}`,
-      [meaningOf(app.record, title), `key ${i + 1}`].filter(Boolean).join(" · "),
+      [meaningOf(app.record, title) || meaningOf(app.record, title.toLowerCase()), `key ${i + 1}`]
+        .filter(Boolean).join(" · "),
     )
   );
   return walkable(

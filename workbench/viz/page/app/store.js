@@ -271,12 +271,11 @@ export function notDeleted(record, variant) {
   return row?.deleted ? notDeleted(record, row.parent) : variant;
 }
 
-/** The language that a page opens with: the one that all kernels are read in, or that of a machine
- * that is not here.
+/** The language that a page opens with: the one that all kernels are read in, or that of a GPU.
  * @param {PageRecord} record */
-function firstLanguage({ languages, devices, device, elsewhere }) {
-  const own = devices.find(({ name }) => name === device)?.languages ?? [];
-  return (elsewhere && own[0]) || languages[0].name;
+export function firstLanguage({ languages, devices, device, elsewhere }) {
+  const own = devices.find(({ name }) => name === device);
+  return ((elsewhere || own?.groups) && own?.languages?.[0]) || languages[0].name;
 }
 
 /** Return a view that points at things that exist.

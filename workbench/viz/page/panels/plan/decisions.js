@@ -138,12 +138,13 @@ function markRow(list, key) {
 function listHeading(app, state, shown, isChosen, changed) {
   const { decisions } = app.record.plan;
   const copies = decisions.filter((d) => d.is_copy).length;
+  const hidden = isChosen && !state.copies ? copies : 0;
   return heading(
     "DECISIONS",
     h(
       "span",
       { class: "wb-quiet", title: "listed, of all decisions" },
-      `${shown} of ${decisions.length}`,
+      `${shown} of ${Math.max(shown, decisions.length - hidden)}`,
     ),
     isChosen && listSwitch("stored-only", "stored only", "hide the values that are fused", {
       checked: state.storedOnly,

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from workbench.kernel.kernel import Kernel
 from workbench.viz.exploration.scheduled_tensors import ScheduledTensors
 from workbench.viz.model.decisions import printed_decisions
+from workbench.viz.model.random_kernels import random_hint
 from workbench.viz.model.training.activations import activations
 from workbench.viz.page.panel import Panel, heading, kernel_table
 from workbench.viz.text.activations import activations_text
@@ -23,6 +24,7 @@ def plan_text(ex: ScheduledTensors, kernels: Sequence[tuple[int, Kernel]]) -> st
         headings = [str(kernel_table(ex))]
     rows = printed_decisions(ex.decisions, ex.lines.on)
     parts = [
+        random_hint(ex.kernels),
         activations_text(activations(ex)),
         explained_text(rows, len(ex.kernels)),
         decisions_text(rows, len(ex.decisions)),

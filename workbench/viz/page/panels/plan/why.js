@@ -112,6 +112,7 @@ function wholeParts(app) {
     ...activationList(app),
     headingOf("kernels?", `WHY ${COUNTS[n] || `${n} KERNELS`}?`),
     h("p", {}, intro),
+    app.record.plan.hint && h("p", {}, app.record.plan.hint),
     ...cutList(app, alikeOnce(app.record, cuts)),
     ...explained(app, n === 1),
     h("p", { class: "wb-quiet" }, "Click a cut line, a value, or the area of a kernel."),

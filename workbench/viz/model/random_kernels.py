@@ -1,0 +1,35 @@
+"""Kernels that only draw random numbers, and what their number says of an expression."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from workbench.base.dtypes import dtypes
+from workbench.ir.node.ops import Ops
+from workbench.ir.node.uop import UOp
+from workbench.kernel.kernel import Kernel
+from workbench.tensor.creation.threefry import PARITY
+
+FEWEST = 2
+"""Kernels that are worth a hint."""
+KEY = (dtypes.uint32, 2)
+
+
+def draws_numbers(kernel: UOp) -> bool:
+    """Whether a kernel computes random numbers, and reads nothing but a generator's key."""
+    nodes = kernel.toposort()
+    written = {memory for n in nodes if n.op is Ops.STORE for memory in n.src[0].src}
+    read = [n for n in nodes if n.op is Ops.PARAM and n not in written]
+    is_key = all((memory.dtype, memory.arg[1]) == KEY for memory in read)
+    return is_key and any(n.op is Ops.CONST and n.arg == PARITY for n in nodes)
+
+
+def random_hint(kernels: Sequence[Kernel]) -> str:
+    """Return what to do where several kernels only draw random numbers; "" where not."""
+    count = sum(draws_numbers(kernel.ast) for kernel in kernels)
+    if count < FEWEST:
+        return ""
+    return (
+        f"{count} of {len(kernels)} kernels only draw random numbers. Where those are the first"
+        " weights of a model, draw them before: Tensor.realize(*nn.state.get_parameters(model))."
+    )
