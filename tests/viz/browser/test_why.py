@@ -73,7 +73,7 @@ def test_the_default_opts_say_why(page: Any, record: Record) -> None:
 def test_an_estimate_stands_beside_what_was_measured(page: Any) -> None:
     text = page.inner_text(".wb-estimate")
     assert text.startswith(
-        "ESTIMATE predicted 215 µs, limited by L2; measured 430 µs ± 1.0%,"
+        "ESTIMATE plain: predicted 215 µs, limited by L2; measured 430 µs ± 1.0%,"
     )
     assert "2.00 times the prediction" in text
     page.click("[data-key=fold-estimate]")
@@ -83,7 +83,8 @@ def test_an_estimate_stands_beside_what_was_measured(page: Any) -> None:
         ["L2", "3 MiB", "200 µs"], ["memory", "0 B", ""],
     ]  # fmt: skip
     page.click("[data-key=variant-1]")  # an emulator's time says nothing of the machine
-    assert page.inner_text(".wb-estimate").endswith("not measured")
+    text = page.inner_text(".wb-estimate")
+    assert text.startswith("ESTIMATE auto: ") and text.endswith("not measured")
 
 
 def test_roofs_of_reading_and_copying_with_all_threads_and_one(page: Any) -> None:

@@ -48,6 +48,19 @@ def test_measure(session: Session) -> None:
     assert any("warm" in s["text"] for s in statuses)
 
 
+def test_a_kernel_has_the_time_of_auto_once_that_was_measured(
+    session: Session,
+) -> None:
+    """The list of kernels tells times of the default opts: that of no other variant."""
+    done(session, "measure", variants=[0], cold=False)
+    run = session.record.plan.runs[0]
+    assert run.measured_s is None
+    auto = done(session, "auto", kernel=0)["variant"]
+    done(session, "measure", variants=[auto], cold=False)
+    run = session.record.plan.runs[0]
+    assert run.measured_s == session.row(auto).timing.median_s
+
+
 def test_shares_are_of_one_peak(session: Session) -> None:
     """However often it is timed: the slower time is never nearer to the peak."""
     session.recorder.machine.add()

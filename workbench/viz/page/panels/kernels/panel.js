@@ -200,6 +200,7 @@ function kernelRow(app, i, work) {
       words(withoutPhases(kernel.title, phases), "wb-clip"),
       kernel.modules.length > 0 && words(kernel.modules[0], "wb-kernel-module wb-clip"),
       line && words(line.where, "wb-quiet wb-clip"),
+      work.seconds !== null && h("span", { class: "wb-quiet wb-small wb-kernel-opts" }, "auto"),
       h("span", { class: "wb-figure wb-kernel-time" }, workTime(work)),
       h("span", { class: "wb-figure wb-kernel-share" }, workShare(work)),
       h("span", { class: "wb-figure wb-kernel-bytes" }, bytesText(kernel.bytes)),

@@ -9,10 +9,10 @@ import { bytesText, countText, plural, secondsText, three } from "../../base/tex
 /** @import { CostRow, KernelRow, MachineRow, VariantRow } from "../../record.d.ts" */
 /** @import { App } from "../../app/store.js" */
 
-/** "predicted 134 µs, limited by L2; measured 131 µs", and what each part takes.
+/** "auto: predicted 134 µs, limited by L2; measured 131 µs", and what each part takes.
  * @param {App} app
  * @param {VariantRow} variant */
-export function estimateParts(app, { cost, timing }) {
+export function estimateParts(app, { cost, timing, name }) {
   if (!cost) return [];
   const limit = cost.limit === "core" ? "the core" : cost.limit;
   const kernel = app.kernel();
@@ -22,7 +22,8 @@ export function estimateParts(app, { cost, timing }) {
       "p",
       { class: "wb-estimate", title: "for repeated runs, with warm caches" },
       h("b", { "data-term": "estimate" }, "ESTIMATE "),
-      `predicted ${secondsText(cost.predicted_s)}, limited by ${limit}`,
+      words(name, "", 80),
+      `: predicted ${secondsText(cost.predicted_s)}, limited by ${limit}`,
       real(timing)
         ? `; measured ${secondsText(timing.median_s)} ${spreadText(timing)}, ${
           three(timing.median_s / cost.predicted_s)
