@@ -103,6 +103,16 @@ def test_a_list_to_choose_from_stays_while_figures_arrive(
         )
 
 
+def test_a_gpu_is_read_in_its_own_language(session: Any, record: Record) -> None:
+    """Where nobody chose another one than that with which a page opens."""
+    gpu = next(d for d in record["devices"] if d["groups"] and d["available"])
+    news = {"append": {}, "set": [[["device"], gpu["name"]]]}
+    session.select_option("select[aria-label=device]", gpu["name"])
+    send_reply(session, "device", patch=news)
+    own = session.locator(f"[data-key='code-{gpu['languages'][0]}']")
+    expect(own).to_have_attribute("aria-selected", "true")
+
+
 def test_a_device_that_cannot_be_is_not_shown_as_chosen(session: Any) -> None:
     field = "select[aria-label=device]"
     was = session.input_value(field)
