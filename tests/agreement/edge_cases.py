@@ -22,7 +22,7 @@ from workbench.base.context import Context
 from workbench.base.dtypes import DType, dtypes, saturate
 from workbench.execution.buffers import memory_of
 from workbench.execution.realize import schedule
-from workbench.execution.values import to_numpy
+from workbench.execution.values import to_numpy, with_computed
 from workbench.ir.meaning.interpret import interpret_tensor
 from workbench.ir.node.ops import Ops
 from workbench.pipeline import build, tuned
@@ -211,7 +211,7 @@ def computed(cases: Sequence[Case], device: str) -> list[Array]:
         if device == "C":
             compile_together(tensors)
         tensors[0].realize(*tensors[1:])
-        return [to_numpy(t.uop) for t in tensors]
+        return [to_numpy(with_computed(t.uop)) for t in tensors]
 
 
 def compile_together(tensors: Iterable[Tensor]) -> list[runtime_c.CProgram]:
