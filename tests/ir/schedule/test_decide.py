@@ -60,7 +60,8 @@ def decision_of(tensor: Tensor, value: Tensor) -> Any:
 
 
 def _base(node: UOp) -> UOp:
-    while node.op in MOVEMENT:
+    """Return what movement, and occurrences of a value, are of."""
+    while node.op in MOVEMENT or node.op is Ops.DETACH:
         node = node.src[0]
     return node
 

@@ -85,7 +85,7 @@ def step(*layers: Callable[[], nn.Linear | nn.Conv2d]) -> Sequence[Tensor]:
 
 ROWS = [
     TrainingRow("gradients of convolution, relu, mean", 5, 3, 1, convolution),
-    TrainingRow("batch normalisation and its gradients", 10, 2, 7, batch_norm),
+    TrainingRow("batch normalisation and its gradients", 10, 2, 6, batch_norm),
     TrainingRow("three assigns that share one sum", 1, 1, 3, three_assigns),
     TrainingRow("two assigns, one operand across", 2, 2, 2, two_assigns),
     TrainingRow("assign with a masked read of itself", 1, 1, 1, masked_read),
