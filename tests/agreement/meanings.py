@@ -130,7 +130,7 @@ def power(a: Known, b: Known) -> Known:
         values = np.power(x, y)
         size = np.abs(np.log2(np.abs(x)) * y)
         ulps = 4.0 + np.where(np.isfinite(size), size, 0.0)
-    if ((x == 0) & ~a.signed).any():
+    if ((x == 0) & np.logical_not(a.signed)).any():
         raise Ambiguous("a power of a zero of unknown sign")
     trivial = (y == 0) | (x == 1)
     return widened(a.dtype, values, values, np.where(trivial, 0.0, ulps))
