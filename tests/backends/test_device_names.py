@@ -23,6 +23,8 @@ NOT_A_DEVICE = {
     ("bench/training/compare.py", "LLVM"),
     ("tensor/reductions/convolution.py", "C"),  # a type variable
     ("backends/native/jit.py", "LLVM"),  # a library
+    ("measure/far_lines.py", "LLVM"),  # a language
+    ("viz/glossary/terms.py", "LLVM"),  # a word that the page explains
     ("backends/llvm_ir/gpu/render.py", "LLVM"),
     ("backends/llvm_ir/gpu/code.py", "LLVM"),
     ("backends/llvm_ir/gpu/targets.py", "LLVM"),

@@ -19,7 +19,7 @@ from workbench.backends.file_memory import DISK
 from workbench.base.dtypes import DType, dtypes
 from workbench.base.interrupts import Uninterrupted
 from workbench.base.source import Derivation, derived
-from workbench.ir.gradient.custom import duplicate
+from workbench.ir.gradient.custom import duplicate, is_duplicate
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.shapes import Shape
 from workbench.ir.node.uop import UOp
@@ -105,7 +105,8 @@ class Base(Methods):
         _refuse_axes(self.uop)
         _alive[id(self)] = self
         self.derivation = None
-        if not self.uop.is_const:
+        value = self.uop.src[0] if is_duplicate(self.uop) else self.uop
+        if not value.is_const:
             before = data.derivation if isinstance(data, Base) else None
             self.derivation = derived(self.uop, [before])
         if requires_grad is not None:
