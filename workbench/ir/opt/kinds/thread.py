@@ -2,7 +2,7 @@
 
 THREAD("g0", 2):
 
-    for g0 in 8 (global, chunked) { -> for t0 in 2 (thread, thread) {
+    for g0 in 8 (global, chunked) { -> for t0 in 2 (thread) {
       acc0 = 0.0                         for g0 in 4 (global, chunked) {
       for r0 in 12 (reduce) {              acc0 = 0.0
         acc0 += p1[r0*8 + g0]              for r0 in 12 (reduce) {
