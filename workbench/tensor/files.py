@@ -19,7 +19,7 @@ from workbench.base.errors import FileError
 from workbench.execution.buffers import buffer_on, memory_of
 from workbench.execution.pieces import neighbours
 from workbench.execution.realize import realize
-from workbench.execution.values import to_numpy
+from workbench.execution.values import to_numpy, without_detach
 from workbench.ir.node.ops import MOVEMENT, Ops
 from workbench.ir.node.shapes import Shape
 from workbench.ir.node.uop import UOp
@@ -66,6 +66,7 @@ def read_to(node: UOp, device: str) -> UOp:
     """Return a node of a file on a device: its bytes are read now."""
     if not node.size or not _needs_file(node):
         return node
+    (node,) = without_detach([node])
     rest: list[UOp] = []
     while neighbours(node) is None:
         if node.op is Ops.BUFFER or len(node.src) != 1:
@@ -116,7 +117,7 @@ def check_readable(nodes: Iterable[UOp]) -> None:
 
     Errors: FileError.
     """
-    for node in nodes:
+    for node in without_detach(list(nodes)):
         if node.size and _needs_file(node) and neighbours(node) is None:
             raise _computes(node)
 
@@ -134,9 +135,10 @@ def _node(memory: Buffer) -> UOp:
 
 def _piece(node: UOp) -> Buffer:
     """Return the memory of neighbours in a file."""
-    stretch = neighbours(node)
+    (value,) = without_detach([node])
+    stretch = neighbours(value)
     if stretch is None:
-        raise _computes(node)
+        raise _computes(value)
     buffer, start = stretch
     return memory_of(buffer).window(start, node.size)
 
