@@ -170,7 +170,7 @@ def test_a_column_is_folded_by_its_button_and_by_its_key(page: Any) -> None:
     assert not page.is_visible(".wb-left")
     page.select_option("select[aria-label=kernel]", "1")
     keys(page, "[")
-    assert "2" in page.inner_text(".wb-kernels [aria-selected=true]")
+    page.locator(".wb-kernels [aria-selected=true]", has_text="2").wait_for()
     page.click("[data-key=fold-aside]")
     assert not page.is_visible(".wb-plan-aside")
 
