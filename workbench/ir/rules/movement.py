@@ -15,6 +15,7 @@ from workbench.ir.node.ops import ELEMENTWISE, MOVEMENT, OPS, Ops
 from workbench.ir.node.uop import UOp
 from workbench.ir.rewriting.patterns import Pat, op, var
 from workbench.ir.rewriting.rewrite import Rule, RuleSet
+from workbench.ir.rules.strides import LINEAR, same_elements
 from workbench.ir.rules.values import VALUE_RULES
 
 x = var("x")
@@ -49,6 +50,16 @@ def combines_nothing(n: UOp, x: UOp) -> bool:
 def reshape_once(n: UOp, x: UOp) -> UOp:
     """Only the last of two RESHAPEs counts."""
     return n.replace(src=(x,))
+
+
+def movement_undone(n: UOp) -> UOp | None:
+    """Movement that brings all elements of a value below back in order is that value, reshaped."""
+    value = same_elements(n)
+    if value is None or value.is_const:
+        return None
+    if n.op is Ops.RESHAPE and value is n.src[0]:
+        return None
+    return UOp(Ops.RESHAPE, n.dtype, (value,), n.shape)
 
 
 def bare_constants(n: UOp) -> UOp | None:
@@ -111,6 +122,53 @@ def piece_of_choice(n: UOp) -> UOp | None:
     if not branch.shape:
         return full(n.shape, branch)
     return UOp(Ops.SHRINK, n.dtype, (branch,), n.arg)
+
+
+def pieces_joined(n: UOp, condition: UOp) -> UOp | None:
+    """Two pieces of a value that `cat` joins as they lay are one piece of it."""
+    first, second = n.src[1], n.src[2]
+    axes = [a for a, (left, right) in enumerate(first.arg) if left or right]
+    if len(axes) != 1:
+        return None
+    (axis,) = axes
+    (left, right) = (p.src[0] for p in (first, second))
+    size = left.shape[axis]
+    nothing = [(0, 0)] * len(n.shape)
+    after, before = [*nothing], [*nothing]
+    after[axis], before[axis] = (0, n.shape[axis] - size), (size, 0)
+    if first.arg != tuple(after) or second.arg != tuple(before):
+        return None
+    whole = [(0, length) for length in n.shape]
+    low, high = [*whole], [*whole]
+    low[axis], high[axis] = (0, size), (size, n.shape[axis])
+    yes, no = _constant_in(condition, tuple(low)), _constant_in(condition, tuple(high))
+    if yes is None or no is None or not yes.arg or no.arg:
+        return None
+    return _one_piece(left, right, axis)
+
+
+def _one_piece(left: UOp, right: UOp, axis: int) -> UOp | None:
+    """Return the piece that two neighbours along `axis` are together; None if they are not."""
+    if left.op is not right.op or left.op not in (Ops.SHRINK, Ops.PERMUTE, Ops.FLIP):
+        return None
+    if left.op is not Ops.SHRINK:
+        if left.arg != right.arg:
+            return None
+        below, other = left.src[0], right.src[0]
+        if left.op is Ops.PERMUTE:
+            axis = left.arg[axis]
+        elif axis in left.arg:
+            below, other = other, below
+        piece = _one_piece(below, other, axis)
+        return None if piece is None else UOp(left.op, left.dtype, (piece,), left.arg)
+    bounds = [*left.arg]
+    bounds[axis] = left.arg[axis][0], right.arg[axis][1]
+    apart = [*right.arg]
+    apart[axis] = left.arg[axis][0], right.arg[axis][1]
+    is_next = left.arg[axis][1] == right.arg[axis][0] and bounds == apart
+    if left.src != right.src or not is_next:
+        return None
+    return UOp(Ops.SHRINK, left.dtype, left.src, tuple(bounds))
 
 
 Piece = tuple[tuple[int, int], ...]
@@ -193,6 +251,10 @@ _EMPTIES = (
 
 _ELEMENTWISE = tuple(sorted(ELEMENTWISE, key=lambda o: o.value))
 _choice = Pat(Ops.WHERE, None)
+_LINEAR = tuple(sorted(LINEAR, key=lambda o: o.value))
+_joined = Pat(
+    Ops.WHERE, (var("condition"), Pat(Ops.PAD, None), Pat(Ops.PAD, None)), name="n"
+)
 _stored = Pat((Ops.BUFFER, Ops.CONTIGUOUS, Ops.COPY, Ops.CUSTOM), None, name="x")
 
 # fmt: off
@@ -201,6 +263,7 @@ MOVEMENT_RULES = RuleSet("movement", [
     Rule("moves-nothing",       Pat((*_SHUFFLES, Ops.PAD), (x,), name="n"), x, where=moves_nothing,
          doc="a movement that leaves every element where it is needs no node"),
     Rule("reshape-reshape",     Pat(Ops.RESHAPE, (op(Ops.RESHAPE, x),), name="n"), reshape_once),
+    Rule("movement-undone",     Pat(_LINEAR, None, name="n"), movement_undone),
     Rule("move-constant",       Pat(_SHUFFLES, (filled,), name="n"), filled_shape),
     Rule("bare-constants",      Pat(_ELEMENTWISE, None, name="n"), bare_constants),
     Rule("reduce-constant",     Pat(Ops.REDUCE_AXIS, (filled,), name="n"), reduced_constant),
@@ -209,6 +272,7 @@ MOVEMENT_RULES = RuleSet("movement", [
     Rule("piece-of-pad",        Pat(Ops.SHRINK, (op(Ops.PAD, x),), name="n"), piece_of_pad),
     Rule("pad-of-cast",         Pat(Ops.PAD, (x,), name="n"), padded_narrow),
     Rule("piece-of-choice",     Pat(Ops.SHRINK, (_choice,), name="n"), piece_of_choice),
+    Rule("pieces-joined",       _joined, pieces_joined),
     Rule("reduce-nothing",      Pat(Ops.REDUCE_AXIS, (x,), name="n"), x, where=combines_nothing,
          doc="a reduction over axes of one element is the element"),
 ])

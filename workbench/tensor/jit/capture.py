@@ -188,13 +188,16 @@ class _CaptureRun:
         return all(t._memory in own for t in self.existing if t._memory in written)
 
     def refusal(self, state: CapturedState, name: str) -> JitError | None:
-        """Return the error of what a replay could not do: tell apart, or replace; or where there is
-        nothing to replay."""
+        """Return the error of what a replay could not do: tell apart, or replace; or where it would
+        do nothing, and return no tensor."""
         changed_inputs, paths = self.changed_inputs(), self.bindings.paths
-        if not (self.captured.items or self.written or changed_inputs or paths):
+        does_nothing = not (
+            self.captured.items or self.written or changed_inputs or paths
+        )
+        if does_nothing and not list(tensors(self.result)):
             return JitError(
                 f"cannot capture {name}",
-                "it ran no kernel: its result is known, or a view of what is in memory",
+                "it ran no kernel, wrote no tensor and returned none: a replay would do nothing",
                 "the function without TinyJit",
             )
         written = state.memory_written(False)

@@ -70,8 +70,8 @@ class TinyJit(Unpicklable, Generic[P, R]):
 
     Random numbers are drawn anew at each call: the same ones that the function would draw.
 
-    Errors: JitError where the function does nothing, or reads values, or where a tensor that it
-    writes or binds anew has two names, and where a later call does not fit.
+    Errors: JitError where the function neither computes nor returns a tensor, or reads values, or
+    where a tensor that it writes or binds anew has two names, and where a later call does not fit.
     Also known as: tinygrad's TinyJit; CUDA graphs.
 
     >>> double = TinyJit(lambda x: x * 2)

@@ -29,6 +29,23 @@ mask = tensor(Ops.PAD, filled(True, 3, 1, dtype=B), ((0, 3), (0, 0)))
 joined = tensor(Ops.EXPAND, mask, (6, 4)).where(
     tensor(Ops.PAD, x, ((0, 3), (0, 0))), UOp.const(F, 7)
 )
+transposed = tensor(Ops.PERMUTE, x, (1, 0))
+row = tensor(Ops.RESHAPE, x, (1, 12))
+
+
+def after(left: UOp, right: UOp) -> UOp:
+    """Return what `cat` makes of two values of 4 columns."""
+    first, second = left.shape[0], right.shape[0]
+    inside = tensor(Ops.PAD, filled(True, first, 1, dtype=B), ((0, second), (0, 0)))
+    return tensor(Ops.EXPAND, inside, (first + second, 4)).where(
+        tensor(Ops.PAD, left, ((0, second), (0, 0))),
+        tensor(Ops.PAD, right, ((first, 0), (0, 0))),
+    )
+
+
+def rows(low: int, high: int, source: UOp = x) -> UOp:
+    return tensor(Ops.SHRINK, source, ((low, high), (0, 4)))
+
 
 EXAMPLES: dict[str, list[tuple[UOp, UOp]]] = {
     "empty-is-constant": [
@@ -66,6 +83,31 @@ EXAMPLES: dict[str, list[tuple[UOp, UOp]]] = {
             tensor(Ops.RESHAPE, x, (2, 6)),
         ),
         (tensor(Ops.RESHAPE, tensor(Ops.RESHAPE, x, (12,)), (3, 4)), x),
+    ],
+    "movement-undone": [
+        (tensor(Ops.PERMUTE, transposed, (1, 0)), x),
+        (tensor(Ops.FLIP, tensor(Ops.FLIP, x, (0,)), (0,)), x),
+        (tensor(Ops.PERMUTE, row, (1, 0)), tensor(Ops.RESHAPE, x, (12, 1))),
+        (
+            tensor(
+                Ops.PERMUTE,
+                tensor(
+                    Ops.RESHAPE,
+                    tensor(Ops.PERMUTE, tensor(Ops.RESHAPE, x, (3, 2, 2)), (1, 2, 0)),
+                    (1, 4, 3),
+                ),
+                (2, 0, 1),
+            ),
+            tensor(Ops.RESHAPE, x, (3, 1, 4)),
+        ),
+        (
+            tensor(
+                Ops.SHRINK,
+                tensor(Ops.EXPAND, tensor(Ops.RESHAPE, x, (1, 3, 4)), (5, 3, 4)),
+                ((1, 2), (0, 3), (0, 4)),
+            ),
+            tensor(Ops.RESHAPE, x, (1, 3, 4)),
+        ),
     ],
     "move-constant": [
         (tensor(Ops.PERMUTE, filled(2, 3, 4), (1, 0)), filled(2, 4, 3)),
@@ -120,6 +162,18 @@ EXAMPLES: dict[str, list[tuple[UOp, UOp]]] = {
             tensor(Ops.SHRINK, x, ((0, 3), (1, 4))),
         ),
         (tensor(Ops.SHRINK, joined, ((3, 6), (0, 4))), filled(7, 3, 4)),
+    ],
+    "pieces-joined": [
+        (after(rows(0, 2), rows(2, 3)), x),
+        (after(rows(0, 1), after(rows(1, 2), rows(2, 3))), x),
+        (after(rows(1, 2), rows(2, 3)), rows(1, 3)),
+        (
+            after(
+                tensor(Ops.FLIP, rows(2, 3), (0, 1)),
+                tensor(Ops.FLIP, rows(0, 2), (0, 1)),
+            ),
+            tensor(Ops.FLIP, x, (0, 1)),
+        ),
     ],
     "reduce-nothing": [
         (
