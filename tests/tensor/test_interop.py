@@ -260,3 +260,19 @@ def test_what_is_written_with_a_gradient_is_seen() -> None:
         assert array.tolist() == want == x.tolist()
     x.sum().backward()
     assert w.grad is not None and w.grad.tolist() == [2, 2]
+
+
+def test_a_view_of_shared_memory_prints_that_it_is_one() -> None:
+    t = Tensor.from_numpy(np.arange(4, dtype=np.float32), share=True)
+    view = t[1:3]
+    assert repr(t) == f"<Tensor float32 (4,) on {t.device}>"
+    for _ in range(2):
+        assert (
+            repr(view)
+            == f"<Tensor float32 (2,) on {t.device}, a view of shared memory>"
+        )
+        view.realize()
+    t += 1
+    assert "not computed" in repr(view)
+    t.realize()
+    assert repr(view) == f"<Tensor float32 (2,) on {t.device}, a view of shared memory>"

@@ -139,6 +139,14 @@ class Buffer(Unpicklable):
         else:
             self.copy_in(other.as_array())
 
+    def overlaps(self, other: Buffer) -> bool:
+        """Whether both have bytes of one memory in common."""
+        return (
+            self._lease is other._lease
+            and self.offset < other.offset + other.nbytes
+            and other.offset < self.offset + self.nbytes
+        )
+
     def window(self, start: int, size: int) -> Buffer:
         """Return `size` elements from `start` on as a Buffer over the same memory, which is freed
         when both are dead."""

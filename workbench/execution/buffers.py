@@ -26,6 +26,8 @@ _shared: WeakKeyDictionary[Lease, WeakSet[UOp]] = WeakKeyDictionary()
 """The BUFFERs on one memory, or on parts of it, where there are several."""
 _overwritten: WeakSet[UOp] = WeakSet()
 """BUFFERs of old versions, whose memory has a newer one."""
+_lost: WeakKeyDictionary[UOp, str] = WeakKeyDictionary()
+"""Of those whose newer version was computed together with one that failed: the failure."""
 _absent: WeakSet[UOp] = WeakSet()
 """BUFFERs whose data are not here: their expression was loaded without them."""
 _uids = count()
@@ -37,7 +39,7 @@ def memory_of(node: UOp) -> Buffer:
     buffer = _memory.get(node)
     if buffer is None or node in _overwritten:
         if node in _overwritten:
-            raise overwritten()
+            raise overwritten(node)
         if node in _absent:
             raise no_data("cannot compute this")
         buffer = _memory[node] = Buffer(node.device, node.dtype, node.size)
@@ -146,6 +148,13 @@ def mark_overwritten(node: UOp) -> None:
     _shared.pop(_memory[node].owner, None)
 
 
+def mark_lost(node: UOp, failure: BaseException) -> None:
+    """Note that the memory of `node` was written to in a computation that failed."""
+    what = f"{type(failure).__name__}: {getattr(failure, 'what', failure)}"
+    _lost.update(dict.fromkeys(sharing(node), what[:200]))
+    mark_overwritten(node)
+
+
 def keep_apart(node: UOp) -> None:
     """Give BUFFERs on the memory of `node` memory of their own, with the present contents."""
     own: dict[UOp, Buffer] = {}
@@ -179,8 +188,16 @@ def no_data(what: str) -> WorkbenchError:
     )
 
 
-def overwritten() -> WorkbenchError:
-    """Return the error of reading an old version whose memory has a newer one."""
+def overwritten(node: UOp) -> WorkbenchError:
+    """Return the error of reading an old version whose memory has a newer one, or a part of it."""
+    failure = _lost.get(node)
+    if failure is not None:
+        return WorkbenchError(
+            "cannot read a tensor",
+            "its value was lost: it was written over in place, and the computation of the new one"
+            f" failed half way ({failure})",
+            ".assign(value) or .replace(tensor), with a value that does not depend on the lost one",
+        )
     return WorkbenchError(
         "cannot read an old value of a tensor",
         "a newer one was written over it, by assign or an operator like +=",

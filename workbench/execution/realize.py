@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from types import MappingProxyType
 
 from workbench.backends.buffer import Buffer
@@ -16,10 +15,12 @@ from workbench.base.interrupts import Uninterrupted
 from workbench.counters import ran
 from workbench.debug import say_planned, say_scheduled
 from workbench.execution.buffers import (
+    allocated,
     free,
     is_absent,
     is_overwritten,
     keep_apart,
+    mark_lost,
     mark_overwritten,
     memory_of,
     memory_under,
@@ -63,6 +64,8 @@ def realize(
 
     Ctrl-C ends it before the first old version is written over; from then on it is deferred until
     all is computed and noted, and `publish(results)` has run: half of a new version is neither.
+    Where an item fails, what was computed before it is noted: an output has its value, or reads
+    what it read before, or says that the failure cost it.
     """
     note_roots(outputs)
     start = time.perf_counter()
@@ -77,7 +80,15 @@ def realize(
     run = _ItemRun(items, over, spare)
     run.before_overwriting()
     with Uninterrupted():
-        run.rest()
+        try:
+            run.rest()
+        except BaseException:
+            intact = run.intact()
+            mark_stored({n: b for n, b in plan.stored.items() if b in intact})
+            pairs = zip(outputs, results, strict=True)
+            computed = {o: r for o, r in pairs if base(r) in intact}
+            mark_computed([*computed], [*computed.values()])
+            raise
         mark_stored({node: b for node, b in plan.stored.items() if b not in spare})
         mark_computed(outputs, results)
         if publish is not None:
@@ -167,6 +178,9 @@ class _ItemRun:
         self._blocks = MemoryBlocks(plan or NO_PLAN)
         self._last_use = {b: n for n, item in enumerate(items) for b in item.buffers}
         self._items = [*enumerate(items)]
+        self._complete: dict[UOp, None] = {}
+        """The BUFFERs that are computed."""
+        self._failed: ScheduleItem | None = None
 
     def before_overwriting(self) -> None:
         """Run the items up to the first that writes over an old version, and compile the others."""
@@ -181,6 +195,17 @@ class _ItemRun:
         for number, item in self._items:
             self._run(number, item)
 
+    def intact(self) -> set[UOp]:
+        """Return the BUFFERs that are computed and that no later item has written to, not even the
+        one that failed."""
+        failed = () if self._failed is None else self._failed.outputs
+        torn = [memory for b in failed if (memory := allocated(b)) is not None]
+        return {
+            b
+            for b in self._complete
+            if (own := allocated(b)) and not any(map(own.overlaps, torn))
+        }
+
     def _versions(self, item: ScheduleItem) -> list[tuple[UOp, UOp]]:
         return [(b, self._over[b]) for b in item.outputs if b in self._over]
 
@@ -189,8 +214,23 @@ class _ItemRun:
             part = self._blocks.part(buffer)
             if part is not None:
                 put(buffer, part)
-        with _overwriting(self._versions(item)):
+        versions, is_begun = self._versions(item), False
+        try:
+            _give_memory(versions)
+            for node in item.buffers:
+                memory_of(node)  # too little room is found before anything is written
+            is_begun = True
             run_item(item)
+        except BaseException as error:
+            self._failed = item if is_begun else None
+            written = {*self._complete, *(item.outputs if is_begun else ())}
+            for new, old in self._over.items():
+                if new in written:
+                    mark_lost(old, error)
+            raise
+        for _, old in versions:
+            mark_overwritten(old)
+        self._complete.update(dict.fromkeys(item.outputs))
         for node in item.buffers:
             if node in self._spare and self._last_use[node] == number:
                 free(node)
@@ -230,19 +270,13 @@ def _placed(
     return place(plan.items, targets, is_needed, sharing)
 
 
-@contextmanager
-def _overwriting(versions: Sequence[tuple[UOp, UOp]]) -> Iterator[None]:
-    """Let new BUFFERs have the memory of old ones, which is written in the block."""
+def _give_memory(versions: Sequence[tuple[UOp, UOp]]) -> None:
+    """Let new BUFFERs have the memory of old ones."""
     capture = present_capture()
     for new, old in versions:
         put(new, memory_of(old))
         if capture is not None:
             capture.pieces[new] = old, 0
-    try:
-        yield
-    finally:  # a kernel that failed may have written a part
-        for _, old in versions:
-            mark_overwritten(old)
 
 
 def _spare(

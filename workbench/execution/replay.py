@@ -113,17 +113,17 @@ class Replay:
         first = set(map(id, prelude))
         others = [item for item in items if id(item) not in first]
         self._launches = [self._launch(item) for item in others]
-        sources = set(inputs)
-        overwriting = [
-            any(self._root(b)[0] in sources for b in i.outputs) for i in others
-        ]
-        safe = overwriting.index(True) if True in overwriting else len(others)
+        written = [self._inputs_written(item, inputs) for item in others]
+        safe = next((n for n, places in enumerate(written) if places), len(others))
+        self._written = written[safe:]
+        """The inputs, by their place, that each launch of `_rest` writes over."""
         launches = (*self._prelude, *self._launches)
         used = {launch.kernel[2]: None for launch in launches if launch.kernel}
         self._graph = _graph_of(self._launches)
         self._safe, self._rest = self._launches[:safe], self._launches[safe:]
         if self._graph is not None:
             self._safe, self._rest = [], self._launches
+            self._written = [set[int]().union(*self._written)]
         self._queues = [d for d in map(Device.__getitem__, used) if d.queues]
         self._inputs = [self._uses[node] for node in inputs]
         self._last: list[Buffer | None] = [None] * len(inputs)
@@ -147,12 +147,14 @@ class Replay:
         memory: Sequence[Buffer],
         versions: Sequence[UOp] | None,
         publish: Callable[[list[Buffer]], R],
+        abandon: Callable[[BaseException, set[int], set[int]], None],
     ) -> R:
         """Run on the memory of each input; return what `publish` returns for that of each output.
         `versions` are those of the steady inputs (None: unknown, they may have changed).
 
         Ctrl-C ends it before the first input is written over; from then on it is deferred until
-        `publish` has run."""
+        `publish` has run. Where a launch fails after that, `abandon` gets the error, the places of
+        the inputs that have new versions, and of those that may have a part of one."""
         for place, input_buffer in enumerate(memory):
             if input_buffer is not self._last[place]:
                 self._last[place] = None  # for Ctrl-C before all have moved
@@ -169,9 +171,14 @@ class Replay:
             self._versions = None if versions is None else [*versions]
         self._run(self._safe)
         with Uninterrupted():
-            self._run_launches()
-            for device in self._queues:
-                device.flush()
+            self._begun = 0
+            try:
+                self._run_launches()
+                for device in self._queues:
+                    device.flush()
+            except BaseException as error:
+                abandon(error, *self._written_until_now())
+                raise
             return publish(
                 [
                     _window(buffers[place], piece) if constant is None else constant
@@ -189,8 +196,18 @@ class Replay:
             if launch.kernel is not None:
                 ran(*launch.kernel, seconds)
 
+    def _written_until_now(self) -> tuple[set[int], set[int]]:
+        """Return which inputs are written over completely, and which may be half written."""
+        begun = self._written[: self._begun]
+        if self._queues or self._graph is not None:
+            return set(), set[int]().union(*self._written)
+        torn = begun[-1].union(*self._written[self._begun :]) if begun else set[int]()
+        complete = set[int]().union(*begun)
+        return complete - torn, complete & torn
+
     def _run(self, launches: Sequence[_Step]) -> None:
-        for launch in launches:
+        for number, launch in enumerate(launches):
+            self._begun = number + 1
             if launch.kernel is None:
                 launch.step()
                 continue
@@ -226,6 +243,11 @@ class Replay:
                 dependents.update(item.outputs)
                 targets.update(item.outputs)
         return replay_items, targets
+
+    def _inputs_written(self, item: ScheduleItem, inputs: Sequence[UOp]) -> set[int]:
+        """Return the places of the inputs over which an item writes."""
+        roots = {self._root(b)[0] for b in item.outputs}
+        return {n for n, node in enumerate(inputs) if node in roots}
 
     def _prelude_of(
         self,

@@ -301,7 +301,10 @@ class Tensor(
         return self.shape[place] if self.ndim else 1
 
     def __repr__(self) -> str:
-        state = "" if is_realized(self.uop) else f", {self.uop.op.name} not computed"
+        node, memory = self.uop, self._memory
+        state = "" if is_realized(node) else f", {node.op.name} not computed"
+        if state and memory is not None and memory.shared and is_realized(memory.value):
+            state = ", a view of shared memory"  # which is read anew each time
         return f"<Tensor {self.dtype} {self.shape} on {self.device}{state}>"
 
     def __bool__(self) -> bool:

@@ -9,7 +9,13 @@ from typing import Any
 from workbench.backends.buffer import Buffer
 from workbench.backends.memory import Lease
 from workbench.base.errors import JitError
-from workbench.execution.buffers import buffer_on, mark_overwritten, memory_of, share
+from workbench.execution.buffers import (
+    buffer_on,
+    mark_lost,
+    mark_overwritten,
+    memory_of,
+    share,
+)
 from workbench.execution.pieces import piece_of
 from workbench.execution.replay import NEW, Replay
 from workbench.ir.node.uop import UOp
@@ -115,7 +121,17 @@ class FunctionReplay:
             self._state.after(values)
             return self._result(root, values, inputs, rebound)
 
-        return self.replay([*self._memory, *state, *keys], versions, publish)
+        def abandon(error: BaseException, complete: set[int], torn: set[int]) -> None:
+            for node in over:
+                place = nodes.index(node)
+                if len(self._memory) + place in complete:
+                    self._state.renew(place, buffer_on(memory_of(node), node.shape))
+                    mark_overwritten(node)
+                elif len(self._memory) + place in torn:
+                    mark_lost(node, error)
+
+        memory = [*self._memory, *state, *keys]
+        return self.replay(memory, versions, publish, abandon)
 
     def _result(
         self, root: Any, values: list[UOp], inputs: list[Any], rebound: list[Any]

@@ -35,9 +35,11 @@ class Computed:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Constant:
-    """Placeholder for a new tensor of a known constant."""
+    """Placeholder for a new tensor of a known constant: it has no memory that says on which
+    `device` it is."""
 
     node: UOp
+    device: str | None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -121,7 +123,7 @@ class Outline:
 
     def _of_new(self, tensor: Tensor) -> Computed | Constant | ViewOf:
         if is_known(base(tensor.uop)):
-            return Constant(tensor.uop)
+            return Constant(tensor.uop, tensor._device)
         memory = tensor._memory
         if memory is not None and memory not in self._memory:
             whole = value_in_memory(memory.value)
@@ -173,7 +175,7 @@ class Results:
 
     def _new(self, leaf: Computed | Constant | ViewOf) -> Tensor:
         if isinstance(leaf, Constant):
-            return Tensor(leaf.node)
+            return Tensor._on(leaf.node, leaf.device)
         if isinstance(leaf, Computed):
             return tensor_on(self._values[leaf.output], leaf.shape)
         source = leaf.source

@@ -7,6 +7,7 @@ all memory has new names (BUFFERs), so that no value that was computed before de
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 from weakref import ref
@@ -16,6 +17,7 @@ from workbench.backends.native.host_memory import HOST
 from workbench.execution.buffers import (
     another,
     buffer_on,
+    is_absent,
     keep_apart,
     memory_of,
     sharing,
@@ -35,19 +37,28 @@ from workbench.tensor.versions import VersionedMemory, replacements
 def memory_by_buffer() -> dict[UOp, VersionedMemory]:
     """Return the memory of all tensors that are computed, each by a new BUFFER that it now has.
 
-    Values that wait to be written are computed first.
+    Values that wait to be written are computed first. One that cannot be computed waits on: it may
+    be of a tensor that the function does not reach, and if it reads it, it fails as without a
+    capture.
     """
     by_buffer: dict[UOp, VersionedMemory] = {}
-    compute([m for t in tensors_alive() if (m := t._memory) and m.old is not None])
+    waiting = [m for m in _memory_alive() if m.old is not None]
+    try:
+        compute(waiting)
+    except Exception:
+        for memory in waiting:
+            with suppress(Exception):
+                compute([memory])
     for memory in _memory_alive():
         if memory.is_written:  # a constant, too, may be written again
-            buffer_of(memory)
+            with suppress(Exception):
+                buffer_of(memory)
     for tensor in tensors_alive():
         if tensor._memory is None and _is_in_memory(tensor.uop):
             tensor._share(tensor)
     for memory in _memory_alive():
         node = _buffer(memory.value)
-        if node is not None and node.device != HOST:
+        if node is not None and node.device != HOST and not is_absent(node):
             name = another(node, memory.value.shape)
             memory.renew(name)
             by_buffer[name] = memory
@@ -169,6 +180,10 @@ class CapturedState:
                 over.append(node)
         return nodes, buffers, over
 
+    def renew(self, place: int, value: UOp) -> None:
+        """Let `value` be the present version of the memory at a place in `read`."""
+        _renew(self.read[place], value)
+
     def after(self, results: Sequence[UOp]) -> None:
         """Take the new versions from the results of a replay. Gradients of the capture are not
         those of the replay."""
@@ -179,11 +194,15 @@ class CapturedState:
                 state.grad = None
         self.gradients = []
         for place, memory in self.written:
-            memory.old = None
-            memory.renew(reshaped(results[place], memory.value.shape))
+            _renew(memory, results[place])
         for memory, value in self.constant:
             memory.old = None
             memory.renew(value)
+
+
+def _renew(memory: VersionedMemory, value: UOp) -> None:
+    memory.old = None
+    memory.renew(reshaped(value, memory.value.shape))
 
 
 def captured_state(
