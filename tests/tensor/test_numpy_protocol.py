@@ -75,6 +75,10 @@ def test_what_takes_values_has_them() -> None:
 def test_what_there_is_not_has_neighbours() -> None:
     with pytest.raises(AttributeError, match="did you mean softmax"):
         Tensor(A).softmx()
+    with pytest.raises(AttributeError, match=r"did you mean \w*max\?|'_sofmax'"):
+        Tensor(A)._sofmax  # noqa: B018
+    with pytest.raises(AttributeError, match=r"^[^_]*hist[^_]*$"):
+        Tensor(A).hist  # noqa: B018
     with pytest.raises(AttributeError, match=r"no attribute 'zzzzzz'$"):
         Tensor(A).zzzzzz  # noqa: B018
     assert not hasattr(Tensor(A), "__array_interface__")

@@ -207,9 +207,8 @@ class Tensor(
     if not TYPE_CHECKING:  # or every attribute would have a type
 
         def __getattr__(self, name: str) -> Any:
-            near = (
-                [] if name.startswith("_") else get_close_matches(name, dir(type(self)))
-            )
+            public = [n for n in dir(type(self)) if not n.startswith("_")]
+            near = [] if name.startswith("_") else get_close_matches(name, public)
             question = f": did you mean {' or '.join(near)}?" if near else ""
             raise AttributeError(f"a Tensor has no attribute {name!r}{question}")
 

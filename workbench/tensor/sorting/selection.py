@@ -6,8 +6,8 @@ from typing import Self
 
 from workbench.base.dtypes import Const, dtypes
 from workbench.tensor.base import Base, Operand
-from workbench.tensor.operands.arguments import number, whole
-from workbench.tensor.operands.broadcast import common_shape
+from workbench.tensor.operands.arguments import number, plain, whole
+from workbench.tensor.operands.broadcast import common_shape, constant
 from workbench.tensor.operands.numbered import numbered, position_dtype
 from workbench.tensor.operands.refuse import dtype_error
 
@@ -72,7 +72,12 @@ class Selection(Base):
         return inside.where(table, fill)
 
     def _mask(self, what: str, mask: Self) -> Self:
-        condition = self._lift(mask, what)
+        flag = plain(mask)
+        condition = (
+            self._with(constant(dtypes.bool, flag, what))
+            if isinstance(flag, bool)
+            else self._lift(mask, what)
+        )
         if not condition.dtype.is_bool:
             raise dtype_error(
                 f"{what}: a mask of {condition.dtype} does not fit",
