@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from tests.tensor.jit.support import held
-from workbench import GlobalCounters, Tensor, TinyJit
+from workbench import GlobalCounters, Tensor, TinyJit, dtypes
 
 
 def vector(*values: float) -> Tensor:
@@ -141,6 +141,32 @@ PROGRAMS: dict[str, Program] = {
         "",
         "x * (2 if Tensor.training else 3)",
         {4: "Tensor.training = True", 6: "Tensor.training = False"}),
+    # what is no tensor: numbers, texts, lengths, functions, dtypes, arrays
+    "items": Program(
+        "m = [2.0]; d = {'lr': 0.5}; o = N(t=(1, 2.5)); q = deque([3])",
+        "x * m[0] * d['lr'] * o.t[1] * q[0]", {
+        3: "m[0] = 5.0", 4: "d['lr'] = -0.0", 5: "o.t = (3, 4.5)", 6: "d.update(lr=2)",
+        7: "q[0] = 4"}),
+    "lengths": Program(
+        "m = [1, 2]; s = {1}; d = {}", "x * (len(m) + 10 * len(s) + 100 * len(d))", {
+        3: "m.append(3)", 4: "s.add(2)", 5: "d[3] = 3", 6: "m.pop()", 7: "d.clear()",
+        8: "s.clear()"}),
+    "functions": Program("m = [lambda x: x * 2]; h = {'f': abs}", "h['f'](m[0](x))", {
+        3: "m[0] = lambda x: x * 7", 5: "h['f'] = lambda x: x - 1", 7: "h['f'] = abs"}),
+    "dtypes, slices, classes": Program(
+        "class C: k = 2\nclass E: k = 3\nm = N(d=dtypes.float32, s=slice(0, 1), c=C)",
+        "(x * 3.5 * m.c.k).cast(m.d)[m.s]", {
+        3: "m.d = dtypes.int32", 5: "m.s = slice(0, 2)", 6: "m.c = E", 7: "m.d = dtypes.float64"}),
+    "arrays": Program(
+        "m = N(a=np.float32([1, 2])); big = np.ones((300, 2)); old = m.a", "x * m.a + big[7, 1]", {
+        3: "m.a = np.float32([3, 4])", 4: "m.a[1] = 9", 5: "big[7, 1] = 2", 6: "old[0] = 100",
+        7: "m.a = old", 8: "m.a.shape = (2, 1)"}),
+    "what special methods read": Program(
+        "m = [2.0]\nclass G:\n    def __getattr__(self, name): return m[0]\ng = G()",
+        "x * g.any", {4: "m[0] = 5.0"}),
+    "a default that is a list": Program("m = 0\ndef g(x, k=[2]): return x * k[0]", "g(x)", {
+        4: "g.__defaults__[0][0] = 5", 6: "g.__kwdefaults__ = {}"}),
+    "a number that only counts": Program("m = N(n=0)", "m.n += 1; x * 2", {4: "m.n = 7"}),
 }
 # fmt: on
 
@@ -158,7 +184,7 @@ def test_a_replay_reads_what_a_name_stands_for(name: str) -> None:
         seen: list[Any] = []
         names = {
             "__name__": "program", "N": SimpleNamespace, "M": ModuleType, "D": Pair,
-            "v": vector, "np": np, "copy": copy,
+            "v": vector, "np": np, "copy": copy, "dtypes": dtypes,
             "Tensor": Tensor, "functools": functools, "deque": deque, "jit": jit, "seen": seen,
         }  # fmt: skip
         exec(text, names)
@@ -179,6 +205,26 @@ def test_what_is_reached_and_not_used_may_change() -> None:
         model.last = result * 2 if n % 2 else result.realize()
         model.log.append(result)
     assert len(runs) <= 4, "most calls are replays"
+
+
+@pytest.mark.parametrize(
+    "number", ["m.n", "m.l[0]", "m.d['n']"], ids=["attribute", "list", "dict"]
+)
+def test_a_number_that_the_function_changes_is_no_constant(number: str) -> None:
+    names: dict[str, Any] = {"m": SimpleNamespace(n=0, l=[0], d={"n": 0}), "runs": []}
+    exec(
+        f"def f(x):\n    {number} += 1; runs.append(1)\n    return x * {number}", names
+    )
+    call, want = TinyJit(names["f"]), [[float(n), n] for n in range(1, 8)]
+    with pytest.warns(RuntimeWarning, match="its kernels depend on that") as warned:
+        assert [call(vector(1, 1)).tolist() for n in want] == [[n, n] for n, _ in want]
+    assert len(warned) == 1 and len(names["runs"]) == len(want)
+
+    exec(f"def f(x):\n    {number} += 1; runs.append(1)\n    return x * 3", names)
+    call = TinyJit(names["f"])
+    names["runs"].clear()
+    assert {tuple(call(vector(1, 2)).tolist()) for _ in range(8)} == {(3, 6)}
+    assert len(names["runs"]) == 3, "a number that counts alone is left alone"
 
 
 def test_keyword_arguments_come_in_any_order() -> None:

@@ -9,24 +9,25 @@ import numpy as np
 
 from workbench.base.errors import JitError
 from workbench.debug import say
-from workbench.execution.buffers import another
+from workbench.execution.buffers import another, read
 from workbench.execution.capture import capturing, noting_roots
 from workbench.execution.replay import Replay
 from workbench.execution.values import value_in_memory
 from workbench.ir.node.uop import UOp
 from workbench.tensor.base import tensors_alive
 from workbench.tensor.creation.random import noting_draws
+from workbench.tensor.jit.changes import Changes
 from workbench.tensor.jit.function_replay import FunctionCapture, FunctionReplay
 from workbench.tensor.jit.guard import (
     Guard,
     Standing,
     Uses,
-    changed_values,
+    is_at,
     roots_of,
 )
 from workbench.tensor.jit.holders import reached, tensors_by_path
 from workbench.tensor.jit.inputs import input_node, kind_of
-from workbench.tensor.jit.paths import Path
+from workbench.tensor.jit.paths import LENGTH, Path
 from workbench.tensor.jit.rebinding import (
     Places,
     bind,
@@ -85,7 +86,7 @@ def capture(
     captured = FunctionCapture(
         name, replay, kinds, others, outline.structure, outline.rebound, state,
         Places(run.bindings, state.read), run.guard(state, outline), written_inputs, run.draws,
-        run.steady(state),
+        run.steady(state), run.changes(name),
     )  # fmt: skip
     return FunctionReplay(captured), result, bound
 
@@ -131,7 +132,13 @@ class _CaptureRun:
             compute_results([self.result, self.bindings.new], self.written)
         del originals
         self.draws = draws
-        self._values = changed_values(reached_before.values, reached(roots).values)
+        values, after = reached_before.values, reached(roots).values
+        self._values = {p: v for p, v in values.items() if is_at(p, after, v)}
+        self._changed = [
+            p
+            for p in values
+            if p in after and p not in self._values and p[-1] != LENGTH
+        ]
         pairs = zip(self.existing, memories, strict=True)
         self._replaced = count != replacements.count and any(
             t._memory is not memory for t, memory in pairs
@@ -153,6 +160,21 @@ class _CaptureRun:
         steady = [reads[n] for n in self.steady(state)]
         inputs = [*self._inputs, *reads, *keys]
         return Replay(self.captured, inputs, nodes, rewritten, steady)
+
+    def changes(self, name: str) -> Changes | None:
+        """Return which numbers and the like the function changed itself, with what ran; None where
+        it changed none."""
+        if not self._changed:
+            return None
+        places: dict[UOp, int] = {}
+        items = [
+            (item.kernel, [places.setdefault(b, len(places)) for b in item.buffers])
+            for item in self.captured.items
+        ]
+        written = {b for item in self.captured.items for b in item.outputs}
+        given = {*written, *self._inputs, *self.memory, *[d.node for d in self.draws]}
+        data = [read(b).tobytes() for b in places if self.captured.root(b) not in given]
+        return Changes(name, self._changed, items, data, without_tensors(self.result))
 
     def steady(self, state: CapturedState) -> list[int]:
         """Return which memory of the state the function neither writes nor binds anew."""

@@ -20,6 +20,7 @@ from workbench.execution.pieces import piece_of
 from workbench.execution.replay import NEW, Replay
 from workbench.ir.node.uop import UOp
 from workbench.tensor.creation.random import Keys
+from workbench.tensor.jit.changes import Changes
 from workbench.tensor.jit.guard import Guard, roots_of
 from workbench.tensor.jit.inputs import Kind, input_node, kind_of
 from workbench.tensor.jit.paths import Path
@@ -36,8 +37,8 @@ class FunctionCapture:
     """What was captured of a function `name`: the kinds of its inputs, its other arguments, the
     outline of its result (`structure`), its state, the `places` that it binds anew with the outline
     of what it puts there (`rebound`), the `guard` of the tensors that it reaches, the outputs that
-    are the new values of inputs by their place (`written`), its draws, and which memory of the
-    state it does not change (`steady`)."""
+    are the new values of inputs by their place (`written`), its draws, which memory of the state it
+    does not change (`steady`), and the `changes` that it made to numbers."""
 
     name: str
     replay: Replay
@@ -51,6 +52,7 @@ class FunctionCapture:
     written: dict[int, int]
     draws: list[Keys]
     steady: list[int]
+    changes: Changes | None
 
 
 class FunctionReplay:
@@ -88,6 +90,11 @@ class FunctionReplay:
     def moving(self) -> list[Path]:
         """The paths of constants that have become other values since the capture."""
         return self._capture.guard.moving
+
+    @property
+    def changes(self) -> Changes | None:
+        """The numbers that the function changed itself at the capture, if any."""
+        return self._capture.changes
 
     def is_aliased(self, inputs: list[Tensor], root: Any) -> bool:
         """Whether inputs share memory with each other, or with state, and that is written."""

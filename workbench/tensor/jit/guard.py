@@ -114,7 +114,7 @@ class Guard:
         if not all(self._is_log(path[:-1], roots) for path in added):
             return False
         for path, value in self._values.items():
-            if path not in now.values or not same(value, now.values[path]):
+            if not is_at(path, now.values, value):
                 return False
         self._note(now, tensors)
         return True
@@ -201,11 +201,9 @@ def roots_of(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Ro
     return roots
 
 
-def changed_values(
-    before: Mapping[Path, Any], after: Mapping[Path, Any]
-) -> dict[Path, Any]:
-    """Return the values `before` a function that are the same `after` it."""
-    return {p: v for p, v in before.items() if p in after and same(v, after[p])}
+def is_at(path: Path, values: Mapping[Path, Any], value: Any) -> bool:
+    """Whether `value` is, or equals, what is at a path among `values`."""
+    return path in values and same(value, values[path])
 
 
 def _movement(tensor: Tensor) -> tuple[Any, ...]:

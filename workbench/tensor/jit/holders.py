@@ -5,11 +5,26 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from types import FunctionType
+from enum import Enum
+from types import FunctionType, MethodType
 from typing import Any, NamedTuple
 
-from workbench.tensor.jit.parts import ABSENT, CODE, PLAIN, Parts, layout_of, names_in
-from workbench.tensor.jit.paths import GRADIENT, Path, gradient_of
+import numpy as np
+
+from workbench.base.dtypes import DType
+from workbench.base.unpicklable import Unpicklable
+from workbench.tensor.jit.parts import (
+    ABSENT,
+    CODE,
+    CONTAINERS,
+    PLAIN,
+    STRUCTURE,
+    Parts,
+    is_special,
+    layout_of,
+    names_in,
+)
+from workbench.tensor.jit.paths import GRADIENT, LENGTH, Path, Step, gradient_of
 from workbench.tensor.tensor import Tensor
 
 MOST_OBJECTS = 100_000
@@ -127,8 +142,7 @@ class _Lookup:
                 self.tensors[(*path, GRADIENT)] = gradient
             return []
         if isinstance(value, PLAIN):
-            if path and path[-1].kind in ("attribute", "cell", "global"):
-                self._values[path] = value
+            self._values[path] = value
             return []
         if id(value) in self.visited:
             return []
@@ -137,9 +151,10 @@ class _Lookup:
             attributes = names_in(value.__code__).attributes
             self.names |= attributes
         layout = layout_of(value, attributes)
+        parts = [] if layout is None else layout.parts(value)
+        self._note_kind(path, value, parts)
         if layout is None:
             return []
-        parts = layout.parts(value)
         constants = [part for part in parts if isinstance(part, PLAIN)]
         holder = Holder(layout.parts, [], [], [], constants)
         is_code = isinstance(value, CODE) and all(isinstance(p, CODE) for p in parts)
@@ -158,10 +173,29 @@ class _Lookup:
         holder.identities = [*map(id, parts)]
         return below[::-1]
 
+    def _note_kind(self, path: Path, value: Any, parts: list[Any]) -> None:
+        """Note what an object is beside its parts: which code, how many items, or a constant of a
+        library, such as a dtype or a slice."""
+        if isinstance(value, FunctionType):
+            self._values[(*path, Step("code", None))] = value.__code__
+        elif isinstance(value, CONTAINERS):
+            if not any(isinstance(part, Tensor) for part in parts):
+                self._values[(*path, LENGTH)] = len(value)
+        elif not isinstance(value, MethodType | np.ndarray | Unpicklable):
+            is_constant = not parts or isinstance(value, (DType, Enum, *CODE))
+            self._values[(*path, Step("kind", None))] = (
+                value if is_constant else type(value)
+            )
+
     def named_values(self) -> dict[Path, Any]:
-        """Return the numbers and texts whose names the code that was reached has."""
-        return {
-            path: value
-            for path, value in self._values.items()
-            if path[-1].kind != "attribute" or path[-1].name in self.names
-        }
+        """Return the numbers, texts and constants whose names the code that was reached has."""
+        return {p: v for p, v in self._values.items() if self._is_named(p)}
+
+    def _is_named(self, path: Path) -> bool:
+        """Whether code that was reached has the name of the last attribute on a path."""
+        for step in reversed(path):
+            if step.kind != "attribute" or step.name in STRUCTURE:
+                continue
+            if not is_special(step.name):
+                return step.name in self.names
+        return True

@@ -13,6 +13,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from dis import get_instructions
 from functools import cache, cached_property, partial, partialmethod
+from hashlib import blake2b
 from types import (
     BuiltinFunctionType,
     CodeType,
@@ -48,8 +49,13 @@ CODE = (
     ModuleType, property, staticmethod, classmethod, cached_property, partialmethod, _Absent,
 )  # fmt: skip
 """What a program binds once."""
+STRUCTURE = {"func", "args", "keywords", "fget", "_function"}
+"""Attributes by which functions hold others: like `__self__`, no code need name them."""
 _LIBRARIES = {*sys.stdlib_module_names, "builtins", "numpy", "workbench"}
 """Modules in whose variables no user puts a tensor."""
+
+
+CONTAINERS = (dict, list, tuple, deque, set, frozenset)
 
 
 class Layout(NamedTuple):
@@ -83,9 +89,11 @@ def layout_of(holder: Any, used: frozenset[str]) -> Layout | None:
         case cached_property() | partialmethod():
             return _of_attributes("func")
         case ModuleType():
-            return None if _is_library(holder.__name__) else _of_names([*used])
+            return None if is_library(holder.__name__) else _of_names([*used])
         case type():
             return _of_class(holder)
+        case np.ndarray():  # somebody may write to it
+            return Layout([Step("contents", None)], _of_array)
         case Unpicklable():  # a captured function: the captures in it are its own
             return _of_attributes("_function") if hasattr(holder, "_function") else None
     return _joined([*_of_items(holder), *_of_object(holder)])
@@ -110,7 +118,7 @@ def _of_function(function: FunctionType) -> Layout:
     own, names = function.__globals__, names_in(function.__code__)
     variables = [n for n in names.variables if n in own or not hasattr(builtins, n)]
     modules = names.modules
-    if _is_library(function.__module__):
+    if is_library(function.__module__):
         variables, modules = [], []
     others = [
         n
@@ -135,14 +143,14 @@ def _of_function(function: FunctionType) -> Layout:
 
 def _of_class(kind: type) -> Layout | None:
     """Return the layout of a class: its variables and functions, and the classes it is made of."""
-    if _is_library(kind.__module__):
+    if is_library(kind.__module__):
         return None
     slots = (*_slots_of(kind), "__dict__", "__weakref__")
     variables = [
         name
         for name, part in vars(kind).items()
         if name not in slots
-        and (isinstance(part, FunctionType) or not _is_special(name))
+        and (isinstance(part, FunctionType) or not is_special(name))
     ]
     bases = _of_attributes("__bases__")
     return _joined([_of_names(variables), bases])
@@ -174,8 +182,18 @@ def _of_object(holder: Any) -> Iterator[Layout]:
             [Step("attribute", name) for name in slots],
             lambda value: [_slot(value, name) for name in slots],
         )
-    if not _is_library(kind.__module__):
+    if not is_library(kind.__module__):
         yield Layout([Step("attribute", "__class__")], lambda value: [type(value)])
+
+
+def _of_array(array: np.ndarray[Any, Any]) -> list[Any]:
+    """Return what stands for the contents of an array: equal ones have the same text."""
+    kind = f"{array.dtype} {array.shape} "
+    contents = (
+        array.tobytes() if array.dtype != object else repr([*map(id, array.flat)])
+    )
+    digest = blake2b(contents if isinstance(contents, bytes) else contents.encode())
+    return [sys.intern(kind + digest.hexdigest())]
 
 
 def _joined(layouts: list[Layout]) -> Layout | None:
@@ -210,7 +228,7 @@ def _slots_of(kind: type) -> list[str]:
     names = [slots] if isinstance(slots, str) else [*slots]
     private = f"_{kind.__name__.lstrip('_')}"
     return [
-        f"{private}{name}" if name.startswith("__") and not _is_special(name) else name
+        f"{private}{name}" if name.startswith("__") and not is_special(name) else name
         for name in names
         if name not in ("__dict__", "__weakref__")
     ]
@@ -223,12 +241,12 @@ def _slot(holder: Any, name: str) -> Any:
         return ABSENT
 
 
-def _is_special(name: str) -> bool:
+def is_special(name: str) -> bool:
     return name.startswith("__") and name.endswith("__")
 
 
 @cache
-def _is_library(module: str | None) -> bool:
+def is_library(module: str | None) -> bool:
     """Whether a module is the standard library's, this package's, or one that was installed."""
     root = str(module).partition(".")[0]
     path = str(getattr(sys.modules.get(root), "__file__", ""))

@@ -15,7 +15,8 @@ Path = tuple["Step", ...]
 @dataclass(frozen=True, slots=True)
 class Step:
     """From an object to a part of it: `kind` is "attribute", "item", "member" (of a set), "cell",
-    "global", "module" or "gradient", and `name` which one it is."""
+    "global", "module" or "gradient", and `name` which one it is. To "length", "contents" (of an
+    array), "code" and "kind" leads no tensor: what is there is compared alone."""
 
     kind: str
     name: Any
@@ -51,6 +52,7 @@ class Step:
 
 
 GRADIENT = Step("gradient", "grad")
+LENGTH = Step("length", None)
 
 
 def gradient_of(tensor: Tensor) -> Any:
@@ -80,7 +82,9 @@ def words_of(path: Path) -> str:
     """Return the last steps of a path as code."""
     text = ""
     for step in path:
-        if step.kind == "attribute":
+        if step.name == "__self__":
+            text = "self"
+        elif step.kind == "attribute":
             text += f".{step.name}"
         elif step.kind == "item":
             text += f"[{step.name!r}]"

@@ -35,6 +35,7 @@ from workbench.ir.schedule.schedule import base
 from workbench.tensor.autograd.modes import gradients_flow
 from workbench.tensor.base import tensors_alive
 from workbench.tensor.jit.capture import capture, compute_results
+from workbench.tensor.jit.changes import Changes
 from workbench.tensor.jit.function_replay import FunctionReplay
 from workbench.tensor.jit.holders import tensors_by_path
 from workbench.tensor.jit.paths import Path
@@ -63,7 +64,8 @@ class TinyJit(Unpicklable, Generic[P, R]):
     Where the function binds an attribute, an item or a variable, which had a tensor, to another
     one, a replay does so, too. What else its Python code does to the outside, a replay does not do.
     Where a name that the function reaches is bound to another tensor or number between two calls,
-    the function is captured anew.
+    the function is captured anew. So it is where the function itself changes a number on which its
+    kernels depend; one that only counts its runs is left alone.
 
     A gradient that the function leaves in `.grad` is that of a run of its Python code, so after a
     replay it is None: the optimiser's step belongs into the function, or the gradient is returned.
@@ -151,7 +153,7 @@ class TinyJit(Unpicklable, Generic[P, R]):
             captured = state.captured
             if captured is not None and captured.has_other_state(root):
                 state.bound = [*dict.fromkeys((*state.bound, *captured.moving))]
-                state.captured = captured = None
+                state.captured = captured = state.changes = None
             inputs = list(tensors((args, kwargs)))
             if captured is not None and not captured.is_aliased(inputs, root):
                 result: R = captured(root)
@@ -164,9 +166,10 @@ class TinyJit(Unpicklable, Generic[P, R]):
             else:
                 compute(state.used)
                 compute_at(root, state.bound)
-                state.captured, result, state.bound = capture(
+                captured, result, state.bound = capture(
                     self._function, args, kwargs, is_first=state.calls == 1
                 )
+                state.captured = state.settled(captured)
                 state.used = []
             state.calls += 1
             return result
@@ -189,6 +192,26 @@ class _State:
     """What the first call wrote."""
     bound: list[Path] = field(default_factory=list)
     """Where the function binds tensors anew, or somebody did so with constants."""
+
+    changes: Changes | None = None
+    """Those of the last capture, where it is not known yet whether kernels depend on them."""
+    is_warned: bool = False
+
+    def settled(self, captured: FunctionReplay | None) -> FunctionReplay | None:
+        """Return a capture that may be replayed; None for one whose kernels depend on numbers that
+        the function changes, or may do so."""
+        before = self.changes
+        self.changes = None if captured is None else captured.changes
+        if captured is None or self.changes is None:
+            return captured
+        if before is None:
+            return None
+        if before.runs_like(self.changes):
+            return captured
+        if not self.is_warned:
+            self.changes.warn()
+            self.is_warned = True
+        return None
 
     def in_order(self, function: Callable[..., Any], kwargs: Any) -> Any:
         """Return keyword arguments in the order of the first call. A function that takes any names
