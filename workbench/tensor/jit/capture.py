@@ -16,7 +16,6 @@ from workbench.execution.values import value_in_memory
 from workbench.ir.node.uop import UOp
 from workbench.tensor.base import tensors_alive
 from workbench.tensor.creation.random import noting_draws
-from workbench.tensor.jit.changes import Changes
 from workbench.tensor.jit.function_replay import FunctionCapture, FunctionReplay
 from workbench.tensor.jit.guard import (
     Guard,
@@ -27,6 +26,7 @@ from workbench.tensor.jit.guard import (
 )
 from workbench.tensor.jit.holders import reached, tensors_by_path
 from workbench.tensor.jit.inputs import input_node, kind_of
+from workbench.tensor.jit.own_numbers import NumberChanges
 from workbench.tensor.jit.paths import LENGTH, Path
 from workbench.tensor.jit.rebinding import (
     Places,
@@ -161,7 +161,7 @@ class _CaptureRun:
         inputs = [*self._inputs, *reads, *keys]
         return Replay(self.captured, inputs, nodes, rewritten, steady)
 
-    def changes(self, name: str) -> Changes | None:
+    def changes(self, name: str) -> NumberChanges | None:
         """Return which numbers and the like the function changed itself, with what ran; None where
         it changed none."""
         if not self._changed:
@@ -172,9 +172,13 @@ class _CaptureRun:
             for item in self.captured.items
         ]
         written = {b for item in self.captured.items for b in item.outputs}
-        given = {*written, *self._inputs, *self.memory, *[d.node for d in self.draws]}
-        data = [read(b).tobytes() for b in places if self.captured.root(b) not in given]
-        return Changes(name, self._changed, items, data, without_tensors(self.result))
+        sources = {*written, *self._inputs, *self.memory, *[d.node for d in self.draws]}
+        data = [
+            read(b).tobytes() for b in places if self.captured.root(b) not in sources
+        ]
+        return NumberChanges(
+            name, self._changed, items, data, without_tensors(self.result)
+        )
 
     def steady(self, state: CapturedState) -> list[int]:
         """Return which memory of the state the function neither writes nor binds anew."""

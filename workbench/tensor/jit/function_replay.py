@@ -20,9 +20,9 @@ from workbench.execution.pieces import piece_of
 from workbench.execution.replay import NEW, Replay
 from workbench.ir.node.uop import UOp
 from workbench.tensor.creation.random import Keys
-from workbench.tensor.jit.changes import Changes
 from workbench.tensor.jit.guard import Guard, roots_of
 from workbench.tensor.jit.inputs import Kind, input_node, kind_of
+from workbench.tensor.jit.own_numbers import NumberChanges
 from workbench.tensor.jit.paths import Path
 from workbench.tensor.jit.rebinding import Places, identity, memory_at
 from workbench.tensor.jit.results import Computed, Results, tensor_on
@@ -52,7 +52,7 @@ class FunctionCapture:
     written: dict[int, int]
     draws: list[Keys]
     steady: list[int]
-    changes: Changes | None
+    changes: NumberChanges | None
 
 
 class FunctionReplay:
@@ -92,7 +92,7 @@ class FunctionReplay:
         return self._capture.guard.moving
 
     @property
-    def changes(self) -> Changes | None:
+    def changes(self) -> NumberChanges | None:
         """The numbers that the function changed itself at the capture, if any."""
         return self._capture.changes
 

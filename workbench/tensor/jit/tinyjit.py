@@ -35,9 +35,9 @@ from workbench.ir.schedule.schedule import base
 from workbench.tensor.autograd.modes import gradients_flow
 from workbench.tensor.base import tensors_alive
 from workbench.tensor.jit.capture import capture, compute_results
-from workbench.tensor.jit.changes import Changes
 from workbench.tensor.jit.function_replay import FunctionReplay
 from workbench.tensor.jit.holders import tensors_by_path
+from workbench.tensor.jit.own_numbers import NumberChanges
 from workbench.tensor.jit.paths import Path
 from workbench.tensor.jit.rebinding import compute_at, rebindings
 from workbench.tensor.jit.state import MemoryWritten, buffer_of, compute
@@ -193,7 +193,7 @@ class _State:
     bound: list[Path] = field(default_factory=list)
     """Where the function binds tensors anew, or somebody did so with constants."""
 
-    changes: Changes | None = None
+    changes: NumberChanges | None = None
     """Those of the last capture, where it is not known yet whether kernels depend on them."""
     is_warned: bool = False
 

@@ -12,7 +12,7 @@ from workbench.tensor.nest import same
 
 
 @dataclass(frozen=True, slots=True)
-class Changes:
+class NumberChanges:
     """The numbers and texts at `paths` that the function `name` changed in its capture,
     and what ran there: its `items`, the `data` of constants, and the result without its tensors.
 
@@ -28,7 +28,7 @@ class Changes:
     data: Sequence[bytes]
     result: Any
 
-    def runs_like(self, other: Changes) -> bool:
+    def runs_like(self, other: NumberChanges) -> bool:
         """Whether the same ran in both captures."""
         return (
             self.items == other.items
