@@ -109,8 +109,7 @@ class Base(Methods):
         if not value.is_const:
             before = data.derivation if isinstance(data, Base) else None
             self.derivation = derived(self.uop, [before])
-        if requires_grad is not None:
-            self.requires_grad_(requires_grad)
+        self._leaf_if(requires_grad)
 
     # properties
 
@@ -182,9 +181,12 @@ class Base(Methods):
         tensor._memory = tensor._version = tensor._expression = None
         tensor._grad_state = tensor.derivation = None
         _alive[id(tensor)] = tensor
-        if requires_grad is not None:
-            tensor.requires_grad_(requires_grad)
-        return tensor
+        return tensor._leaf_if(requires_grad)
+
+    def _leaf_if(self, requires_grad: bool | None) -> Self:
+        """Return this tensor, which is new, with `requires_grad` as a constructor's caller set
+        it."""
+        return self if requires_grad is None else self.requires_grad_(requires_grad)
 
     def _with(self, uop: UOp, *others: Base) -> Self:
         """Return a tensor of `uop`, which was derived from this tensor and `others`.

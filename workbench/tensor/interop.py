@@ -44,7 +44,12 @@ class Interop(Base):
 
     @classmethod
     def from_numpy(
-        cls, array: Array, share: bool = False, device: str | None = None
+        cls,
+        array: Array,
+        share: bool = False,
+        device: str | None = None,
+        *,
+        requires_grad: bool | None = None,
     ) -> Self:
         """Return a tensor of the elements of `array`; `share` uses its memory, and does not copy.
 
@@ -58,7 +63,7 @@ class Interop(Base):
                 f"Tensor({short(array)})",
             )
         if not flag(share, "from_numpy: share"):
-            return cls(array, device=device)
+            return cls(array, device=device)._leaf_if(requires_grad)
         if not array.flags.c_contiguous:
             raise device_error(
                 "cannot share the memory of an array",
@@ -66,10 +71,12 @@ class Interop(Base):
                 "np.ascontiguousarray(array), or share=False",
             )
         dtype = cls(array[..., :0] if array.ndim else array).dtype
-        return cls._over(array.reshape(-1).view(np.uint8), dtype, array.shape, device)
+        return cls._over(
+            array.reshape(-1).view(np.uint8), dtype, array.shape, device
+        )._leaf_if(requires_grad)
 
     @classmethod
-    def from_dlpack(cls, x: Any) -> Self:
+    def from_dlpack(cls, x: Any, *, requires_grad: bool | None = None) -> Self:
         """Return a tensor on the memory of a tensor of another library: PyTorch, JAX, numpy. Axes
         may be in any order; where elements lie apart in memory, are repeated or go backwards, they
         are copied, and neither side sees what is written to the other.
@@ -94,12 +101,14 @@ class Interop(Base):
         order = sorted(range(array.ndim), key=lambda a: -array.strides[a])
         dense = array.transpose(order)
         if not (dense.flags.c_contiguous and array.size):
-            return cls(array)
+            return cls(array)._leaf_if(requires_grad)
         shared = cls.from_numpy(dense, share=True)
         if order == sorted(order):
-            return shared
+            return shared._leaf_if(requires_grad)
         back = tuple(order.index(axis) for axis in range(array.ndim))
-        return shared._view(UOp(Ops.PERMUTE, shared.dtype, (shared.uop,), back))
+        return shared._view(
+            UOp(Ops.PERMUTE, shared.dtype, (shared.uop,), back)
+        )._leaf_if(requires_grad)
 
     @classmethod
     def from_blob(
@@ -108,6 +117,8 @@ class Interop(Base):
         shape: Any,
         dtype: DType | str | None = None,
         device: str | None = None,
+        *,
+        requires_grad: bool | None = None,
     ) -> Self:
         """Return a tensor on memory of this process at address `ptr`, which the caller keeps alive.
 
@@ -127,10 +138,12 @@ class Interop(Base):
                 f"it must be a multiple of {kind.itemsize} above 0, below 2**63",
             )
         if not nbytes:
-            return cls(np.empty(extents, kind.numpy), device=device)
+            return cls(np.empty(extents, kind.numpy), device=device)._leaf_if(
+                requires_grad
+            )
         data = np.ctypeslib.as_array((ctypes.c_uint8 * nbytes).from_address(address))
         data.flags.writeable = _is_writable(data)
-        return cls._over(data, kind, extents, device)
+        return cls._over(data, kind, extents, device)._leaf_if(requires_grad)
 
     def data(self) -> memoryview:
         """Return the elements for reading, without a copy where this process can read the memory;

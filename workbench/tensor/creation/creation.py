@@ -44,6 +44,8 @@ class Creation(Base):
         dtype: DType | str | None = None,
         device: str | None = None,
         buffer: bool = True,
+        *,
+        requires_grad: bool | None = None,
     ) -> Self:
         """Return a tensor of `shape` with `fill_value` everywhere.
 
@@ -56,25 +58,33 @@ class Creation(Base):
         kind = scalar_dtype(value) if dtype is None else as_dtype(dtype)
         return cls._constant(
             expanded(constant(kind, value, "fill a tensor"), size), device
-        )
+        )._leaf_if(requires_grad)
 
     @classmethod
     def zeros(
-        cls, *shape: Any, dtype: DType | str | None = None, device: str | None = None
+        cls,
+        *shape: Any,
+        dtype: DType | str | None = None,
+        device: str | None = None,
+        requires_grad: bool | None = None,
     ) -> Self:
         """Return zeros; float32 unless `dtype` is given."""
         size = sizes(shape, "zeros")
         kind = dtypes.default_float if dtype is None else dtype
-        return cls.full(size, 0, kind, device)
+        return cls.full(size, 0, kind, device)._leaf_if(requires_grad)
 
     @classmethod
     def ones(
-        cls, *shape: Any, dtype: DType | str | None = None, device: str | None = None
+        cls,
+        *shape: Any,
+        dtype: DType | str | None = None,
+        device: str | None = None,
+        requires_grad: bool | None = None,
     ) -> Self:
         """Return ones; float32 unless `dtype` is given."""
         size = sizes(shape, "ones")
         kind = dtypes.default_float if dtype is None else dtype
-        return cls.full(size, 1, kind, device)
+        return cls.full(size, 1, kind, device)._leaf_if(requires_grad)
 
     @classmethod
     def arange(
@@ -84,6 +94,8 @@ class Creation(Base):
         step: float = 1,
         dtype: DType | str | None = None,
         device: str | None = None,
+        *,
+        requires_grad: bool | None = None,
     ) -> Self:
         """Return start, start + step, ... below `stop`; `arange(n)` gives 0 .. n - 1.
 
@@ -108,7 +120,7 @@ class Creation(Base):
             value, step = cast_to(numbered(count) * -1, within), -step
         value = value if step == 1 else value * step
         value = value if start == 0 else value + start
-        return cls._constant(cast_to(value, kind), device)
+        return cls._constant(cast_to(value, kind), device)._leaf_if(requires_grad)
 
     @classmethod
     def linspace(
@@ -118,6 +130,8 @@ class Creation(Base):
         steps: int,
         dtype: DType | str | None = None,
         device: str | None = None,
+        *,
+        requires_grad: bool | None = None,
     ) -> Self:
         """Return `steps` numbers evenly spaced from `start` to `stop`, both included.
 
@@ -139,7 +153,7 @@ class Creation(Base):
         # Counted from the nearer end, so that both ends are exact.
         first, last = place * gap + start, (place + (1.0 - count)) * gap + stop
         value = (place < count / 2).where(first, last) if count > 1 else place + start
-        return cls._constant(cast_to(value, kind), device)
+        return cls._constant(cast_to(value, kind), device)._leaf_if(requires_grad)
 
     @classmethod
     def eye(
@@ -148,6 +162,8 @@ class Creation(Base):
         m: int | None = None,
         dtype: DType | str | None = None,
         device: str | None = None,
+        *,
+        requires_grad: bool | None = None,
     ) -> Self:
         """Return `n` rows and `m` (or `n`) columns with 1 where their numbers are equal, else 0.
 
@@ -161,11 +177,15 @@ class Creation(Base):
         row = expanded(reshaped(numbered(rows, wide), (rows, 1)), shape)
         column = expanded(reshaped(numbered(columns, wide), (1, columns)), shape)
         diagonal = row.eq(column)
-        return cls._constant(cast_to(diagonal, kind), device)
+        return cls._constant(cast_to(diagonal, kind), device)._leaf_if(requires_grad)
 
     @classmethod
     def empty(
-        cls, *shape: Any, dtype: DType | str | None = None, device: str | None = None
+        cls,
+        *shape: Any,
+        dtype: DType | str | None = None,
+        device: str | None = None,
+        requires_grad: bool | None = None,
     ) -> Self:
         """Return uninitialised memory; float32 unless `dtype` is given.
 
@@ -174,13 +194,13 @@ class Creation(Base):
         size = sizes(shape, "empty")
         kind = dtypes.default_float if dtype is None else as_dtype(dtype)
         if 0 in size:
-            return cls.full(size, 0, kind, device)
+            return cls.full(size, 0, kind, device)._leaf_if(requires_grad)
         place = canonical(Device.DEFAULT if device is None else device)
         if is_file(place):
-            return cls._on(new_file(place, kind, size), place)
+            return cls._on(new_file(place, kind, size), place)._leaf_if(requires_grad)
         tensor = cls(construct.buffer(kind, f"empty{next(_uids)}", place, size))
         tensor._device = place
-        return tensor
+        return tensor._leaf_if(requires_grad)
 
     @classmethod
     def _constant(cls, value: UOp, device: str | None) -> Self:

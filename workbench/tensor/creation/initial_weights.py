@@ -23,7 +23,11 @@ class InitialWeights(Random):
 
     @classmethod
     def scaled_uniform(
-        cls, *shape: Any, dtype: DType | str | None = None, device: str | None = None
+        cls,
+        *shape: Any,
+        dtype: DType | str | None = None,
+        device: str | None = None,
+        requires_grad: bool | None = None,
     ) -> Self:
         """Return numbers from -1 up to 1, divided by the square root of how many they are.
 
@@ -32,11 +36,17 @@ class InitialWeights(Random):
         size = addressable(sizes(shape, "scaled_uniform"))
         factor = max(1, math.prod(size)) ** -0.5
         kind = float_dtype(dtype, "scaled_uniform")
-        return cls._scaled("scaled_uniform", (size,), 2, kind, device, -1, factor)
+        return cls._scaled(
+            "scaled_uniform", (size,), 2, kind, device, -1, factor
+        )._leaf_if(requires_grad)
 
     @classmethod
     def glorot_uniform(
-        cls, *shape: Any, dtype: DType | str | None = None, device: str | None = None
+        cls,
+        *shape: Any,
+        dtype: DType | str | None = None,
+        device: str | None = None,
+        requires_grad: bool | None = None,
     ) -> Self:
         """Return numbers of the uniform distribution within the square root of 6 / (outputs +
         inputs).
@@ -54,7 +64,9 @@ class InitialWeights(Random):
             )
         factor = (6 / max(1, size[0] + math.prod(size[1:]))) ** 0.5
         kind = float_dtype(dtype, "glorot_uniform")
-        return cls._scaled("glorot_uniform", (size,), 2, kind, device, -1, factor)
+        return cls._scaled(
+            "glorot_uniform", (size,), 2, kind, device, -1, factor
+        )._leaf_if(requires_grad)
 
     @classmethod
     def kaiming_uniform(
@@ -63,6 +75,7 @@ class InitialWeights(Random):
         a: float = 0.01,
         dtype: DType | str | None = None,
         device: str | None = None,
+        requires_grad: bool | None = None,
     ) -> Self:
         """Return numbers of the uniform distribution within the square root of
         6 / ((1 + a**2) * inputs), where `a` is the slope of the leaky_relu that follows.
@@ -73,7 +86,9 @@ class InitialWeights(Random):
         size = addressable(sizes(shape, "kaiming_uniform"))
         slope = float(number(a, "kaiming_uniform: a"))
         bound = math.sqrt(3.0) * _kaiming(size, slope)
-        return cls.uniform(size, low=-bound, high=bound, dtype=dtype, device=device)
+        return cls.uniform(
+            size, low=-bound, high=bound, dtype=dtype, device=device
+        )._leaf_if(requires_grad)
 
     @classmethod
     def kaiming_normal(
@@ -82,6 +97,7 @@ class InitialWeights(Random):
         a: float = 0.01,
         dtype: DType | str | None = None,
         device: str | None = None,
+        requires_grad: bool | None = None,
     ) -> Self:
         """Return numbers of the normal distribution of the deviation that `kaiming_uniform` has.
 
@@ -89,7 +105,9 @@ class InitialWeights(Random):
         """
         size = addressable(sizes(shape, "kaiming_normal"))
         std = _kaiming(size, float(number(a, "kaiming_normal: a")))
-        return cls.normal(size, mean=0.0, std=std, dtype=dtype, device=device)
+        return cls.normal(size, mean=0.0, std=std, dtype=dtype, device=device)._leaf_if(
+            requires_grad
+        )
 
 
 def _kaiming(size: tuple[int, ...], a: float) -> float:

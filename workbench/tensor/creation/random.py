@@ -104,6 +104,7 @@ class Random(Creation):
         device: str | None = None,
         dtype: DType | str | None = None,
         contiguous: bool = True,
+        requires_grad: bool | None = None,
     ) -> Self:
         """Return numbers of the uniform distribution from 0 up to, but not including, 1.
 
@@ -115,18 +116,22 @@ class Random(Creation):
         size, is_stored = sizes(shape, "rand"), flag(contiguous, "rand: contiguous")
         return cls._draw(
             size, kind, device, kind.bits, lambda k, n: _uniform(k, n, kind), is_stored
-        )
+        )._leaf_if(requires_grad)
 
     @classmethod
     def randn(
-        cls, *shape: Any, dtype: DType | str | None = None, device: str | None = None
+        cls,
+        *shape: Any,
+        dtype: DType | str | None = None,
+        device: str | None = None,
+        requires_grad: bool | None = None,
     ) -> Self:
         """Return numbers of the normal distribution of mean 0 and deviation 1; always finite.
 
         Dtypes: float32, or another float, rounded from float32. Errors: DTypeError if `dtype` is
         not a float. Source: Box and Muller 1958.
         """
-        return cls._normal("randn", shape, dtype, device)
+        return cls._normal("randn", shape, dtype, device)._leaf_if(requires_grad)
 
     @classmethod
     def randint(
@@ -136,6 +141,7 @@ class Random(Creation):
         high: int = 10,
         dtype: DType | str | None = dtypes.int32,
         device: str | None = None,
+        requires_grad: bool | None = None,
     ) -> Self:
         """Return integers of the uniform distribution from `low` up to, but not including, `high`.
 
@@ -163,7 +169,9 @@ class Random(Creation):
         def values(keys: UOp, count: int) -> UOp:
             return cast_to(_below(keys, count, width), kind) + kind.const(low)
 
-        return cls._draw(size, kind, device, 32 * _words_below(width), values)
+        return cls._draw(size, kind, device, 32 * _words_below(width), values)._leaf_if(
+            requires_grad
+        )
 
     @classmethod
     def uniform(
@@ -173,6 +181,7 @@ class Random(Creation):
         high: float = 1.0,
         dtype: DType | str | None = None,
         device: str | None = None,
+        requires_grad: bool | None = None,
     ) -> Self:
         """Return numbers of the uniform distribution from `low` up to `high`; rounding may reach
         `high`.
@@ -187,7 +196,9 @@ class Random(Creation):
                 f"cannot draw numbers from {least} up to {most}",
                 "low must be below high, and their difference finite",
             )
-        return cls._scaled("uniform", shape, width, kind, device, least)
+        return cls._scaled("uniform", shape, width, kind, device, least)._leaf_if(
+            requires_grad
+        )
 
     @classmethod
     def normal(
@@ -197,6 +208,7 @@ class Random(Creation):
         std: float = 1.0,
         dtype: DType | str | None = None,
         device: str | None = None,
+        requires_grad: bool | None = None,
     ) -> Self:
         """Return numbers of the normal distribution of `mean` and deviation `std`.
 
@@ -209,7 +221,9 @@ class Random(Creation):
                 "a deviation is 0 or more",
                 f"std={abs(spread)}",
             )
-        return cls._normal("normal", shape, dtype, device, spread, middle)
+        return cls._normal("normal", shape, dtype, device, spread, middle)._leaf_if(
+            requires_grad
+        )
 
     def rand_like(
         self,
@@ -217,20 +231,27 @@ class Random(Creation):
         device: str | None = None,
         dtype: DType | str | None = None,
         contiguous: bool = True,
+        requires_grad: bool | None = None,
     ) -> Self:
         """Return `rand` in this tensor's shape, on its device. Dtypes: this one's."""
         kind = float_dtype(self.dtype if dtype is None else dtype, "rand_like")
         place = self.device if device is None else device
         stored = flag(contiguous, "rand_like: contiguous")
-        return self.rand(self.shape, device=place, dtype=kind, contiguous=stored)
+        return self.rand(
+            self.shape, device=place, dtype=kind, contiguous=stored
+        )._leaf_if(requires_grad)
 
     def randn_like(
-        self, dtype: DType | str | None = None, *, device: str | None = None
+        self,
+        dtype: DType | str | None = None,
+        *,
+        device: str | None = None,
+        requires_grad: bool | None = None,
     ) -> Self:
         """Return `randn` in this tensor's shape, on its device. Dtypes: this one's."""
         kind = float_dtype(self.dtype if dtype is None else dtype, "randn_like")
         place = self.device if device is None else device
-        return self.randn(self.shape, dtype=kind, device=place)
+        return self.randn(self.shape, dtype=kind, device=place)._leaf_if(requires_grad)
 
     @classmethod
     def _scaled(

@@ -90,6 +90,8 @@ class Sampling(InitialWeights):
         n: int,
         device: str | None = None,
         dtype: DType | str = dtypes.int32,
+        *,
+        requires_grad: bool | None = None,
     ) -> Self:
         """Return 0, 1, .. n - 1 in a random order, each order as likely as the others.
 
@@ -105,4 +107,4 @@ class Sampling(InitialWeights):
             keys = cls.randint(
                 count, low=low, high=high, dtype=whole_kind, device=device
             )
-        return keys.argsort().cast(kind)
+        return keys.argsort().cast(kind)._leaf_if(requires_grad)
