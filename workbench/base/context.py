@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Generator
 from contextvars import ContextVar, Token
 from textwrap import indent
 from typing import Any
 
 from workbench.base.errors import WorkbenchError
+from workbench.base.interrupts import DynamicScope
 
 
 class Setting:
@@ -133,7 +135,7 @@ def settings_table() -> str:
     return "\n".join(lines)
 
 
-class Context:
+class Context(DynamicScope["Context"]):
     """Scope settings to a block: `with Context(DEV="PYTHON"):`. The environment gives defaults.
 
     Errors: WorkbenchError for a setting that does not exist, or a value that it cannot have.
@@ -147,18 +149,18 @@ class Context:
                 "Context takes the settings " + ", ".join(SETTINGS),
             )
         self._values = {n: SETTINGS[n].checked(value) for n, value in values.items()}
-        self._tokens: list[tuple[Setting, Token[Any]]] = []
+        super().__init__(self._block)
 
-    def __enter__(self) -> Context:
-        for name, value in self._values.items():
-            setting = SETTINGS[name]
-            self._tokens.append((setting, setting.set(value)))
-        return self
-
-    def __exit__(self, *exc: object) -> None:
-        while self._tokens:
-            setting, token = self._tokens.pop()
-            setting.reset(token)
+    def _block(self) -> Generator[Context, None, None]:
+        tokens: list[tuple[Setting, Token[Any]]] = []
+        try:
+            for name, value in self._values.items():
+                setting = SETTINGS[name]
+                tokens.append((setting, setting.set(value)))
+            yield self
+        finally:
+            for setting, token in reversed(tokens):
+                setting.reset(token)
 
 
 Context.__doc__ = f"{Context.__doc__}\n{indent(settings_table(), '    ')}\n"

@@ -1,17 +1,29 @@
-"""Ctrl-C, deferred until what must be whole is whole."""
+"""Ctrl-C, deferred until what must be whole is whole.
+
+with Uninterrupted(): ...     a block that is whole
+@scope                        a function whose `with` blocks begin and end whole
+"""
 
 from __future__ import annotations
 
 import _signal  # type: ignore[import-not-found]
+import copy
 import signal
 import threading
+from collections.abc import Callable, Generator
+from contextlib import ContextDecorator
+from functools import partial, wraps
 from types import FrameType, TracebackType
-from typing import Any
+from typing import Any, Generic, ParamSpec, Self, TypeVar
 
 # The functions of signal turn numbers into enums, which takes ten times as long.
 _handler_of: Any = _signal.getsignal
 _handle: Any = _signal.signal
 _SIGINT = int(signal.SIGINT)
+
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 
 class Uninterrupted:
@@ -47,3 +59,115 @@ class Uninterrupted:
 
     def _note(self, number: int, frame: FrameType | None) -> None:
         self._is_pressed = True
+
+
+class DynamicScope(ContextDecorator, Generic[T]):
+    """A `with` block, or a function that it decorates, which sets something and resets it.
+
+    `begin` returns a generator that sets it, yields the block's value once, and resets it in a
+    `finally`; neither part of it opens a scope, or takes long. Ctrl-C that comes while it sets is
+    raised when that is undone, and one that comes while it resets, when that is done. Python raises
+    KeyboardInterrupt even before the first statement of `__exit__`, so the handler is ours as
+    long as a block is open; elsewhere in the block it passes Ctrl-C on. It takes some 5 us.
+    """
+
+    def __init__(self, begin: Callable[[], Generator[T, None, None]]):
+        self._begin = begin
+        self._open: list[tuple[Generator[T, None, None], _Handler, bool]] = []
+
+    def _recreate_cm(self) -> Self:
+        """Return the scope of one call of a decorated function: threads may call it at once."""
+        other = copy.copy(self)
+        other._open = []
+        return other
+
+    def __enter__(self) -> T:
+        handler, is_own = _Handler.installed()
+        block = self._begin()
+        try:
+            value = next(block)
+            self._open.append((block, handler, is_own))
+        except BaseException:
+            _uninstall(handler, is_own)
+            raise
+        try:
+            # No signal is handled between the last look at `is_pressed` and the return.
+            while handler.is_pressed:
+                handler.pass_on()
+        except BaseException:
+            self._open.pop()
+            block.close()
+            _uninstall(handler, is_own)
+            raise
+        return value
+
+    def __exit__(self, *error: object) -> None:
+        block, handler, is_own = self._open.pop()
+        try:
+            block.close()
+        finally:
+            _uninstall(handler, is_own)
+            while handler.is_pressed:
+                handler.pass_on()
+
+
+def scope(
+    function: Callable[P, Generator[T, None, None]],
+) -> Callable[P, DynamicScope[T]]:
+    """Return the function whose results are the scopes of a generator function."""
+
+    @wraps(function)
+    def scope_of(*args: P.args, **kwargs: P.kwargs) -> DynamicScope[T]:
+        return DynamicScope(partial(function, *args, **kwargs))
+
+    return scope_of
+
+
+_CHANGES = {DynamicScope.__enter__.__code__, DynamicScope.__exit__.__code__}
+"""The code in which a scope begins or ends."""
+
+
+class _Handler:
+    """The handler of Ctrl-C while a scope is open, in the place of the one `before`."""
+
+    __slots__ = ("before", "is_pressed")
+
+    def __init__(self, before: Any):
+        self.before, self.is_pressed = before, False
+
+    @staticmethod
+    def installed() -> tuple[_Handler, bool]:
+        """Return the handler of scopes that is in force, and whether it is installed here."""
+        if threading.get_ident() != threading.main_thread().ident:
+            return _UNUSED, False
+        before = _handler_of(_SIGINT)
+        if isinstance(before, _Handler):
+            return before, False
+        if not callable(before):  # Ctrl-C is ignored, or ends the process
+            return _UNUSED, False
+        own = _Handler(before)
+        _handle(_SIGINT, own)
+        return own, True
+
+    def __call__(self, number: int, frame: FrameType | None) -> None:
+        while frame is not None and frame.f_code not in _CHANGES:
+            frame = frame.f_back
+        if frame is None:
+            self.before(number, frame)
+        else:
+            self.is_pressed = True
+
+    def pass_on(self) -> None:
+        """Handle Ctrl-C that came while a scope began or ended."""
+        self.is_pressed = False
+        self.before(_SIGINT, None)
+
+
+_UNUSED = _Handler(None)
+"""The handler where Ctrl-C does not arrive."""
+
+
+def _uninstall(handler: _Handler, is_own: bool) -> None:
+    """Let the handler before have Ctrl-C again, unless somebody has set another one."""
+    if is_own and _handler_of(_SIGINT) is handler:
+        _handle(_SIGINT, handler.before)

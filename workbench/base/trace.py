@@ -11,7 +11,7 @@ reader who asks has them listed then. Source of the idea: MLIR's action tracing.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
@@ -19,6 +19,7 @@ from itertools import islice
 from typing import Any, NamedTuple, overload
 
 from workbench.base.display import Displayed
+from workbench.base.interrupts import scope
 
 
 class Match(NamedTuple):
@@ -113,7 +114,7 @@ class PassRecord(Displayed):
     edges: tuple[ProvenanceEdge | PassRecord, ...] = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Observer:
     """Collects PassRecords; keeps at most `limit` matches and edges in all, and counts the
     matches it dropped. `edges` are those that no record has yet: the pass that runs takes them
@@ -146,8 +147,8 @@ def observer() -> Observer | None:
     return _OBSERVER.get()
 
 
-@contextmanager
-def observe(limit: int = 1_000_000) -> Iterator[Observer]:
+@scope
+def observe(limit: int = 1_000_000) -> Generator[Observer, None, None]:
     """Record every pass that runs inside the `with` block."""
     watching = Observer(limit)
     token = _OBSERVER.set(watching)
@@ -155,14 +156,16 @@ def observe(limit: int = 1_000_000) -> Iterator[Observer]:
         yield watching
     finally:
         _OBSERVER.reset(token)
+        while watching in SCOPES:  # Ctrl-C came before their ends
+            SCOPES.remove(watching)
         if watching.edges and watching.records:  # built after the last pass
             last = watching.records[-1]
             edges = (*last.edges, *_take_edges(watching))
             watching.records[-1] = replace(last, edges=edges)
 
 
-@contextmanager
-def unobserved() -> Iterator[None]:
+@scope
+def unobserved() -> Generator[None, None, None]:
     """Run a block that no observer sees (`check` and `time` inside an exploration)."""
     token = _OBSERVER.set(None)
     try:
@@ -195,7 +198,7 @@ class _Derived:
 
     def __exit__(self, *_: object) -> None:
         if self._sources:
-            SCOPES.pop()  # whichever: they are counted
+            SCOPES.remove(self._watching)
         self._watching.sources = self._outer
 
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Generator, Iterable
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 
+from workbench.base.interrupts import scope
 from workbench.ir.node.uop import UOp
 from workbench.ir.schedule.item import ScheduleItem
 
@@ -42,8 +42,8 @@ class Capture:
         return any(self.root(b) is node for item in self.items for b in item.outputs)
 
 
-@contextmanager
-def capturing() -> Iterator[Capture]:
+@scope
+def capturing() -> Generator[Capture, None, None]:
     """Record the items that run in the block."""
     capture = Capture()
     token = _capture.set(capture)
@@ -63,8 +63,8 @@ def is_capturing() -> bool:
     return _capture.get() is not None
 
 
-@contextmanager
-def noting_roots() -> Iterator[list[UOp]]:
+@scope
+def noting_roots() -> Generator[list[UOp], None, None]:
     """Record the outputs that are computed in the block."""
     roots: list[UOp] = []
     token = _roots.set(roots)

@@ -5,11 +5,12 @@ from __future__ import annotations
 import gc
 import statistics
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Generator, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import count
 from typing import TypeVar
+
+from workbench.base.interrupts import scope
 
 Run = Callable[[], object]
 T = TypeVar("T")
@@ -180,8 +181,8 @@ def _sample(run: Run, batch: int) -> float:
     return (time.perf_counter() - start) / batch
 
 
-@contextmanager
-def no_garbage_collection() -> Iterator[None]:
+@scope
+def no_garbage_collection() -> Generator[None, None, None]:
     was_on = gc.isenabled()
     gc.disable()
     try:

@@ -11,14 +11,14 @@ Source of the idea: static single assignment, of arrays (Knobe and Sarkar 1998).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Generator, Iterator, Sequence
 from contextvars import ContextVar
 from typing import Any
 from weakref import WeakSet, ref
 
 from workbench.backends.buffer import Buffer
 from workbench.base.dtypes import dtypes
+from workbench.base.interrupts import scope
 from workbench.execution.buffers import name_of_shared
 from workbench.ir.gradient.custom import duplicate
 from workbench.ir.node.ops import Ops
@@ -34,8 +34,8 @@ Step = tuple[Ops, Any]
 _writes: ContextVar[list[VersionedMemory] | None] = ContextVar("writes", default=None)
 
 
-@contextmanager
-def noting_writes() -> Iterator[list[VersionedMemory]]:
+@scope
+def noting_writes() -> Generator[list[VersionedMemory], None, None]:
     """Record, in order, the memory that is written in the block."""
     writes: list[VersionedMemory] = []
     token = _writes.set(writes)

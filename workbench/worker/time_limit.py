@@ -8,17 +8,18 @@ from __future__ import annotations
 
 import signal
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Generator
 from types import FrameType
+
+from workbench.base.interrupts import scope
 
 
 class OverTime(Exception):
     """A kernel ran longer than its limit."""
 
 
-@contextmanager
-def within(seconds: float) -> Iterator[None]:
+@scope
+def within(seconds: float) -> Generator[None, None, None]:
     """Raise OverTime in the block when it has taken `seconds`: in the main thread, where the
     system has alarms; elsewhere there is no limit."""
     is_main = threading.current_thread() is threading.main_thread()

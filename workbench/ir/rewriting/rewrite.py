@@ -12,8 +12,7 @@ from __future__ import annotations
 
 import inspect
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Generator, Iterable, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -21,6 +20,7 @@ from typing import Any
 
 from workbench.base.errors import EndlessRewrite, WorkbenchError
 from workbench.base.forking import once
+from workbench.base.interrupts import scope
 from workbench.base.source import SourceLine
 from workbench.base.trace import Match, recording
 from workbench.ir.node.ops import Ops
@@ -222,8 +222,8 @@ def advice() -> str:
     return "tell us: a rule of lowering should have taken it apart"
 
 
-@contextmanager
-def without(names: Iterable[str]) -> Iterator[None]:
+@scope
+def without(names: Iterable[str]) -> Generator[None, None, None]:
     """Switch rules off, by name, in every rewrite of a `with` block."""
     token = _OFF.set(rules_off().union(names))
     try:

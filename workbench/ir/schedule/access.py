@@ -7,13 +7,13 @@ This is rangeify: ranges appear where a value is stored or reduced, and movement
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Generator, Iterator
 from contextvars import ContextVar
 from itertools import count
 from typing import NamedTuple
 
 from workbench.base.dtypes import dtypes
+from workbench.base.interrupts import scope
 from workbench.ir.node.axis import AxisType
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
@@ -46,8 +46,8 @@ class Access(NamedTuple):
 _serial: ContextVar[Iterator[int]] = ContextVar("number of a range", default=count())  # noqa: B039
 
 
-@contextmanager
-def ranges_from_0() -> Iterator[None]:
+@scope
+def ranges_from_0() -> Generator[None, None, None]:
     """Number new ranges from 0 on in a `with` block, so that each run of it gives the same ones."""
     token = _serial.set(count())
     try:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from contextlib import ContextDecorator
-from contextvars import ContextVar, Token
+from collections.abc import Generator
+from contextvars import ContextVar
 from itertools import count
 
 from workbench.base.context import TRAINING
+from workbench.base.interrupts import DynamicScope, scope
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 
@@ -15,33 +16,20 @@ _numbers = count(1)
 _FLOWS: ContextVar[bool] = ContextVar("gradients_flow", default=True)
 
 
-class _Mode(ContextDecorator):
-    """A block, or a function that it decorates, in which a mode has a value."""
-
-    def __init__(self, mode: ContextVar[bool], value: bool):
-        self._mode, self._value = mode, value
-        self._tokens: list[Token[bool]] = []
-
-    def __enter__(self) -> None:
-        self._tokens.append(self._mode.set(self._value))
-
-    def __exit__(self, *_: object) -> None:
-        self._mode.reset(self._tokens.pop())
-
-
-class Training(ContextDecorator):
+class Training(DynamicScope[None]):
     """A block, or a function that it decorates, in which `Tensor.training` has a value."""
 
     def __init__(self, mode: bool = True):
         self._value = int(mode)
-        self._before: list[int] = []
+        super().__init__(self._block)
 
-    def __enter__(self) -> None:
-        self._before.append(TRAINING.value)
+    def _block(self) -> Generator[None, None, None]:
+        before = TRAINING.value
         TRAINING.set(self._value)
-
-    def __exit__(self, *_: object) -> None:
-        TRAINING.set(self._before.pop())
+        try:
+            yield
+        finally:
+            TRAINING.set(before)
 
 
 class TensorClass(type):
@@ -57,9 +45,14 @@ class TensorClass(type):
         TRAINING.set(int(mode))
 
 
-def flow(is_on: bool) -> ContextDecorator:
-    """Return a block in which results have gradients, or have none."""
-    return _Mode(_FLOWS, is_on)
+@scope
+def flow(is_on: bool) -> Generator[None, None, None]:
+    """Return a block, or a decorator, in which results have gradients, or have none."""
+    token = _FLOWS.set(is_on)
+    try:
+        yield
+    finally:
+        _FLOWS.reset(token)
 
 
 def gradients_flow() -> bool:

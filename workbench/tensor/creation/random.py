@@ -8,8 +8,7 @@ the same kernel.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Generator
 from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any, Self
@@ -19,6 +18,7 @@ import numpy as np
 from workbench.backends.buffer import Buffer
 from workbench.backends.device import Device
 from workbench.base.dtypes import DType, dtypes
+from workbench.base.interrupts import scope
 from workbench.execution.buffers import memory_of
 from workbench.ir.functions.formulas import cos_of_turns
 from workbench.ir.node.ops import Ops
@@ -65,8 +65,8 @@ class Keys:
         return memory
 
 
-@contextmanager
-def noting_draws() -> Iterator[list[Keys]]:
+@scope
+def noting_draws() -> Generator[list[Keys], None, None]:
     """List the keys of all draws in the block, in their order."""
     draws: list[Keys] = []
     token = _draws.set(draws)

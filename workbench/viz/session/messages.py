@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import atexit
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Generator
 from functools import cache
 
 from IPython.core.getipython import get_ipython
 
 from workbench.base.forking import free_rlock
+from workbench.base.interrupts import scope
 
 _LOCK = free_rlock()
 """The lock of sending a message, which is reentrant: sending may collect widgets, which send,
@@ -24,8 +24,8 @@ too."""
 _is_over = False
 
 
-@contextmanager
-def sending() -> Iterator[bool]:
+@scope
+def sending() -> Generator[bool, None, None]:
     """Yield whether messages may still be sent; Python does not end within the block."""
     _prepare()
     with _LOCK:
