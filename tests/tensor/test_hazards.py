@@ -248,3 +248,16 @@ def test_clones_are_two() -> None:
     one += 5
     a.assign([0, 0])
     assert [t.tolist() for t in (a, one, two)] == [[0, 0], [6, 7], [1, 2]]
+
+
+@pytest.mark.parametrize("write", ["t -= t", "t.assign(t - 1)", "t += 1", "t[1] = 2"])
+@pytest.mark.parametrize("other", ["u += 1", "u[..., -1] += 2", "u[u > 0] = 9", "pass"])
+def test_a_version_that_an_expression_reads_is_kept(write: str, other: str) -> None:
+    """The expression was built of the version before that was computed: it has DETACHs in it."""
+    names = {"t": Tensor(np.arange(-2, 2, dtype=np.float32).reshape(2, 2))}
+    exec("t.realize(); t[0] = 5; u = t * 2; t.realize()", names)
+    exec(f"{write}; {other}; t.realize()", names)
+    want = np.array([[10, 10], [0, 2]], np.float32)
+    array = {"u": want}
+    exec(other, array)
+    np.testing.assert_array_equal(names["u"].numpy(), array["u"])

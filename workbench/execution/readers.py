@@ -6,7 +6,7 @@ from collections.abc import Container, Iterable
 from typing import Protocol
 from weakref import WeakSet
 
-from workbench.execution.values import noted_results
+from workbench.execution.values import noted_results, without_detach
 from workbench.ir.node.uop import UOp
 from workbench.ir.schedule.schedule import base
 
@@ -27,9 +27,10 @@ def read_by(reader: Reader) -> None:
 
 
 def read_later(nodes: Iterable[UOp], computed: Container[UOp]) -> set[UOp]:
-    """Return the nodes of these graphs, down to those that are `computed`, and the BUFFERs that
-    they have in memory, or that a Reader needs."""
-    read = set(UOp.sink(*nodes).toposort(lambda node: node not in computed))
+    """Return the nodes of these graphs, without DETACH, down to those that are `computed`, and the
+    BUFFERs that they have in memory, or that a Reader needs."""
+    root = UOp.sink(*without_detach([*nodes]))
+    read = set(root.toposort(lambda node: node not in computed))
     read.update(map(base, noted_results(read)))
     read.update(b for reader in [*_readers] for b in reader.buffers_read())
     return read

@@ -248,7 +248,8 @@ def _placed(
     targets = {base(results[node]): old for node, old in old_versions.items()}
     if not targets:
         return Placement(plan.items)
-    read = read_later(others(), {*results, *plan.stored})
+    computed = {*without_detach([*results]), *plan.stored}
+    read = read_later(others(), computed)
     read.update(
         map(base, results.values())
     )  # a new value may be the old one of another
