@@ -3,8 +3,10 @@ wherever it fires, and so is what reads a value that the rule took for another o
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,12 +16,17 @@ from tests.support import count
 from tests.viz.record.support import plain
 from tests.viz.session.support import done, session_of
 from workbench import Kernel, Rule, RuleSet, Tensor, explore, register, unregister, var
+from workbench.check import meanings
 from workbench.check.node_values import memory_below
 from workbench.ir.meaning.interpret import interpret_tensor
 from workbench.ir.meaning.sampled import SampledElements, TooManyPositions
 from workbench.ir.node.ops import Ops
 from workbench.ir.rewriting.patterns import Pat, op
+from workbench.kernel.inputs import OF_KERNEL, TOO_LARGE
+from workbench.viz.record.kernels.page_run import page_data
+from workbench.viz.schema.page_run import PageData
 
+Array = np.ndarray[Any, Any]
 X, Y = var("x"), var("y")
 WRONG = {
     "simplify-tensor": (op(Ops.MAX, X, Y), X),
@@ -44,6 +51,12 @@ def numbers(*shape: int, seed: int = 0) -> Tensor:
     return Tensor(values.astype(np.float32))
 
 
+def answer_of(data: PageData) -> Array:
+    """Return what a page holds the first output of an 8 x 8 kernel against."""
+    (right,) = [buffer.data for buffer in data.buffers if buffer.written]
+    return np.frombuffer(base64.b64decode(right), np.float32).reshape(8, 8)
+
+
 @pytest.mark.parametrize("into", WRONG)
 def test_a_wrong_rule_of_any_pass_is_named_wrong(into: str) -> None:
     with registered(*WRONG[into], into):
@@ -54,12 +67,22 @@ def test_a_wrong_rule_of_any_pass_is_named_wrong(into: str) -> None:
             assert not result and "before any rule" in result.against
         checks = ex.check()
         assert not checks.ok and str(checks).count("WRONG") == 2
+        wrong = kernel.bisect()
+        is_lowering = into == "decompose"
+        assert wrong and wrong.stage == (into if is_lowering else "scheduling")
+        assert is_lowering or "before any rule" in str(wrong)
+        in_page = page_data(kernel)
+        assert "before any rule" in in_page.against
+        assert not np.allclose(answer_of(in_page), kernel.run()[0])
         with session_of(ex) as session:
             done(session, "check", variant=0)
             verdict = plain(session.record)["variants"][0]["check"]
             assert not verdict["ok"] and "before any rule" in verdict["text"]
-    right = explore((numbers(8, 8) @ numbers(8, 8)).exp().log().relu()).check()
-    assert right and str(right).count("right") == 2
+    ex = explore((numbers(8, 8) @ numbers(8, 8)).exp().log().relu())
+    assert ex.check() and str(ex.check()).count("right") == 2
+    assert ex.kernels[0].bisect() is None
+    right, computed = answer_of(page_data(ex.kernels[0])), ex.kernels[0].run()[0]
+    np.testing.assert_allclose(right, computed, rtol=1e-4, atol=1e-5)
 
 
 def test_the_kernel_that_a_wrong_rule_changed_is_wrong_and_no_other() -> None:
@@ -94,6 +117,25 @@ def test_inputs_of_a_kernel_are_right_though_the_kernels_before_are_wrong() -> N
         verdicts = [bool(kernel.check()) for kernel in ex.kernels]
         assert verdicts == [True, False, True]
         assert not ex.check()
+
+
+def test_an_inner_value_of_wrong_results_is_no_bisected_kernel() -> None:
+    """The partial sums stand for no value of the user's: what comes of them must be right."""
+    with registered(X * 3.0, X, "simplify-tensor"):
+        partial, total = explore((numbers(1 << 20) * 3.0).sum()).kernels
+        for kernel in (partial, total):
+            wrong = kernel.bisect()
+            assert wrong and "bisect` of the exploration" in str(wrong)
+
+
+def test_a_sum_that_is_too_much_to_compute_is_compared_with_the_kernel(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for name in ("MOST", "MOST_BELOW"):
+        monkeypatch.setattr(meanings, name, 1 << 10)
+    partial, total = explore(numbers(1 << 20).sum()).kernels
+    assert partial.check() and "too much to compute" in partial.check().against
+    assert total.check() and total.check().against == f"{OF_KERNEL}; {TOO_LARGE}"
 
 
 def test_a_kernel_without_its_expression_says_so() -> None:

@@ -19,6 +19,8 @@ from workbench.ir.text.readable import to_expr
 
 Oracle = Callable[[Any], "str | None"]
 """Return what is wrong with a state: "" where it is right, None where that is unknown."""
+SCHEDULING = "scheduling"
+"""The stage of what was wrong before there was a kernel."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -39,7 +41,7 @@ class FirstWrongRewrite(Printed):
     unsure: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        what = f"pass {self.stage}"
+        what = self.stage if self.stage == SCHEDULING else f"pass {self.stage}"
         if self.number:
             what = f"rewrite {self.number} of {self.rewrites} in {what}"
         lines = [f"{what} changes the value: {self.problem}"]

@@ -6,7 +6,7 @@ A rule that is wrong changes what a kernel computes, not what it stands for.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -164,7 +164,7 @@ def _reference(
     against: str,
 ) -> Reference:
     """Return the reference of tensor-level values, each with its output; `contents` are those of
-    the BUFFERs that kernels write."""
+    the BUFFERs that kernels write. Errors: TooManyPositions."""
     nodes = [node for _, node in targets]
     graph = UOp.sink(*nodes).toposort()
     buffers = [n for n in graph if n.op is Ops.BUFFER]
@@ -180,22 +180,18 @@ def _reference(
         pairs = zip(arrays, nodes, strict=True)
         return [np.broadcast_to(a, n.shape).reshape(-1) for a, n in pairs]
 
-    def parts() -> Iterator[ReferencePart]:
-        if _work(graph) <= MOST:
-            places: list[tuple[int, Any]] = [(p, slice(None)) for p, _ in targets]
-            yield ReferencePart(places, inputs, all_elements, steps)
-            return
-        samples, positions = _samples(nodes)
+    if _work(graph) <= MOST:
+        whole: list[tuple[int, Any]] = [(place, slice(None)) for place, _ in targets]
+        part = ReferencePart(whole, inputs, all_elements, steps)
+        return Reference(lambda: iter([part]), against)
+    samples, positions = _samples(nodes)
 
-        def some(inputs: Sequence[Array], widen: bool) -> list[Array]:
-            return samples.values(dict(zip(buffers, inputs, strict=True)), widen)
+    def some(inputs: Sequence[Array], widen: bool) -> list[Array]:
+        return samples.values(dict(zip(buffers, inputs, strict=True)), widen)
 
-        outputs = [place for place, _ in targets]
-        yield ReferencePart(
-            list(zip(outputs, positions, strict=True)), inputs, some, steps
-        )
-
-    return Reference(parts, against)
+    places = list(zip([place for place, _ in targets], positions, strict=True))
+    part = ReferencePart(places, inputs, some, steps)
+    return Reference(lambda: iter([part]), against)
 
 
 def _samples(nodes: Sequence[UOp]) -> tuple[SampledElements, list[Array]]:

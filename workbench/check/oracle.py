@@ -18,8 +18,8 @@ from workbench.base.dtypes import DType, dtypes
 from workbench.base.errors import WorkbenchError
 from workbench.base.target import Target
 from workbench.base.trace import PassRecord, observe, unobserved
-from workbench.check.answer import as_narrow, compare
-from workbench.check.bisect import FirstWrongRewrite, first_wrong
+from workbench.check.answer import CheckResult, as_narrow, compare
+from workbench.check.bisect import SCHEDULING, FirstWrongRewrite, first_wrong
 from workbench.check.reference import blank, lane_steps, reduce_steps
 from workbench.ir.meaning.interpret_kernel import interpret_kernel
 from workbench.ir.node import construct
@@ -184,11 +184,20 @@ def observed(
 
 
 def bisected(
-    original: UOp, records: Sequence[PassRecord], device: str, inputs: Sequence[Array]
+    original: UOp,
+    records: Sequence[PassRecord],
+    device: str,
+    inputs: Sequence[Array],
+    verdict: Callable[[Sequence[Array]], CheckResult],
 ) -> FirstWrongRewrite | None:
     """Return which of the `observed` passes makes a kernel wrong on `inputs`, an array per slot,
-    or None."""
+    or None. Where the `verdict` on what the kernel itself means says that it is wrong, it was wrong
+    as it was scheduled."""
     with unobserved():
         reference = reference_of(original, inputs, original.outputs)
+        result = verdict([reference.narrow[slot] for slot in original.outputs])
+    if not result.ok:
+        problem = f"{result}; `bisect` of the exploration says which rewrite it was"
+        return FirstWrongRewrite(SCHEDULING, 0, 0, None, None, original, problem)
     oracle = KernelOracle(reference, inputs, Device[device].target)
     return first_wrong(records, oracle)

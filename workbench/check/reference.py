@@ -39,11 +39,36 @@ class ReferencePart:
 
 
 @dataclass(frozen=True, slots=True)
+class RightOutput:
+    """All right values of an output, flat: in float64, and in the dtypes of the expression; `steps`
+    is the length of the longest reduction."""
+
+    wide: Array
+    narrow: Array
+    steps: int
+
+
+@dataclass(frozen=True, slots=True)
 class Reference:
     """The right values of outputs, in parts; `against` names what they are of."""
 
     parts: Callable[[], Iterator[ReferencePart]]
     against: str
+
+    def outputs(self, sizes: Sequence[int]) -> list[RightOutput] | None:
+        """Return the right values of outputs of `sizes`; None where only some elements of one are
+        compared."""
+        right: dict[int, RightOutput] = {}
+        for part in self.parts():
+            wide, narrow = (part.compute(part.inputs, widen) for widen in (True, False))
+            for number, (output, _) in enumerate(part.places):
+                if wide[number].size != sizes[output]:
+                    return None
+                arrays = wide[number].reshape(-1), narrow[number].reshape(-1)
+                right.setdefault(output, RightOutput(*arrays, part.steps))
+        if len(right) < len(sizes):
+            return None
+        return [right[output] for output in range(len(sizes))]
 
 
 def kernel_reference(

@@ -9,16 +9,18 @@ import numpy as np
 
 from workbench.backends.buffer import Buffer
 from workbench.check.answer import CheckResult, compared
-from workbench.check.reference import BEFORE_OPTS, kernel_reference
+from workbench.check.reference import BEFORE_OPTS, Reference, kernel_reference
 from workbench.execution.buffers import Array
 from workbench.ir.node.uop import UOp
 
 
 @dataclass(frozen=True, slots=True)
 class CheckRun:
-    """The `buffers` that a kernel runs on, by slot, and the `verdict` on its outputs."""
+    """The `buffers` that a kernel runs on, by slot, the `reference` of its outputs, and the
+    `verdict` on them."""
 
     buffers: Sequence[Buffer]
+    reference: Reference
     verdict: Callable[[Sequence[Array]], CheckResult]
 
     @staticmethod
@@ -29,7 +31,9 @@ class CheckRun:
         slots = kernel.outputs
         inputs = arrays(buffers, slots)
         reference = kernel_reference(kernel, slots, inputs, against)
-        return CheckRun(buffers, lambda outputs: compared(reference, outputs))
+        return CheckRun(
+            buffers, reference, lambda outputs: compared(reference, outputs)
+        )
 
 
 def arrays(buffers: Sequence[Buffer], written: Sequence[int]) -> list[Array]:

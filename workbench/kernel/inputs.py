@@ -18,13 +18,15 @@ from workbench.backends.buffer import Buffer
 from workbench.backends.device import Device
 from workbench.base.dtypes import DType, dtypes
 from workbench.check.answer import CheckResult, compared, with_results
-from workbench.check.reference import BEFORE_OPTS
 from workbench.execution.buffers import Array
 from workbench.ir.meaning.sampled import TooManyPositions
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 from workbench.kernel.check_run import CheckRun
 from workbench.kernel.run import Run, random_values
+
+OF_KERNEL = "the kernel before its opts"
+TOO_LARGE = "what the expression means is too much to compute"
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +63,7 @@ class FromSchedule:
         try:
             comparison = run.comparison(number, device)
         except TooManyPositions:
-            words = f"{BEFORE_OPTS}: its expression is too large to be computed"
+            words = f"{OF_KERNEL}; {TOO_LARGE}"
             buffers = run.buffers(number, device)
             return CheckRun.of_kernel(kernel, buffers, words)
         buffers = run.buffers(number, device, comparison.inputs)
@@ -71,9 +73,13 @@ class FromSchedule:
             if not comparison.is_inner:
                 return own
             written = dict(zip(item.outputs, outputs, strict=True))
-            return with_results(own, run.check(device, number, written))
+            try:
+                return with_results(own, run.check(device, number, written))
+            except TooManyPositions:
+                words = f"{own.against}; {TOO_LARGE}"
+                return replace(own, against=words)
 
-        return CheckRun(buffers, verdict)
+        return CheckRun(buffers, comparison.reference, verdict)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the inputs as data: the memory of a run is this process's."""

@@ -13,15 +13,17 @@ import numpy as np
 from workbench.backends.device import Device
 from workbench.base.display import Displayed
 from workbench.base.target import Target
+from workbench.base.trace import unobserved
 from workbench.check.bisect import FirstWrongRewrite
 from workbench.check.node_values import NodeValues, values_in_kernel
-from workbench.check.oracle import bisected
+from workbench.check.oracle import bisected, check_size
 from workbench.cost.predicted_cost import bottleneck_of
 from workbench.cost.run_cost import Bottleneck, RunCost
 from workbench.ir.node.uop import UOp
 from workbench.ir.text.printer import to_text
 from workbench.ir.text.readable import to_expr
 from workbench.kernel import arguments, performance
+from workbench.kernel.check_run import arrays
 from workbench.kernel.compare import Comparison, compared
 from workbench.kernel.compiled import Compiled as Compiled
 from workbench.kernel.inputs import (
@@ -168,12 +170,19 @@ class Kernel(RunnableKernel, Displayed):
 
     def bisect(self, device: str | None = None) -> FirstWrongRewrite | None:
         """Return the first opt or rewrite, from the un-optimised kernel to the program, after which
-        the answer is wrong; None where it is right.
+        the answer is not what the expression means; None where it is right. Of a kernel that is
+        wrong as it was scheduled it says so; `bisect` of the exploration finds that rewrite.
 
         Errors: WorkbenchError where the kernel is too large to be computed repeatedly.
         """
-        name = self._device(device)
-        return bisected(self.original, self.observed(name), name, self._inputs(name))
+        self.require_data("cannot bisect this kernel")
+        name, original = self._device(device), self.original
+        check_size(original)
+        with unobserved():
+            check = self.data.check_run(original, name)
+            inputs = arrays(check.buffers, original.outputs)
+        records = self.observed(name)
+        return bisected(original, records, name, inputs, check.verdict)
 
     # export
 

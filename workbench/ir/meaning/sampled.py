@@ -57,14 +57,17 @@ class SampledElements:
         for node in reversed(self._order):
             if node not in requests:  # below what is cut
                 continue
-            needed = np.unique(np.concatenate(requests.pop(node)))
+            needed = _distinct(np.concatenate(requests.pop(node)))
             self._needed[node] = needed
+            if node.op is Ops.REDUCE_AXIS and node.size:
+                if needed.size * (node.src[0].size // node.size) > room:
+                    raise TooManyPositions(most)
             for source, positions in self._below(node):
                 room -= positions.size
                 if room < 0:
                     raise TooManyPositions(most)
                 inside = positions[positions != OUTSIDE]
-                requests.setdefault(source, []).append(np.unique(inside))
+                requests.setdefault(source, []).append(_distinct(inside))
 
     def values(self, buffers: Mapping[UOp, Array], widen: bool = False) -> list[Array]:
         """Return the targets elements, flat; `buffers` holds what each BUFFER contains."""
@@ -161,6 +164,14 @@ def _moved(
             outside |= (axis < 0) | (axis >= size)
         positions[outside] = OUTSIDE
     return positions
+
+
+def _distinct(positions: Positions) -> Positions:
+    """Return the different positions in their order. `np.unique` hashes, which takes far more time
+    for millions of them that are nearly in order."""
+    ordered = np.sort(positions)
+    distinct: Positions = ordered[np.diff(ordered, prepend=ordered[:1] - 1) != 0]
+    return distinct
 
 
 def _coordinates(positions: Positions, shape: Sequence[int]) -> Coordinates:

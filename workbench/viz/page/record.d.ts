@@ -504,11 +504,13 @@ export interface PageBuffer {
 }
 
 /**
- * The buffers of a kernel; or the `error` that says why they are not here.
+ * The buffers of a kernel, and what the right answers are those of (`against`); or the
+ * `error` that says why they are not here.
  */
 export interface PageData {
   buffers: Array<PageBuffer>;
   error?: ErrorWords | null;
+  against?: string;
 }
 
 /**

@@ -20,7 +20,9 @@ class PageBuffer(Struct, forbid_unknown_fields=True):
 
 
 class PageData(Struct, forbid_unknown_fields=True):
-    """The buffers of a kernel; or the `error` that says why they are not here."""
+    """The buffers of a kernel, and what the right answers are those of (`against`); or the `error`
+    that says why they are not here."""
 
     buffers: list[PageBuffer]
     error: ErrorWords | None = None
+    against: str = ""

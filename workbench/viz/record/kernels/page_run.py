@@ -1,10 +1,9 @@
 """What a page needs to run a kernel in the browser that shows it: its launch, its buffers, and the
-right answer, by the reference interpreter."""
+right answer: what the user's expression means."""
 
 from __future__ import annotations
 
 import base64
-from collections.abc import Sequence
 
 import numpy as np
 
@@ -13,10 +12,10 @@ from workbench.backends.program.launch import grid_size
 from workbench.backends.program.source import Source, signature
 from workbench.base.dtypes import DType
 from workbench.base.errors import WorkbenchError
+from workbench.base.trace import unobserved
 from workbench.check.answer import as_narrow
-from workbench.check.reference import FULL_STEPS, blank, lane_steps, reduce_steps
+from workbench.check.reference import FULL_STEPS, RightOutput, lane_steps
 from workbench.execution.buffers import Array
-from workbench.ir.meaning.interpret_kernel import interpret_kernel
 from workbench.ir.node.ops import Ops
 from workbench.kernel.check_run import arrays
 from workbench.kernel.kernel import Kernel
@@ -39,12 +38,12 @@ def page_data(kernel: Kernel) -> PageData:
     """Return the buffers of a kernel with its inputs and its answer; or why there are none: they
     are too large, or nothing says what is right."""
     try:
-        return PageData(_buffers(kernel))
+        return _data(kernel)
     except WorkbenchError as error:
         return PageData([], ErrorWords(error.what, error.because, error.hint))
 
 
-def _buffers(kernel: Kernel) -> list[PageBuffer]:
+def _data(kernel: Kernel) -> PageData:
     params = signature(n for n in kernel.original.toposort() if n.op is Ops.PARAM)
     nbytes = sum(size * dtype.itemsize for dtype, size in params if dtype.bits)
     what = f"a page cannot carry the buffers of {kernel.name}"
@@ -55,33 +54,33 @@ def _buffers(kernel: Kernel) -> list[PageBuffer]:
         because = "the reference interpreter would take long to say what is right"
         raise WorkbenchError(what, because, "a smaller tensor")
     slots = kernel.original.outputs
-    buffers = kernel.data.buffers(kernel.original, Device.processor.name)
-    inputs = arrays(buffers, slots)
-    answers = _answers(kernel, slots, inputs)
-    return [
+    with unobserved():
+        check = kernel.data.check_run(kernel.original, Device.processor.name)
+        sizes = [check.buffers[slot].size for slot in slots]
+        right = check.reference.outputs(sizes)
+    if right is None:
+        because = "its expression is too large to be computed in full"
+        raise WorkbenchError(what, because, "a smaller tensor")
+    answers = dict(zip(slots, map(_answer, right), strict=True))
+    rows = [
         _row(dtype, array, answers.get(slot))
-        for slot, ((dtype, _), array) in enumerate(zip(params, inputs, strict=True))
+        for slot, ((dtype, _), array) in enumerate(
+            zip(params, arrays(check.buffers, slots), strict=True)
+        )
     ]
+    return PageData(rows, against=check.reference.against)
 
 
-def _answers(
-    kernel: Kernel, slots: Sequence[int], inputs: Sequence[Array]
-) -> dict[int, tuple[Array, float]]:
-    """Return for each output what is right, in its own dtype, and by how much an element may be
-    off: by more than usual where numbers cancel, which the kernel's own dtypes show."""
-    empty, steps = blank(inputs, slots), reduce_steps(kernel.original)
-    wide = interpret_kernel(kernel.original, empty, widen=True)
-    narrow = interpret_kernel(kernel.original, empty)
-    answers: dict[int, tuple[Array, float]] = {}
-    for slot, want, own in zip(slots, wide, narrow, strict=True):
-        if own.dtype.kind in "iub":
-            answers[slot] = own, 0.0
-            continue
-        _, tolerance = as_narrow(own, want, own, steps)
-        with np.errstate(over="ignore"):
-            right = np.where(np.isfinite(own), want, own).astype(own.dtype)
-        answers[slot] = right, tolerance
-    return answers
+def _answer(right: RightOutput) -> tuple[Array, float]:
+    """Return what is right, in its own dtype, and by how much an element may be off: by more than
+    usual where numbers cancel, which the dtypes of the expression show."""
+    own = right.narrow
+    if own.dtype.kind in "iub":
+        return own, 0.0
+    _, tolerance = as_narrow(own, right.wide, own, right.steps)
+    with np.errstate(over="ignore"):
+        exact = np.where(np.isfinite(own), right.wide, own).astype(own.dtype)
+    return exact, tolerance
 
 
 def _row(dtype: DType, values: Array, answer: tuple[Array, float] | None) -> PageBuffer:

@@ -1,5 +1,5 @@
 // IN THIS BROWSER: below the code, where a page can run it: the kernel runs on the reader's own GPU,
-// its answer beside what Python says is right, and its time. It needs no Python, unless the record
+// its answer beside what the expression means, and its time. It needs no Python, unless the record
 // lacks the buffers.
 
 import { button, errorBox, hasAny, headingOf } from "../../app/pieces.js";
@@ -33,11 +33,11 @@ function browserPane(app) {
     const start = () => edited ? runDraft(app, edited) : runCode(app, variant.kernel, code);
     const label = run?.isBusy ? "Running…" : edited ? "Run the edited code" : "Run";
     const where = code.launch?.module ? "as WebAssembly" : "on the GPU of this browser";
-    const title = `${where}; the answer is compared with Python's`;
+    const title = `${where}; the answer is compared`;
     refill(
       el,
       head(button(app, label, start, { name: "run-here", title })),
-      ...outcome(run),
+      ...outcome(run, app.record.kernels[variant.kernel].data?.against),
       edited && run && !run.isBusy && besideKernel(run, edited.text, runOf(code)),
     );
   };
@@ -65,14 +65,15 @@ function besideKernel(run, text, kernel) {
   return h("p", { class: "wb-quiet" }, `of ${words}${beside}`);
 }
 
-/** What came of a run.
- * @param {Run | undefined} run */
-function outcome(run) {
+/** What came of a run, and what its answer was compared with.
+ * @param {Run | undefined} run
+ * @param {string | undefined} against */
+function outcome(run, against = "") {
   if (!run || run.isBusy) return [];
   if (run.error) return [errorBox(run.error), lineWords(run.error)];
   const { check, timing, gpu } = run;
   return [
-    check && h("p", { class: check.ok ? "wb-good" : "wb-bad" }, checkText(check)),
+    check && h("p", { class: check.ok ? "wb-good" : "wb-bad" }, checkText(check, against)),
     timing && h("p", {}, h("b", { class: "wb-figure" }, timeText(timing)), ` ${clockText(timing)}`),
     gpu && h("p", { class: "wb-quiet" }, "on ", words(gpu, "", 80)),
   ];
@@ -81,10 +82,12 @@ function outcome(run) {
 /** @param {Partial<Trouble>} error */
 const lineWords = ({ line }) => line ? h("p", { class: "wb-quiet" }, `at line ${line}`) : null;
 
-/** @param {NonNullable<Run["check"]>} check */
-function checkText({ ok, wrong, total, worst, tolerance }) {
+/**
+ * @param {NonNullable<Run["check"]>} check
+ * @param {string} against */
+function checkText({ ok, wrong, total, worst, tolerance }, against) {
   const verdict = ok ? "✓ right" : `✗ WRONG in ${plural(wrong, "element")}`;
-  const elements = `${verdict}: ${countText(total)} elements compared`;
+  const elements = `${verdict}: ${countText(total)} elements compared with ${against}`;
   if (!tolerance) return elements; // of whole numbers each is right or wrong
   const [error, most] = [worst, tolerance].map((share) => share.toPrecision(2));
   const greatest = worst
