@@ -20,6 +20,7 @@ from collections.abc import Iterator
 from typing import TypeVar
 
 from workbench.backends.device import Device, DeviceInfo
+from workbench.base.arguments import require
 from workbench.base.errors import RegisterError, WorkbenchError
 from workbench.base.source import here
 from workbench.ir.opt.opt import OptKind, OptOps
@@ -75,6 +76,7 @@ def unregister(thing: OptKind | RuleSet | DeviceInfo | str) -> None:
 
     Errors: RegisterError where nothing of that name is registered.
     """
+    require(thing, (str, OptKind, RuleSet, DeviceInfo), "unregister: thing", '"MINE"')
     name = thing if isinstance(thing, str) else thing.name
     if name in (kind.name for kind in OptOps.registered):
         OptOps.unregister(name)

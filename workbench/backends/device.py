@@ -19,6 +19,7 @@ from workbench.backends.contract import Program as Program
 from workbench.backends.elsewhere import Elsewhere
 from workbench.backends.memory import memories
 from workbench.backends.program.language import Language
+from workbench.base.arguments import require
 from workbench.base.context import DEV
 from workbench.base.errors import DeviceError
 from workbench.base.target import Target
@@ -119,6 +120,8 @@ class Devices:
 
         Errors: DeviceError for an unknown name, with those that there are.
         """
+        require(device, str, "on_machine: device", '"CUDA"')
+        require(machine, (str, Target), "on_machine: machine", '"H100"')
         if isinstance(machine, Target):
             of_device, _, alone = machine.device.partition(":")
             device, machine = device or of_device, alone
@@ -184,6 +187,7 @@ class Devices:
     def for_language(self, name: str) -> DeviceInfo | None:
         """Return the device that runs text of a language, one of the package's own if any, or
         None."""
+        require(name, str, "for_language: name", '"C"')
         devices = (*self._of_package(), *self._devices.values())
         spoken = ((d.language, d) for d in devices)
         return next(
@@ -204,6 +208,7 @@ class Devices:
     def renderer_of(self, name: str) -> tuple[DeviceInfo, Language] | None:
         """Return a device in whose language `name` kernels can be read here, and the language: one
         of `renderers`, or else the first machine of a device with work-groups; or None."""
+        require(name, str, "renderer_of: name", '"CUDA C++"')
         devices = [*self.renderers, *self._first_machines()]
         pairs = ((d, each) for d in devices for each in d.languages)
         return next((pair for pair in pairs if pair[1].name == name), None)

@@ -15,6 +15,7 @@ from workbench.backends.contract import DeviceInfo, Program
 from workbench.backends.memory import Bytes, Memory
 from workbench.backends.program.language import Language
 from workbench.backends.program.source import Source
+from workbench.base.arguments import require
 from workbench.base.errors import DeviceError
 from workbench.base.target import Target
 from workbench.ir.node.uop import UOp
@@ -35,6 +36,9 @@ class Renderer(DeviceInfo):
     how_to_get = "a device that runs this language; the text can be read without one"
 
     def __init__(self, name: str, language: Language, target: Target, render: Render):
+        require(name, str, "Renderer: name", '"MINE"')
+        require(language, Language, "Renderer: language", "Language(..)")
+        require(target, Target, "Renderer: target", 'Device["C"].target')
         self.name, self.language = name, language
         self.about = f"{language.title}, to read"
         self.memory = _NoMemory(name)

@@ -57,6 +57,11 @@ class DType:
 
     def vec(self, count: int) -> DType:
         """Return the type of `count` lanes of this one (`count` 1: the scalar type)."""
+        if type(count) is not int or count < 1:
+            because = "they are a whole number, 1 or more"
+            raise DTypeError(
+                f"there are no {count!r:.40} lanes of {self.scalar}", because
+            )
         return self.scalar if count == 1 else _vector(self.scalar, count)
 
     @property
@@ -127,13 +132,17 @@ class DType:
 
     def const(self, value: Const) -> Const:
         """Return `value` as the Python value this type holds: rounded, wrapped or truthy."""
-        if self.is_bool:
-            return bool(value)
-        if self.is_float:
-            return _ROUND[self.scalar.name](value)
-        if isinstance(value, float):
-            value = saturate(value, self)
-        wrapped = int(value) & ((1 << self.bits) - 1)
+        try:
+            if self.is_bool:
+                return bool(value)
+            if self.is_float:
+                return _ROUND[self.scalar.name](value)
+            if isinstance(value, float):
+                value = saturate(value, self)
+            wrapped = int(value) & ((1 << self.bits) - 1)
+        except (TypeError, ValueError, OverflowError):
+            because = "it must be a bool, an int or a float"
+            raise DTypeError(f"{self} does not hold {value!r:.40}", because) from None
         return wrapped - (1 << self.bits) if wrapped > int(self.max) else wrapped
 
 

@@ -10,6 +10,7 @@
     +-- FileError             another file: this one is not what it says   (also a ValueError)
     |   +-- MissingFileError  a path where there is a file             (also a FileNotFoundError)
     +-- StateError            other keys, or a model of other shapes   (also a ValueError, KeyError)
+    +-- LevelError            name a state that a compilation has      (also a KeyError)
     +-- GradientError         ask for a gradient that exists           (also a RuntimeError)
     +-- OptimizerError        other arguments, or gradients first      (also a RuntimeError)
     +-- JitError              call the captured function as it was     (also a RuntimeError)
@@ -98,6 +99,10 @@ def file_error(path: object, error: Exception, hint: str = "") -> FileError:
 
 class StateError(WorkbenchError, ValueError, KeyError):
     """A state dict does not fit a model."""
+
+
+class LevelError(WorkbenchError, KeyError):
+    """A compilation has no state of that name."""
 
 
 class GradientError(WorkbenchError, RuntimeError):

@@ -11,6 +11,7 @@ from pathlib import Path
 from secrets import token_hex
 
 from workbench.base.errors import WorkbenchError
+from workbench.base.words import cut
 
 
 def write_whole(path: str | os.PathLike[str], make: Callable[[], str]) -> Path:
@@ -114,4 +115,6 @@ def _refused(path: Path, error: OSError | ValueError) -> WorkbenchError:
         hint = str(path / "page.html")
     elif isinstance(error, FileNotFoundError):
         hint = f"Path({str(path.parent)!r}).mkdir(parents=True)"
-    return WorkbenchError(f"cannot write {path}", because, hint)
+    return WorkbenchError(
+        f"cannot write {cut(str(path), 300)}", because, cut(hint, 300)
+    )

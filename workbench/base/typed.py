@@ -27,6 +27,8 @@ def typed(data: Any, kind: type[T]) -> T:
         raise ValueError(str(error)) from None
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
+    except UnicodeEncodeError:
+        raise ValueError("a name in it has half of a character") from None
 
 
 def typed_json(text: str, kind: type[T]) -> T:
@@ -34,11 +36,28 @@ def typed_json(text: str, kind: type[T]) -> T:
 
     Errors: ValueError, with the reason, for other text.
     """
+    return typed(json_value(text), kind)
+
+
+def json_value(text: str) -> Any:
+    """Return JSON text as plain data.
+
+    Errors: ValueError, with the reason, for other text, and for a key that an object has twice:
+    readers differ in which they take.
+    """
     try:
-        data = json.loads(text)
+        return json.loads(text, object_pairs_hook=_object)
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
-    return typed(data, kind)
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    data = dict(pairs)
+    if len(data) < len(pairs):
+        keys = [key for key, _ in pairs]
+        twice = next(key for key in keys if keys.count(key) > 1)
+        raise ValueError(f"it has {twice!r:.40} twice")
+    return data
 
 
 def to_json(value: Any) -> str:

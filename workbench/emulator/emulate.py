@@ -12,6 +12,7 @@ import numpy as np
 from workbench.backends.device import Device
 from workbench.backends.gpu.target import common_gpu
 from workbench.backends.program.launch import LaunchShape
+from workbench.base.arguments import require
 from workbench.base.dtypes import DType, dtypes
 from workbench.base.errors import DeviceError, WorkbenchError
 from workbench.base.target import Target
@@ -300,6 +301,7 @@ def _group(
 
 def target_of(kernel: RunnableKernel | None, target: str | Target = "") -> Target:
     """Return the Target that a kernel is emulated for. Errors: DeviceError."""
+    require(target, (str, Target), "emulate: target", '"H100"')
     if isinstance(target, Target):
         gpu = target
     elif target:

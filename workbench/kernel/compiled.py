@@ -9,7 +9,7 @@ from workbench.backends.compilers.machine_code import MachineCode
 from workbench.backends.device import Device
 from workbench.backends.native.assembly import AsmLine
 from workbench.base.display import Displayed
-from workbench.base.errors import DeviceError
+from workbench.base.errors import DeviceError, LevelError
 from workbench.base.trace import PassRecord
 from workbench.base.unpicklable import Unpicklable
 from workbench.ir.lower.launch.barriers import barriers
@@ -71,7 +71,8 @@ class Compiled(Unpicklable, Displayed):
         """Return the state at "lowered" (a BLOCK) or "linear" (a tuple of UOps)."""
         levels = {"lowered": self.built.lowered, "linear": self.built.linear}
         if not isinstance(level, str) or level not in levels:
-            raise KeyError(f"no level {level!r}: there are " + ", ".join(levels))
+            because = "there are " + ", ".join(levels)
+            raise LevelError(f"there is no level {level!r:.40}", because)
         return levels[level]
 
     def __str__(self) -> str:

@@ -11,6 +11,7 @@ from typing import Any, Self
 import numpy as np
 
 from workbench.backends.device import Device
+from workbench.base.arguments import require
 from workbench.base.display import Displayed
 from workbench.base.target import Target
 from workbench.base.trace import unobserved
@@ -135,6 +136,7 @@ class Kernel(RunnableKernel, Displayed):
         is a number, 0 or more.
         """
         budget_s = arguments.budget(budget_s)
+        require(cold, bool, "time: cold", "cold=True")
         return performance.timed(self, self._device(device), budget_s, cold)
 
     def compare_times(

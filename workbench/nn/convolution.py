@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 
 from workbench.ir.node.shapes import Shape
+from workbench.nn.inputs import tensor_input
 from workbench.tensor.operands.arguments import flag, listed, short, whole
 from workbench.tensor.operands.refuse import shape_error
 from workbench.tensor.tensor import Tensor
@@ -77,7 +78,7 @@ class Conv2d:
         return tuple(side for pair in reversed(pairs) for side in pair)
 
     def __call__(self, x: Tensor) -> Tensor:
-        return x.conv2d(
+        return tensor_input(x, self).conv2d(
             self.weight,
             self.bias,
             self.groups,
@@ -125,7 +126,7 @@ class ConvTranspose2d(Conv2d):
         self.weight = self._uniform(in_channels, columns, *self.kernel_size)
 
     def __call__(self, x: Tensor) -> Tensor:
-        return x.conv_transpose2d(
+        return tensor_input(x, self).conv_transpose2d(
             self.weight, self.bias, self.groups, self.stride, self.dilation,
             self.padding, self.output_padding,
         )  # fmt: skip

@@ -9,9 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from workbench.course import course_folder
-from workbench.tensor.operands.arguments import number, whole
+from workbench.tensor.operands.arguments import number, short, whole
+from workbench.tensor.operands.refuse import shape_error
 from workbench.tensor.tensor import Tensor
 
+_MOST_SIZE = 1 << 24
+"""Most points, and most numbers, of a data set."""
 _TEST_SHARE = 5
 """One of five digits is in the test part."""
 
@@ -44,8 +47,8 @@ def spirals(
 
     Shapes: (count, 2), within about 1 of the centre, and (count,). Dtypes: float32, int32.
     """
-    size = whole(count, "spirals: count", 1)
-    arms = whole(classes, "spirals: classes", 1)
+    size = _size(count, "spirals: count")
+    arms = _size(classes, "spirals: classes")
     rng = np.random.default_rng(whole(seed, "spirals: seed", 0))
     label = np.arange(size) % arms
     radius = np.sqrt(rng.uniform(0.01, 1.0, size))
@@ -67,13 +70,24 @@ def blobs(
 
     Shapes: (count, features) and (count,). Dtypes: float32, int32.
     """
-    size = whole(count, "blobs: count", 1)
-    axes = whole(features, "blobs: features", 1)
+    size = _size(count, "blobs: count")
+    axes = _size(features, "blobs: features")
+    centre_count = _size(classes, "blobs: classes")
+    _size(max(size, centre_count) * axes, "blobs: features of all points")
     rng = np.random.default_rng(whole(seed, "blobs: seed", 0))
-    centres = rng.uniform(-2, 2, (whole(classes, "blobs: classes", 1), axes))
+    centres = rng.uniform(-2, 2, (centre_count, axes))
     label = np.arange(size) % len(centres)
     spread = float(number(noise, "blobs: noise")) * rng.normal(size=(size, axes))
     return _pair(centres[label] + spread, label, device)
+
+
+def _size(value: object, name: str) -> int:
+    """Return a number of points, classes or features. Errors: ShapeError beyond _MOST_SIZE."""
+    size = whole(value, name, 1)
+    if size > _MOST_SIZE:
+        because = f"a data set has {_MOST_SIZE:,} of them at most"
+        raise shape_error(f"{name} = {short(size)} is too large", because)
+    return size
 
 
 def _pair(

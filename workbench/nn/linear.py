@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from workbench.nn.inputs import tensor_input
 from workbench.tensor.operands.arguments import flag, whole
 from workbench.tensor.operands.refuse import dtype_error, shape_error
 from workbench.tensor.tensor import Tensor
@@ -28,6 +29,7 @@ class Linear:
 
     def __call__(self, x: Tensor) -> Tensor:
         features = self.weight.shape[1]
+        x = tensor_input(x, self)
         if x.shape[-1:] != (features,):
             raise shape_error(
                 f"cannot apply Linear({features}, {self.weight.shape[0]}) to shape {x.shape}",
@@ -51,6 +53,7 @@ class Embedding:
         self.weight = Tensor.glorot_uniform(rows, columns)
 
     def __call__(self, idx: Tensor) -> Tensor:
+        idx = tensor_input(idx, self)
         if not idx.dtype.is_int:
             raise dtype_error(
                 f"cannot look up rows by {idx.dtype}",
@@ -85,6 +88,7 @@ class LSTMCell:
         self, x: Tensor, hc: tuple[Tensor, Tensor] | None = None
     ) -> tuple[Tensor, Tensor]:
         hidden, inputs = self.weight_hh.shape[1], self.weight_ih.shape[1]
+        x = tensor_input(x, self)
         if x.ndim != 2 or x.shape[1] != inputs:
             raise shape_error(
                 f"cannot apply LSTMCell({inputs}, {hidden}) to shape {x.shape}",

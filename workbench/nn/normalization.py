@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from workbench.base.context import TRAINING
 from workbench.base.dtypes import dtypes
+from workbench.nn.inputs import tensor_input
 from workbench.tensor.operands.arguments import flag, listed, whole
 from workbench.tensor.operands.refuse import shape_error
 from workbench.tensor.tensor import Tensor
@@ -48,6 +49,7 @@ class BatchNorm:
         return x.mean(axes), x.var(axes, correction=0)
 
     def __call__(self, x: Tensor) -> Tensor:
+        x = tensor_input(x, self)
         _check_channels(x, self.size, "BatchNorm")
         mean, variance = self.calc_stats(x)
         if self.track_running_stats and TRAINING.value:
@@ -92,6 +94,7 @@ class GroupNorm:
         self.weight, self.bias = _affine((self.num_channels,), affine)
 
     def __call__(self, x: Tensor) -> Tensor:
+        x = tensor_input(x, self)
         _check_channels(x, self.num_channels, "GroupNorm")
         y = x.reshape(x.shape[0], self.num_groups, -1).layernorm(eps=self.eps)
         return _scaled(y.reshape(x.shape), self.weight, self.bias)
@@ -110,6 +113,7 @@ class InstanceNorm:
         self.weight, self.bias = _affine((self.num_features,), affine)
 
     def __call__(self, x: Tensor) -> Tensor:
+        x = tensor_input(x, self)
         _check_channels(x, self.num_features, "InstanceNorm")
         y = x.reshape(x.shape[0], self.num_features, -1).layernorm(eps=self.eps)
         return _scaled(y.reshape(x.shape), self.weight, self.bias)
@@ -141,6 +145,7 @@ class LayerNorm:
 
     def __call__(self, x: Tensor) -> Tensor:
         sizes = self.normalized_shape
+        x = tensor_input(x, self)
         if x.shape[x.ndim - len(sizes) :] != sizes:
             raise shape_error(
                 f"cannot apply LayerNorm({sizes}) to shape {x.shape}",
@@ -161,7 +166,8 @@ class LayerNorm2d(LayerNorm):
     """
 
     def __call__(self, x: Tensor) -> Tensor:
-        return super().__call__(x.permute(0, 2, 3, 1)).permute(0, 3, 1, 2)
+        channels_last = tensor_input(x, self).permute(0, 2, 3, 1)
+        return super().__call__(channels_last).permute(0, 3, 1, 2)
 
 
 class RMSNorm:
@@ -175,7 +181,7 @@ class RMSNorm:
         self.weight, _ = _affine((whole(dim, "RMSNorm: dim", 1),), elementwise_affine)
 
     def __call__(self, x: Tensor) -> Tensor:
-        wide = x.float()
+        wide = tensor_input(x, self).float()
         scale = (wide.square().mean(-1, keepdim=True) + self.eps).rsqrt()
         y = (wide * scale).cast(x.dtype)
         return y if self.weight is None else y * self.weight

@@ -15,11 +15,13 @@ from typing import Any, Generic, Literal, TypeVar
 import msgspec
 from msgspec import Struct
 
+from workbench.base.arguments import require
 from workbench.base.cache.folder import key_of
 from workbench.base.display import Printed
 from workbench.base.errors import ParseError, WorkbenchError
 from workbench.base.files import write_whole
 from workbench.base.typed import Amount, Count, to_json, typed, typed_json
+from workbench.base.words import cut
 from workbench.ir.opt.opt import Opt, OptOps
 from workbench.ir.text.printer import to_text
 from workbench.kernel.runnable import RunnableKernel
@@ -171,9 +173,13 @@ class SearchResult(Printed, Generic[K]):
             saved = typed_json(Path(path).read_text(encoding="utf-8"), SavedSearch)
         except (OSError, TypeError) as error:
             because = getattr(error, "strerror", None) or str(error)
-            raise WorkbenchError(f"cannot read {path}", because) from error
+            raise WorkbenchError(
+                f"cannot read {cut(str(path), 200)}", because
+            ) from error
         except ValueError as error:
-            raise ParseError(f"{path} is not a saved search", str(error)) from error
+            raise ParseError(
+                f"{cut(str(path), 200)} is not a saved search", str(error)
+            ) from error
         return SearchResult.from_saved(saved, kernel)
 
     @staticmethod
@@ -188,6 +194,8 @@ class SearchResult(Printed, Generic[K]):
     @staticmethod
     def from_saved(saved: SavedSearch, kernel: K) -> SearchResult[K]:
         """Return the result for `kernel` from the struct of `to_saved`. Errors: as `load`."""
+        require(saved, SavedSearch, "from_saved: saved", "result.to_saved()")
+        require(kernel, RunnableKernel, "from_saved: kernel", "explore(y).kernels[0]")
         if saved.kernel != kernel_key(kernel):
             raise ParseError(NOT_OF_KERNEL, "it is of another kernel")
         result = SearchResult(

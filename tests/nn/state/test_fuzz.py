@@ -5,6 +5,7 @@ What is loaded is read, so that a tensor outside of its file would show.
 
 from __future__ import annotations
 
+import json
 import random
 import tarfile
 from collections.abc import Callable
@@ -63,6 +64,55 @@ def changed(content: bytes, rng: random.Random) -> bytes:
             case 5 if rng.random() < 0.2:
                 del data[max(1, start) :]
     return bytes(data)
+
+
+STRANGE: list[Any] = [
+    None, True, -1, 0, 1, 4, 8, 1.5, "F33", "F64", "", [], [1, 2], [0] * 70, {}, 2**32, 2**62,
+    2**63, 2**64, 10**30, float("nan"), "\ud800",
+]  # fmt: skip
+
+
+def changed_header(content: bytes, rng: random.Random) -> bytes:
+    """Return a safetensors file whose header says other things of its tensors."""
+    length = int.from_bytes(content[:8], "little")
+    header = json.loads(content[8 : 8 + length])
+    for _ in range(rng.choice((1, 1, 2))):
+        holder, key = header, rng.choice(list(header))
+        while isinstance(holder[key], dict | list) and holder[key]:
+            inner = holder[key]
+            if rng.random() < 0.2:
+                break
+            places = list(inner) if isinstance(inner, dict) else range(len(inner))
+            holder, key = inner, rng.choice(places)
+        match rng.randrange(6):
+            case 0 if len(holder) > 1:
+                del holder[key]
+            case 1 if isinstance(holder, dict):
+                holder["more"] = rng.choice(STRANGE)
+            case 2 if type(holder[key]) is int:
+                holder[key] += rng.choice((-4, -1, 1, 4, 8))
+            case _:
+                holder[key] = rng.choice(STRANGE)
+    text = json.dumps(header).encode()
+    lie = rng.choice((0, 0, 0, 0, 1, 8, 2**31, 2**62))
+    return (len(text) + lie).to_bytes(8, "little") + text + content[8 + length :]
+
+
+def test_a_changed_header_is_loaded_or_refused(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    _, content = sources(path)[2]
+    rng = random.Random("headers")
+    outcomes = {"loaded": 0, "refused": 0}
+    for _ in range(count(5000)):
+        path.write_bytes(changed_header(content, rng))
+        try:
+            for tensor in safe_load(path).values():
+                read(tensor)
+            outcomes["loaded"] += 1
+        except FileError as error:
+            assert error.because and len(str(error)) < 1000
+            outcomes["refused"] += 1
+    assert min(outcomes.values()) > 0, outcomes
 
 
 @pytest.mark.parametrize(

@@ -148,25 +148,24 @@ def row(start: Any, stop: Any, shape: Any = (1,), dtype: str = "F32") -> dict[st
     return {"dtype": dtype, "shape": shape, "data_offsets": [start, stop]}
 
 
-NO_FILE = "it is not a whole .safetensors file: "
 HOSTILE: list[tuple[str, Any, bytes, str]] = [
-    ("an empty object, and bytes that nobody needs", {}, b"1234", NO_FILE),
+    ("an empty object, and bytes that nobody needs", {}, b"1234", "4 bytes are of no tensor"),
     ("cut off", {"a": row(0, 4)}, b"123", "tensors have 4 bytes, and the file has 3 for them"),
     ("overlapping", {"a": row(0, 4), "b": row(2, 6)}, b"123456", "'b' begins inside of another"),
-    ("a gap", {"a": row(0, 4), "b": row(8, 12)}, b"1" * 12, NO_FILE),
+    ("a gap", {"a": row(0, 4), "b": row(8, 12)}, b"1" * 12, "before tensor 'b' are of none"),
     ("beyond the end", {"a": row(4, 8)}, b"1234567", "tensors have 8 bytes, and the file has 7"),
-    ("backwards", {"a": row(4, 0)}, b"1234", NO_FILE),
-    ("larger than its bytes", {"a": row(0, 4, (2,))}, b"1234", NO_FILE),
-    ("a negative size", {"a": row(0, 4, (-1,))}, b"1234", NO_FILE),
-    ("a size that overflows", {"a": row(0, 4, (2**62, 4))}, b"1234", NO_FILE),
+    ("backwards", {"a": row(4, 0)}, b"1234", "ends before it begins"),
+    ("larger than its bytes", {"a": row(0, 4, (2,))}, b"1234", "4 bytes, which are not those of"),
+    ("a negative size", {"a": row(0, 4, (-1,))}, b"1234", "Expected `int` >= 0"),
+    ("a size that overflows", {"a": row(0, 4, (2**62, 4))}, b"1234", "4 bytes, which are not"),
     ("empty, and too large", {"a": row(0, 0, (0, 2**60, 2**60))}, b"", "bytes 0 to 0 of 0"),
     ("too many axes", {"a": row(0, 4, (1,) * 65)}, b"1234", "it is of shape (1, 1, 1"),
-    ("an unknown type", {"a": row(0, 4, dtype="F33")}, b"1234", NO_FILE),
+    ("an unknown type", {"a": row(0, 4, dtype="F33")}, b"1234", "has the element type 'F33'"),
     ("a type that we lack", {"a": row(0, 8, dtype="C64")}, b"12345678", "the element type C64"),
-    ("not a table", [1], b"", NO_FILE),
-    ("a row that is none", {"a": 3}, b"", NO_FILE),
-    ("places that are none", {"a": row("x", [], (1,))}, b"1234", NO_FILE),
-    ("metadata that is none", {"__metadata__": {"a": 3}}, b"", NO_FILE),
+    ("not a table", [1], b"", "Expected `object`, got `array`"),
+    ("a row that is none", {"a": 3}, b"", "Expected `object`, got `int`"),
+    ("places that are none", {"a": row("x", [], (1,))}, b"1234", "Expected `int`, got `str`"),
+    ("metadata that is none", {"__metadata__": {"a": 3}}, b"", "Expected `str`, got `int`"),
 ]  # fmt: skip
 
 
@@ -192,9 +191,9 @@ def test_a_header_that_lies_is_refused(
         (struct.pack("<Q", 2**63) + b"{}", "its header has 9,223,372,036,854,775,808 bytes"),
         (struct.pack("<Q", 3) + b"{}", "its header has 3 bytes, and the file has 2 for it"),
         (struct.pack("<Q", 100_000_001) + b"{}", "its header has 100,000,001 bytes, and the"),
-        (struct.pack("<Q", 2) + b"{\xff", NO_FILE),
-        (struct.pack("<Q", 4) + b"nope", NO_FILE),
-        (struct.pack("<Q", 100_000) + b"[" * 100_000, NO_FILE),
+        (struct.pack("<Q", 2) + b"{\xff", "its header is not text"),
+        (struct.pack("<Q", 4) + b"nope", "its header is not JSON"),
+        (struct.pack("<Q", 100_000) + b"[" * 100_000, "nested too deeply"),
     ],
 )  # fmt: skip
 def test_a_file_that_is_cut_off_or_of_another_kind_is_refused(

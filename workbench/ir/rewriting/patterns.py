@@ -40,9 +40,9 @@ class Pat:
         kind: str | None = None,
         arg: Any = None,
     ):
-        if kind is not None and kind not in _KINDS:
+        if kind is not None and not (isinstance(kind, str) and kind in _KINDS):
             raise WorkbenchError(
-                f"a pattern cannot ask for {kind!r}",
+                f"a pattern cannot ask for {kind!r:.40}",
                 "the kinds of values are " + ", ".join(_KINDS),
             )
         self.ops = (ops,) if isinstance(ops, Ops) else ops

@@ -16,8 +16,10 @@ from collections.abc import Callable, Generator, Iterable, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
 from difflib import get_close_matches
+from types import NoneType
 from typing import Any
 
+from workbench.base.arguments import require
 from workbench.base.errors import EndlessRewrite, WorkbenchError
 from workbench.base.forking import once
 from workbench.base.interrupts import scope
@@ -45,6 +47,11 @@ class Rule:
         where: Callable[..., bool] | None = None,
         doc: str = "",
     ):
+        require(name, str, "Rule: name", '"mul-one"')
+        require(match, Pat, "Rule: match", 'var("x") * 1')
+        require(becomes, (Pat, Callable), "Rule: becomes", 'var("x")')  # type: ignore[arg-type] # it is one for isinstance
+        require(where, (Callable, NoneType), "Rule: where", "None")  # type: ignore[arg-type]
+        require(doc, str, "Rule: doc", '""')
         self.name, self.match, self.becomes, self.where = name, match, becomes, where
         self.doc = doc or (
             inspect.getdoc(becomes) or "" if inspect.isfunction(becomes) else ""
@@ -95,6 +102,10 @@ class RuleSet:
     ):
         """`keep(before, after)` restores a property that every rule of the set must preserve (a
         shape)."""
+        require(name, str, "RuleSet: name", '"mine"')
+        require(rules, (list, tuple), "RuleSet: rules", "[Rule(..)]")
+        for rule in rules:
+            require(rule, Rule, "RuleSet: rules", "Rule(..)")
         self.name, self.keep = name, keep
         self.rules = tuple(rules)
         self._less: dict[frozenset[str], RuleSet] = {}
@@ -234,6 +245,7 @@ def without(names: Iterable[str]) -> Generator[None, None, None]:
 
 def check_names(names: Iterable[str], rules: Iterable[Rule]) -> None:
     """Errors: WorkbenchError for a name that none of `rules` has."""
+    require(names, (tuple, list), "names of rules", '("add-zero",)')
     rule_names = {rule.name for rule in rules}
     for name in names:
         if not isinstance(name, str) or name not in rule_names:

@@ -18,6 +18,7 @@ from workbench.base.dtypes import Const, DType, dtypes
 from workbench.base.errors import ParseError
 from workbench.base.tensor_cores.layout import Fragment
 from workbench.base.tensor_cores.tensor_core import TensorCore
+from workbench.base.words import cut
 from workbench.ir.node.axis import AxisType
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import KernelInfo, Storage, UOp
@@ -86,8 +87,8 @@ class _Line(NamedTuple):
     text: str
 
     def fail(self, problem: str, expected: str) -> ParseError:
-        what, because = f"line {self.number}: {problem}", f"expected {expected}"
-        error = ParseError(what, because, where=self.text)
+        what = f"line {self.number}: {cut(problem, 200)}"
+        error = ParseError(what, f"expected {expected}", where=cut(self.text, 400))
         error.line = self.number
         return error
 

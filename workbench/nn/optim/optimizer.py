@@ -170,7 +170,16 @@ def not_negative(value: float, name: str) -> float:
 
 
 def _unique(params: Sequence[Tensor]) -> list[Tensor]:
-    tensors = list({id(param): param for param in params}.values())
+    try:
+        if isinstance(params, Tensor):
+            raise TypeError("the rows of a tensor are no parameters")
+        tensors = list({id(param): param for param in params}.values())
+    except TypeError:
+        because = f"params is a list of tensors, and this is {type(params).__name__}"
+        hint = "nn.state.get_parameters(model)"
+        raise OptimizerError(
+            f"cannot optimise {short(params)}", because, hint, where()
+        ) from None
     for tensor in tensors:
         if not isinstance(tensor, Tensor):
             because = f"parameters are tensors, and this is {type(tensor).__name__}"

@@ -117,7 +117,7 @@ def Muon(
     Errors: OptimizerError for parameters of fewer axes, or `fused`.
     Source: Jordan and others 2024, "Muon: an optimizer for hidden layers in neural networks".
     """
-    if fused:
+    if flag(fused, "Muon: fused"):
         because = "it needs each parameter as a matrix of its own"
         raise OptimizerError("Muon cannot be fused", because, "fused=False", where())
     optimizer = LARS(

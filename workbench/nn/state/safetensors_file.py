@@ -9,16 +9,19 @@ import json
 import math
 import os
 import struct
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
 
 from workbench.backends.memory import Bytes
+from workbench.base.arguments import require
 from workbench.base.dtypes import DType, dtypes
 from workbench.base.errors import FileError
 from workbench.base.files import part_file
 from workbench.base.libraries import library
+from workbench.base.typed import Count, json_value, typed
 from workbench.nn.state.adopted_tensor import tensor_over
 from workbench.nn.state.byte_reader import Source, source_bytes
 from workbench.tensor.operands.arguments import MOST_AXES, short
@@ -64,6 +67,7 @@ def safe_save(
     Errors: FileError for values that are not tensors, WorkbenchError where nothing can be
     written.
     """
+    require(tensors, Mapping, "safe_save: tensors", "nn.state.get_state_dict(model)")
     package = library("safetensors.numpy")
     arrays: dict[str, np.ndarray[Any, Any]] = {}
     for name, tensor in tensors.items():
@@ -95,7 +99,7 @@ def _verified(fn: Source) -> tuple[Bytes, int, dict[str, Any]]:
             package.safe_open(fn, "np")
         (length,) = _LENGTH.unpack(bytes(data[: _LENGTH.size]))
         first = _LENGTH.size + length
-        header: dict[str, Any] = json.loads(bytes(data[_LENGTH.size : first]))
+        header = json_value(bytes(data[_LENGTH.size : first]).decode())
     except (package.SafetensorError, struct.error, ValueError, OSError) as error:
         raise FileError(
             f"cannot load {short(fn) if isinstance(fn, Tensor) else fn}",
@@ -106,8 +110,16 @@ def _verified(fn: Source) -> tuple[Bytes, int, dict[str, Any]]:
     return data, first, header
 
 
+class _Row(Struct, forbid_unknown_fields=True):
+    """A tensor's row of a header: its elements lie at `data_offsets` behind it."""
+
+    dtype: str
+    shape: list[Count]
+    data_offsets: tuple[Count, Count]
+
+
 def _fault(data: Bytes) -> str:
-    """Return what is wrong with the lengths and places in a file, in words; "" for other faults."""
+    """Return what is wrong in a file, in words; "" for other faults."""
     if data.size < _LENGTH.size:
         return f"it has {data.size} bytes, and begins with {_LENGTH.size} for a length"
     (length,) = _LENGTH.unpack(bytes(data[: _LENGTH.size]))
@@ -116,18 +128,44 @@ def _fault(data: Bytes) -> str:
         have = data.size - _LENGTH.size
         return f"its header has {length:,} bytes, and the file has {have:,} for it"
     try:
-        header = json.loads(bytes(data[_LENGTH.size : _LENGTH.size + length]))
-        rows = sorted((*row["data_offsets"], name) for name, row in header.items())
-        end = 0
-        for start, stop, name in rows:
-            if start < end:
-                return f"tensor {short(name)} begins inside of another one"
-            end = max(start, stop)
-        if end > size:
-            return f"its tensors have {end:,} bytes, and the file has {size:,} for them"
-    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
-        pass
-    return ""
+        text = bytes(data[_LENGTH.size : _LENGTH.size + length]).decode()
+        header = typed(json_value(text), dict[str, Any])
+        typed(header.pop("__metadata__", {}), dict[str, str])
+        rows = typed(header, dict[str, _Row])
+    except UnicodeDecodeError:
+        return "its header is not text"
+    except json.JSONDecodeError as error:
+        return f"its header is not JSON: {error}"
+    except ValueError as error:
+        return f"its header is damaged: {error}"
+    return next(_faults(rows, size), "")
+
+
+def _faults(rows: Mapping[str, _Row], size: int) -> Iterator[str]:
+    """Yield what does not fit in the rows of a header, before `size` bytes of elements."""
+    needed = max((row.data_offsets[1] for row in rows.values()), default=0)
+    if needed > size:
+        yield f"its tensors have {needed:,} bytes, and the file has {size:,} for them"
+    end = 0
+    for name, row in sorted(rows.items(), key=lambda item: item[1].data_offsets):
+        start, stop = row.data_offsets
+        dtype, shape = _DTYPES.get(row.dtype), short(tuple(row.shape))
+        if start < end:
+            yield f"tensor {short(name)} begins inside of another one"
+        if start > stop:
+            yield f"tensor {short(name)} ends before it begins"
+        if dtype is None:
+            yield f"tensor {short(name)} has the element type {short(row.dtype)}"
+        elif math.prod(row.shape) * dtype.itemsize != stop - start:
+            yield (
+                f"tensor {short(name)} has {stop - start:,} bytes, which are not those of"
+                f" {dtype} of shape {shape}"
+            )
+        if start > end:
+            yield f"the {start - end:,} bytes before tensor {short(name)} are of none"
+        end = stop
+    if end < size:
+        yield f"the last {size - end:,} bytes are of no tensor"
 
 
 def _tensor(name: str, row: Any, data: Bytes) -> Tensor:

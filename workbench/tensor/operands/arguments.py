@@ -51,6 +51,8 @@ def whole(value: Any, name: str, least: int | None = None) -> int:
         raise shape_error(
             f"{name} = {short(integer)} is too small", f"it is {least} or more"
         )
+    if least is not None and integer >= 1 << 63:
+        raise shape_error(f"{name} = {short(integer)} is too large", "it has 63 bits")
     return integer
 
 

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 
 from msgspec import to_builtins
 
+from workbench.base.arguments import require
 from workbench.base.display import Displayed
 from workbench.base.errors import WorkbenchError
 from workbench.base.files import write_whole
@@ -119,6 +120,7 @@ class Exploration(ScheduledTensors, Unpicklable, Displayed):
 
         Errors: WorkbenchError for a kernel of another exploration, and for a name that is taken.
         """
+        require(name, str, "add: name", 'name="mine"')
         number, variant_kernel = self.kernel_at(kernel)
         if variant_kernel.rules_off != self.kernels[number].rules_off:
             because = "it has other rules off"

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, ClassVar, Generic, Self, TypeVar
 
+from workbench.base.arguments import require
 from workbench.base.display import Printed
 from workbench.base.errors import WorkbenchError
 from workbench.base.trace import PassRecord
@@ -104,6 +105,7 @@ class Variants(AskedTable[Variant]):
 
         Errors: WorkbenchError where there is none.
         """
+        require(name, str, "named: name", '"auto"')
         for variant in self:
             if variant.name == name:
                 return variant

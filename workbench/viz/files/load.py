@@ -10,7 +10,7 @@ import dataclasses
 import json
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Sequence, Sized
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,7 @@ from workbench.backends.device import Device
 from workbench.base.context import LIVE
 from workbench.base.errors import MissingFileError, VerifyError, WorkbenchError
 from workbench.base.source import SourceLine
-from workbench.base.typed import typed
+from workbench.base.typed import json_value, typed
 from workbench.base.words import cut
 from workbench.execution.buffers import absent_buffer
 from workbench.ir.node.ops import Ops
@@ -37,11 +37,11 @@ from workbench.viz.exploration.explore import registered_page
 from workbench.viz.files.gradients import gradient_record
 from workbench.viz.files.save import plan_hash
 from workbench.viz.model.lines import FileOrigin, Viewer
-from workbench.viz.model.training.phases import in_order
+from workbench.viz.model.training.phases import PHASES
 from workbench.viz.page.panel import pane_of
 from workbench.viz.record.about import machine
 from workbench.viz.record.variants import step_rows
-from workbench.viz.schema.saved import FileVariant, SavedExploration, SavedLine
+from workbench.viz.schema.saved import FileVariant, SavedExploration
 from workbench.viz.schema.variant import TimingRow
 from workbench.viz.session.handlers import variants as tuning
 from workbench.viz.session.live_record import Edited
@@ -69,16 +69,14 @@ def load(path: str | os.PathLike[str]) -> Exploration:
     saved = _read(path)
     try:
         root = _graph(saved.graph)
+        _check_places(saved, root)
         viewer, origin = _node_facts(saved, root, _words(path, saved, root))
-    except (
-        ValueError,
-        TypeError,
-        ArithmeticError,
-        LookupError,
-        AttributeError,
-    ) as error:
+    except (WorkbenchError, _Mismatch) as error:
         because = str(error).partition("\n")[0]
         raise _refused(path, f"it is damaged: {because}") from None
+    except _MAKERS_ERRORS as error:
+        because = "its graph and what it says of its nodes do not fit each other"
+        raise _refused(path, f"it is damaged: {because}") from error
     count = len(saved.devices)
     tensors = [
         Tensor._on(node, device)
@@ -123,19 +121,42 @@ def _is_here(device: str) -> bool:
 # reading
 
 
+def _check_places(saved: SavedExploration, root: UOp) -> None:
+    """Errors: _Mismatch unless all that a file says is of nodes, roots and lines that it has."""
+    count = len(root.toposort())
+    columns: dict[str, Sized] = {
+        "lines": saved.node_lines,
+        "names": saved.node_names,
+        "modules": saved.node_modules,
+        "phases": saved.node_phases or [""] * count,
+    }
+    for name, column in columns.items():
+        if len(column) != count:
+            raise _Mismatch(
+                f"it has {name} of {len(column)} nodes, and there are {count}"
+            )
+    phases = {"", *(phase.name for phase in PHASES)}
+    if not phases.issuperset(saved.node_phases):
+        raise _Mismatch("a node has a phase of training that there is not")
+    named = len(saved.devices) + len(saved.forced)
+    if len(root.src) < named or (len(root.src) > named and not saved.gradients):
+        raise _Mismatch("its graph has other roots than it says")
+    lines = len(saved.lines)
+    if any(place >= lines for places in saved.node_lines for place in places):
+        raise _Mismatch(f"a node has a line that is not there: it has {lines} lines")
+    if any(place >= count for row in saved.gradients for place in row.places()):
+        raise _Mismatch(f"a gradient is of a node that is not there: it has {count}")
+
+
 def _node_facts(
     saved: SavedExploration, root: UOp, words: str
 ) -> tuple[Viewer, FileOrigin]:
-    """Return the names of the nodes of a graph, and what else is known of them. Errors: ValueError
-    and LookupError where the parts of the file do not fit each other."""
+    """Return the names of the nodes of a graph, and what else is known of them."""
     nodes = list(root.toposort())
-    lines = _lines(saved, root)
+    lines = _lines(saved, nodes)
     names = zip(nodes, saved.node_names, strict=True)
     modules = zip(nodes, saved.node_modules, strict=True)
-    if saved.node_phases and len(saved.node_phases) != len(nodes):
-        raise ValueError("its nodes have other phases than it says")
     phases = {n: p for n, p in zip(nodes, saved.node_phases, strict=False) if p}
-    in_order(phases.values())  # each is one that there is
     passes = [gradient_record(row, nodes) for row in saved.gradients]
     viewer = Viewer(names={node: tuple(own) for node, own in names if own})
     called = {node: calls for node, calls in modules if calls}
@@ -161,11 +182,13 @@ def _read(path: str | os.PathLike[str]) -> SavedExploration:
         because = "it is a page, which a browser opens"
         raise _refused(path, because)
     try:
-        data = json.loads(text)
-    except (ValueError, RecursionError):
+        data = json_value(text)
+    except json.JSONDecodeError:
         is_ours = f'"{FORMAT}"' in text[:200]
         because = "it is cut off or damaged" if is_ours else "it is not JSON"
         raise _refused(path, because) from None
+    except ValueError as error:
+        raise _refused(path, f"it is damaged: {error}") from None
     if not isinstance(data, dict) or data.get("format") != FORMAT:
         raise _refused(path, "it is not an exploration")
     if data.get("v") != VERSION:
@@ -175,24 +198,33 @@ def _read(path: str | os.PathLike[str]) -> SavedExploration:
         writer = str(data.get("program"))[:20]
         raise _refused(path, because, f"the version that wrote it: {writer}")
     try:
-        return _sound(typed(data, SavedExploration))
+        saved = typed(data, SavedExploration)
+        _check(saved)
     except ValueError as error:
         raise _refused(path, f"it is damaged: {error}") from None
+    return saved
 
 
-def _sound(saved: SavedExploration) -> SavedExploration:
-    """Return what was read. Errors: ValueError where its parts do not fit each other."""
+class _Mismatch(ValueError):
+    """Parts of a file do not fit each other."""
+
+
+_MAKERS_ERRORS = (ValueError, TypeError, ArithmeticError, LookupError, AttributeError)
+"""What the makers of nodes raise for values that no graph of ours has."""
+
+
+def _check(saved: SavedExploration) -> None:
+    """Errors: _Mismatch where its parts do not fit each other, whatever its graph is."""
     if not saved.devices:
-        raise ValueError("it has no tensor")
+        raise _Mismatch("it has no tensor")
     if saved.show:
         pane_of(saved.show, "show={}")
     for place, variant in enumerate(saved.variants):
         if variant.parent is not None and not 0 <= variant.parent < place:
-            raise ValueError("a variant stands before its parent")
+            raise _Mismatch("a variant stands before its parent")
     for place, line in enumerate(saved.lines):
         if not all(0 <= inner < place for inner in line.inner):
-            raise ValueError("a line stands before those that it called")
-    return saved
+            raise _Mismatch("a line stands before those that it called")
 
 
 def _refused(path: Any, because: str, hint: str = HINT) -> WorkbenchError:
@@ -212,28 +244,16 @@ def _graph(text: str) -> UOp:
     return with_foreign_code(root)
 
 
-def _lines(saved: SavedExploration, root: UOp) -> dict[UOp, Sequence[SourceLine]]:
+def _lines(
+    saved: SavedExploration, nodes: Sequence[UOp]
+) -> dict[UOp, Sequence[SourceLine]]:
     """Return the lines of the nodes of a graph that have any."""
     lines: list[SourceLine] = []
     for row in saved.lines:
-        lines.append(_line(row, lines))
-    nodes = root.toposort()
+        inner = tuple([lines[place] for place in row.inner])
+        lines.append(SourceLine(row.name, row.line, row.text, inner))
     own = zip(nodes, saved.node_lines, strict=True)
-    named = len(saved.devices) + len(saved.forced)
-    if len(root.src) < named or (len(root.src) > named and not saved.gradients):
-        raise ValueError("its graph has other roots than it says")
-    return {n: [_at(lines, p) for p in places] for n, places in own if places}
-
-
-def _line(row: SavedLine, before: Sequence[SourceLine]) -> SourceLine:
-    inner = tuple(_at(before, place) for place in row.inner)
-    return SourceLine(row.name, row.line, row.text, inner)
-
-
-def _at(lines: Sequence[SourceLine], place: int) -> SourceLine:
-    if place < 0:
-        raise ValueError("a line has no place below 0")
-    return lines[place]
+    return {n: [lines[p] for p in places] for n, places in own if places}
 
 
 def _words(path: Any, saved: SavedExploration, root: UOp) -> str:

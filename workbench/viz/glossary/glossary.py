@@ -48,7 +48,10 @@ def glossary(about: str | Iterable[PassRecord] = ()) -> Glossary:
     """
     if isinstance(about, str):
         return _about(about)
-    passes = [*about] if isinstance(about, Iterable) else [about]
+    try:
+        passes = [*about]
+    except TypeError:
+        passes = [about]  # type: ignore[list-item] # it is refused below
     for other in passes:
         if not isinstance(other, PassRecord):
             because = f"{type(other).__name__} is neither a word nor a pass"

@@ -3,6 +3,8 @@ known of them; in a file for others the expression, too."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from itertools import chain
 from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
@@ -52,7 +54,7 @@ class SavedLine(Struct, forbid_unknown_fields=True):
     name: str
     line: int
     text: str
-    inner: list[int]
+    inner: list[Count]
 
 
 class FileVariant(Struct, forbid_unknown_fields=True):
@@ -84,6 +86,12 @@ class SavedGradients(Struct, forbid_unknown_fields=True):
     shares: list[SavedShare]
     seconds: Amount
 
+    def places(self) -> Iterator[int]:
+        """Yield the places of all nodes that it names."""
+        yield from (self.root, self.seed, *chain.from_iterable(self.gradients))
+        for share in self.shares:
+            yield from (share.node, share.g, share.source, share.value)
+
 
 class SavedExploration(Struct, forbid_unknown_fields=True):
     """The file of an exploration, without the tensors' data; a later form has another `v`.
@@ -110,7 +118,7 @@ class SavedExploration(Struct, forbid_unknown_fields=True):
     rules_off: list[str]
     show: str
     lines: list[SavedLine]
-    node_lines: list[list[int]]
+    node_lines: list[list[Count]]
     node_names: list[list[str]]
     node_modules: list[list[ModuleCall]]
     plan: str

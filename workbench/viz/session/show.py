@@ -123,7 +123,7 @@ class LivePage:
         if not callable(run):
             because = f"{type(run).__name__} cannot be called"
             raise WorkbenchError(
-                f"the baseline {name} is not a function", because, hint
+                f"the baseline {name:.40} is not a function", because, hint
             )
         ex.display.baselines[name] = run
         session: Session | None = ex.display.session
