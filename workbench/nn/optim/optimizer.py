@@ -172,7 +172,7 @@ def not_negative(value: float, name: str) -> float:
 def _unique(params: Sequence[Tensor]) -> list[Tensor]:
     try:
         if isinstance(params, Tensor):
-            raise TypeError("the rows of a tensor are no parameters")
+            raise TypeError("a tensor is not a list of tensors")
         tensors = list({id(param): param for param in params}.values())
     except TypeError:
         because = f"params is a list of tensors, and this is {type(params).__name__}"
