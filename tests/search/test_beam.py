@@ -15,7 +15,13 @@ from workbench.ir.node.uop import UOp
 from workbench.ir.opt.apply import why_not
 from workbench.ir.opt.opt import axes
 from workbench.search.beam import search
-from workbench.search.candidate import Measured, Patience, SearchOutcome, SearchStopped
+from workbench.search.candidate import (
+    Measured,
+    Patience,
+    Problem,
+    SearchOutcome,
+    SearchStopped,
+)
 from workbench.search.moves import Move, applied, moves
 
 PLAIN = Move((), "start: plain")
@@ -53,11 +59,15 @@ class Machine:
 
 
 def searched(
-    machine: Machine, most: int = 60, kernel: UOp = MATMUL, starts: Sequence[Move] = ()
+    machine: Machine,
+    most: int = 60,
+    kernel: UOp = MATMUL,
+    starts: Sequence[Move] = (),
+    problem: Problem = lambda ast: "",
 ) -> SearchOutcome:
     return search(
         kernel, starts or [PLAIN, TUNED], LLVM, machine, 2,
-        is_over=lambda: len(machine.quick) >= most,
+        is_over=lambda: len(machine.quick) >= most, problem=problem,
     )  # fmt: skip
 
 
@@ -119,21 +129,25 @@ def test_what_fails_is_noted_and_the_search_goes_on() -> None:
     assert result.speedup == 8.0
 
 
-def test_a_wrong_answer_is_never_returned() -> None:
-    class Liar(Machine):
-        def __call__(
-            self,
-            against: UOp,
-            kernels: Sequence[UOp],
-            patience: Patience | None,
-            thorough: bool,
-        ) -> Iterator[Measured]:
-            for measured in super().__call__(against, kernels, patience, thorough):
-                is_fast = measured.ratio is not None and measured.ratio < 0.9
-                yield Measured(error="WRONG") if thorough and is_fast else measured
+@pytest.mark.parametrize("right", ["start", "slowest", "none"])
+def test_a_wrong_answer_is_never_returned(right: str) -> None:
+    """Whether the start is right, or only a candidate that is slower than it, or none is."""
+    asked: list[UOp] = []
 
-    result = searched(Liar(), starts=[PLAIN])
-    assert result.best == 0 and any(t.note == "WRONG" for t in result.candidates)
+    def problem(ast: UOp) -> str:
+        asked.append(ast)
+        is_right = ast is MATMUL if right == "start" else seconds(ast) > seconds(MATMUL)
+        return "" if is_right and right != "none" else "WRONG"
+
+    result = searched(Machine(), starts=[PLAIN], problem=problem)
+    best = result.candidates[result.best]
+    assert any(t.note == "WRONG" for t in result.candidates) and asked
+    if right == "start":
+        assert result.best == 0 and result.speedup == 1.0 and not best.note
+    elif right == "slowest":
+        assert result.speedup is None
+    else:
+        assert result.best == 0 and result.speedup is None and best.note == "WRONG"
 
 
 def test_if_the_start_cannot_be_measured_whatever_ran_is_better() -> None:

@@ -92,6 +92,6 @@ def test_an_executor_that_never_answers_is_waited_for_until_the_end(
 def test_rules_of_a_race_travel_as_data() -> None:
     from dataclasses import asdict
 
-    rules = BenchmarkSettings(0.1, 3, 1.0, 1.5, ("a",), True)
+    rules = BenchmarkSettings(0.1, 3, 1.0, 1.5, ("a",), 2.0)
     data = json.loads(json.dumps(asdict(rules)))
     assert BenchmarkSettings(**data | {"digests": tuple(data["digests"])}) == rules

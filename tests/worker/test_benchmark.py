@@ -1,4 +1,4 @@
-"""One form against another: who is given up, whose answer is wrong, and where time ends."""
+"""One form against another: who is given up, and where time ends."""
 
 from __future__ import annotations
 
@@ -18,7 +18,6 @@ from workbench import Device, Kernel, Opt, OptOps, Tensor, explore
 from workbench.backends.buffer import Buffer
 from workbench.backends.program.source import Source
 from workbench.base.interrupts import Uninterrupted
-from workbench.ir.meaning.closeness import LONG_STEPS, are_close
 from workbench.measure import timing
 from workbench.worker import benchmark
 from workbench.worker.benchmark import (
@@ -57,9 +56,7 @@ def row(kernel: Kernel, source: str | None = None) -> Row:
 def benchmarked(
     kernel: Kernel, a: Row, b: Row, buffers: list[Buffer], **change: Any
 ) -> Row:
-    return run_benchmark(
-        a, b, KernelData(buffers), kernel.original.outputs, replace(RULES, **change)
-    )
+    return run_benchmark(a, b, KernelData(buffers), replace(RULES, **change))
 
 
 class Machine:
@@ -80,15 +77,12 @@ class Machine:
 
     def benchmark(self, **change: Any) -> Row:
         forms = [{"ast": name, "device": "LLVM"} for name in ("slow", "fast")]
-        return run_benchmark(*forms, KernelData([]), [], replace(RULES, **change))
+        return run_benchmark(*forms, KernelData([]), replace(RULES, **change))
 
 
 def test_both_are_timed(kernel: Kernel, buffers: list[Buffer]) -> None:
     fast = row(kernel.apply(*TILE))
-    result = benchmarked(
-        kernel, fast, row(kernel), buffers, original=kernel.to_text(), budget_s=60.0
-    )
-    assert result["differs"] is False
+    result = benchmarked(kernel, fast, row(kernel), buffers, budget_s=60.0)
     assert len(result["samples"]) == len(result["against"]) >= min(8, LEAST_ROUNDS)
 
 
@@ -121,32 +115,6 @@ def test_a_program_that_is_known_is_not_run(
     assert again == {"same": first["digest"]}
     other = row(kernel.apply(*TILE))
     assert benchmarked(kernel, other, other, buffers)["digest"] != first["digest"]
-
-
-def test_a_wrong_answer_is_seen(kernel: Kernel, buffers: list[Buffer]) -> None:
-    wrong = row(kernel, _halved(kernel.compile("LLVM").source))
-    original = kernel.to_text()
-    result = benchmarked(kernel, wrong, row(kernel), buffers, original=original)
-    assert result["differs"] is True
-    assert "differs" not in benchmarked(kernel, wrong, row(kernel), buffers)
-
-
-def test_what_is_lost_by_cancellation_is_no_wrong_answer() -> None:
-    values = np.random.default_rng(0).standard_normal((64, 512)).astype(np.float32)
-    kernel = explore(Tensor(values).softmax(1).sum(1) - 1).kernels[0]
-    opted, original = kernel.optimized(), kernel.to_text()
-    answer = opted.run("LLVM")[0], kernel.run("LLVM")[0]
-    assert not are_close(*answer, LONG_STEPS), "what is left is rounding errors"
-    buffers = kernel.data.buffers(kernel.original, "LLVM")
-    result = benchmarked(kernel, row(opted), row(kernel), buffers, original=original)
-    assert result["differs"] is False
-    assert kernel.compare(opted).equal
-
-
-def _halved(text: str) -> str:
-    """Return the program with half as many steps in its innermost loop."""
-    assert "%r0.next, 96" in text
-    return text.replace("%r0.next, 96", "%r0.next, 48")
 
 
 def test_errors_and_limits_are_results(kernel: Kernel, buffers: list[Buffer]) -> None:
@@ -185,7 +153,7 @@ def test_what_takes_the_whole_budget_is_run_once(
 def test_who_waits_is_told_for_how_long(kernel: Kernel, buffers: list[Buffer]) -> None:
     reports: list[object] = []
     run_benchmark(
-        row(kernel), row(kernel), KernelData(buffers), kernel.original.outputs, RULES,
+        row(kernel), row(kernel), KernelData(buffers), RULES,
         lambda: reports.append("on"), reports.append,
     )  # fmt: skip
     assert reports[:3] == ["on", RULES.limit_s, "on"]

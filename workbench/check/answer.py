@@ -81,14 +81,14 @@ def compared(reference: Reference, actual_arrays: Sequence[Array]) -> CheckResul
     total = sum(result.size for result in actual_arrays)
     masks = [np.zeros(result.size, bool) for result in actual_arrays]
     for part in reference.parts():
-        wide = part.compute(part.inputs, True)
+        wide = part.values(True)
         for number, (output, place) in enumerate(part.places):
             expected, actual = wide[number], actual_arrays[output].reshape(-1)[place]
             masks[output][place] = True
             error, limit = compare(actual, expected, part.steps)
             if error > limit:
                 # the kernel's own dtypes may lose more by cancellation, which is not an opt's fault
-                narrow = part.compute(part.inputs, False)[number]
+                narrow = part.values(False)[number]
                 error, limit = as_narrow(actual, expected, narrow, part.steps)
                 if error > limit:
                     lost = _usual_loss(part, number)
@@ -167,7 +167,7 @@ def _usual_loss(part: ReferencePart, number: int) -> float:
     """Return the greatest error of the reference in the kernel's own dtypes on inputs beside the
     given ones, on which it may be exact by chance."""
     random = np.random.default_rng(0)
-    worst, size = 0.0, part.compute(part.inputs, True)[number].size
+    worst, size = 0.0, part.values(True)[number].size
     for _ in range(math.ceil(ENOUGH / max(1, size))):
         near = [_near(array, random) for array in part.inputs]
         wide, narrow = (part.compute(near, widen)[number] for widen in (True, False))

@@ -183,7 +183,7 @@ def _reference(
     if _work(graph) <= MOST:
         whole: list[tuple[int, Any]] = [(place, slice(None)) for place, _ in targets]
         part = ReferencePart(whole, inputs, all_elements, steps)
-        return Reference(lambda: iter([part]), against)
+        return Reference(lambda: [part], against)
     samples, positions = _samples(nodes)
 
     def some(inputs: Sequence[Array], widen: bool) -> list[Array]:
@@ -191,7 +191,7 @@ def _reference(
 
     places = list(zip([place for place, _ in targets], positions, strict=True))
     part = ReferencePart(places, inputs, some, steps)
-    return Reference(lambda: iter([part]), against)
+    return Reference(lambda: [part], against)
 
 
 def _samples(nodes: Sequence[UOp]) -> tuple[SampledElements, list[Array]]:

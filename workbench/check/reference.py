@@ -8,8 +8,9 @@ with a fixed seed.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -36,6 +37,13 @@ class ReferencePart:
     inputs: Sequence[Array]
     compute: Callable[[Sequence[Array], bool], list[Array]]
     steps: int
+    right: dict[bool, list[Array]] = field(default_factory=dict, compare=False)
+
+    def values(self, widen: bool) -> list[Array]:
+        """Return the right values for `inputs`, computed once: many answers may be compared."""
+        if widen not in self.right:
+            self.right[widen] = self.compute(self.inputs, widen)
+        return self.right[widen]
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +60,7 @@ class RightOutput:
 class Reference:
     """The right values of outputs, in parts; `against` names what they are of."""
 
-    parts: Callable[[], Iterator[ReferencePart]]
+    parts: Callable[[], Iterable[ReferencePart]]
     against: str
 
     def outputs(self, sizes: Sequence[int]) -> list[RightOutput] | None:
@@ -60,7 +68,7 @@ class Reference:
         compared."""
         right: dict[int, RightOutput] = {}
         for part in self.parts():
-            wide, narrow = (part.compute(part.inputs, widen) for widen in (True, False))
+            wide, narrow = part.values(True), part.values(False)
             for number, (output, _) in enumerate(part.places):
                 if wide[number].size != sizes[output]:
                     return None
@@ -78,7 +86,11 @@ def kernel_reference(
     per slot."""
     empty = blank(inputs, slots)
 
-    def parts() -> Iterator[ReferencePart]:
+    @cache
+    def parts() -> list[ReferencePart]:
+        return list(each_part())
+
+    def each_part() -> Iterator[ReferencePart]:
         for part in _sampled(kernel):
             masks = [
                 np.asarray(m, bool) for m in interpret_kernel(_marked(part), empty)

@@ -6,8 +6,9 @@ of one level share its time equally, however long their runs are. Every candidat
 turns with one anchor, the best start, so that the drift of the machine cancels; its seconds are
 those of the anchor times a ratio. (Measured in turns with the best so far, they would be a product
 of ratios, each of them selected for being small.) At the end the best is measured against the start
-once more: the result is never slower than the start. Source of the idea: beam search over opts as
-in tinygrad and Halide's autoscheduler.
+once more: the result is never slower than the start. What is to be the best is right: its answer is
+compared with what the expression means, not with that of another candidate. Source of the idea:
+beam search over opts as in tinygrad and Halide's autoscheduler.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from workbench.search.candidate import (
     Measure,
     Measured,
     Patience,
+    Problem,
     SearchOutcome,
     SearchStopped,
 )
@@ -76,6 +78,7 @@ class _Search:
     measure: Measure
     is_over: Callable[[], bool]
     report: Callable[[Candidate], None]
+    problem: Problem
     candidates: list[Candidate] = field(default_factory=list)
     nodes: list[_Node] = field(default_factory=list)
     visited: set[UOp] = field(default_factory=set)
@@ -159,6 +162,8 @@ class _Search:
         (again,) = self.measure(against.kernel, [kernel], None, True)
         if again.ratio is None:
             return again
+        if wrong := self.problem(kernel):
+            return Measured(error=wrong, digest=measurement.digest)
         return replace(measurement, ratio=max(measurement.ratio, again.ratio))
 
     def _note(
@@ -207,22 +212,31 @@ class _Search:
         return (ranked + [n for n in open_nodes if n not in ranked])[:width]
 
     def confirm(self) -> tuple[int, float | None]:
-        """Return the best candidate when measured once more, and how many times as fast as the
-        first start it is. It is compared with the best start, then with the first one."""
+        """Return the best right candidate when measured once more, and how many times as fast as
+        the first start it is. It is compared with the best start, then with the first one. Where
+        none is right, the first start is returned, whose note says so."""
         ranked = sorted(self.nodes, key=lambda n: n.seconds)
         first = next((n for n in self.nodes if n.candidate.number == 0), None)
         starts = [n for n in ranked if n.candidate.parent is None]
-        if not starts:
-            return 0, None
-        best = starts[0]
-        for node in ranked[:CONFIRMED]:
-            if node.seconds < best.seconds and self._ratio(node, best) < CLEARLY:
+        best = next((n for n in starts if self._is_right(n)), None)
+        if best is None:
+            best = next((n for n in ranked if self._is_right(n)), None)
+            return (0 if best is None else best.candidate.number), None
+        for node in [n for n in ranked if n.seconds < best.seconds][:CONFIRMED]:
+            if self._is_right(node) and self._ratio(node, best) < CLEARLY:
                 best = node
                 break
-        if first is None:  # it was over its limit: whatever ran is faster
+        if first is None or not self._is_right(first):  # nothing to be faster than
             return best.candidate.number, None
         ratio = 1.0 if best is first else self._ratio(best, first)
         return (best.candidate.number, 1.0 / ratio) if ratio < 1.0 else (0, 1.0)
+
+    def _is_right(self, node: _Node) -> bool:
+        """Whether the answer of a candidate is right; else its note says what is wrong."""
+        wrong = self.problem(node.kernel)
+        if wrong:
+            self.candidates[node.candidate.number] = replace(node.candidate, note=wrong)
+        return not wrong
 
     def _ratio(self, node: _Node, other: _Node) -> float:
         """Return a candidate's time as a multiple of another's, measured thoroughly; infinity where
@@ -247,15 +261,16 @@ def search(
     is_over: Callable[[], bool],
     report: Callable[[Candidate], None] = lambda candidate: None,
     at_once: int = 1,
+    problem: Problem = lambda kernel: "",
 ) -> SearchOutcome:
     """Return the outcome of a search for `target` from `starts`, lists of opts for `kernel`.
 
     The result is never slower than the first start, which is always a candidate. `is_over` ends it;
     so does Ctrl-C, and SearchStopped from it or from `measure`: then the best so far is returned as
-    it was measured. `report` is called with every candidate, and `at_once` candidates are measured
-    at a time.
+    it was measured. `report` is called with every candidate, `at_once` candidates are measured at a
+    time, and `problem` says what is wrong with an answer.
     """
-    state = _Search(kernel, target, measure, is_over, report)
+    state = _Search(kernel, target, measure, is_over, report, problem)
     try:
         state.begin(starts)
         over = "the time was over"
@@ -279,6 +294,8 @@ def search(
 def _best_so_far(state: _Search) -> int:
     """Return the best candidate, if it is faster than the first start by more than noise; else the
     first start. Nothing is measured again."""
+    noted = {c.number for c in state.candidates if c.note}
+    state.nodes = [n for n in state.nodes if n.candidate.number not in noted]
     best = state.best()
     start = next((n.seconds for n in state.nodes if n.candidate.number == 0), None)
     if best is None or (start is not None and best.seconds > CLEARLY * start):

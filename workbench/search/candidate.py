@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -40,8 +40,7 @@ class Patience:
 
 class Measure(Protocol):
     """Measures `kernels`, each in turns with `against`, in their order. Without `patience` a
-    candidate may take all the time that is left; `thorough` takes more samples, and compares the
-    answers."""
+    candidate may take all the time that is left; `thorough` takes more samples."""
 
     def __call__(
         self,
@@ -50,6 +49,10 @@ class Measure(Protocol):
         patience: Patience | None,
         thorough: bool,
     ) -> Iterable[Measured]: ...
+
+
+Problem = Callable[[UOp], str]
+"""Returns what is wrong with the answer of a candidate; "" where it is right."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,11 +13,17 @@ from concurrent.futures import Executor, Future
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+import numpy as np
+
 from workbench.backends.buffer import Buffer
+from workbench.backends.contract import require_room
 from workbench.base.errors import WorkbenchError
+from workbench.check.answer import CheckResult
 from workbench.ir.node.uop import UOp
 from workbench.ir.text.printer import to_text
+from workbench.kernel.check_run import CheckRun
 from workbench.measure.timing import Samples
+from workbench.pipeline import build
 from workbench.search.candidate import Measured, Patience, SearchStopped
 from workbench.worker.benchmark import BenchmarkSettings
 from workbench.worker.candidate import row_of
@@ -40,9 +46,37 @@ FOREVER = 1e9
 START_SHARE = 0.35
 """Share of the budget that a start may take, also after another one has taken much of it: without a
 timed candidate a search is useless."""
+Array = np.ndarray[Any, Any]
 Row = dict[str, Any]
 Clock = Callable[[], float]
 """Seconds since some moment."""
+
+
+@dataclass(slots=True)
+class Answers:
+    """The verdicts on what candidates compute: each is compared, once, with what the expression
+    means. `check` returns how the kernel is checked, `outputs` what a candidate writes there."""
+
+    check: Callable[[], CheckRun]
+    outputs: Callable[[UOp, CheckRun], Sequence[Array]]
+    verdicts: dict[UOp, CheckResult] = field(default_factory=dict)
+    _run: CheckRun | None = None
+
+    def problem(self, candidate: UOp) -> str:
+        """Return what is wrong with a candidate; "" where its answer is right."""
+        try:
+            if candidate not in self.verdicts:
+                self._run = self._run or self.check()
+                answer = self.outputs(candidate, self._run)
+                self.verdicts[candidate] = self._run.verdict(answer)
+        except WorkbenchError as error:
+            return f"{error.what}: {error.because}"
+        verdict = self.verdicts[candidate]
+        return "" if verdict.ok else str(verdict)
+
+    def words(self, candidate: UOp) -> str:
+        """Return the verdict on a candidate; "" where its answer was not compared."""
+        return str(self.verdicts.get(candidate, ""))
 
 
 @dataclass(slots=True)
@@ -76,10 +110,7 @@ class _Measuring:
             )
         else:
             limit_s, hopeless = left_s if thorough else max(0.2, self.start_s), FOREVER
-        original = to_text(self.kernel) if thorough else ""
-        return BenchmarkSettings(
-            budget_s, samples, limit_s, hopeless, digests, original, left_s
-        )
+        return BenchmarkSettings(budget_s, samples, limit_s, hopeless, digests, left_s)
 
     def read(self, answer: Row) -> Measured:
         """Return the measurement of a candidate from an answer."""
@@ -93,8 +124,6 @@ class _Measuring:
         if "over" in answer:
             text = f"given up: its first run took over {answer['over']:.3g} s"
             return Measured(digest=answer["digest"], error=text)
-        if answer.get("differs"):
-            return Measured(error="WRONG: its answer is not that of the start")
         # The least time is that of an undisturbed run.
         samples = Samples(tuple(answer["samples"]))
         return Measured(
@@ -135,34 +164,67 @@ class OnWorker(_Measuring):
             quiet_s = max(1.0, min(quiet_s, max(left_s, rules.limit_s) + MARGIN_S))
         task = {
             "do": "benchmark", "data": self.key, "kernel": self.row(kernel),
-            "against": self.row(against), "outputs": self.kernel.outputs,
-            "rules": asdict(rules),
+            "against": self.row(against), "rules": asdict(rules),
         }  # fmt: skip
-        if self.stop():
-            raise SearchStopped
         try:
-            self.worker.hold(self.key, self._buffers)
-            answer = self.worker.ask(task, self._heard, quiet_s)
-        except TaskStopped:
-            raise SearchStopped from None
+            answer = self._ask(task, self.data, quiet_s)
         except WorkbenchError as error:  # the next task starts a new process
             return Measured(error=f"{error.what}: {error.because}")
         return self.read(answer)
+
+    def outputs(self, candidate: UOp, check: CheckRun) -> list[Array]:
+        """Return what a candidate writes in a check. Errors: those of a worker."""
+        slots = self.kernel.outputs
+        task = {
+            "do": "check", "data": f"{self.key} check", "outputs": slots,
+            "kernel": row_of(candidate, self.device, self.rules_off),
+        }  # fmt: skip
+        reply = self._ask(task, lambda: check.buffers, START_S + COMPILE_S)
+        if reply["problem"]:
+            because = "it writes to other memory"
+            raise WorkbenchError(f"the program {reply['problem']}", because)
+        return [
+            np.frombuffer(blob, check.buffers[slot].dtype.numpy)
+            for slot, blob in zip(slots, reply["blobs"], strict=True)
+        ]
+
+    def _ask(
+        self, task: Row, data: Callable[[], Sequence[Buffer]], quiet_s: float
+    ) -> Row:
+        """Return the worker's answer, with its data. Errors: SearchStopped; those of a worker."""
+        if self.stop():
+            raise SearchStopped
+        slots = self.kernel.outputs
+        try:
+            self.worker.hold(
+                task["data"],
+                lambda: [(b, slot in slots) for slot, b in enumerate(data())],
+            )
+            return self.worker.ask(task, self._heard, quiet_s)
+        except TaskStopped:
+            raise SearchStopped from None
 
     def _heard(self, progress: Row) -> None:
         if self.stop():
             self.worker.stop()
 
-    def _buffers(self) -> list[tuple[Buffer, bool]]:
-        written = self.kernel.outputs
-        return [(b, slot in written) for slot, b in enumerate(self.data())]
-
 
 @dataclass(slots=True)
 class OnExecutor(_Measuring):
-    """Measures on any `concurrent.futures.Executor`, several candidates at a time."""
+    """Measures on any `concurrent.futures.Executor`, several candidates at a time. Answers are
+    computed here: only here is known what the expression means."""
 
     executor: Executor | None = None
+
+    def outputs(self, candidate: UOp, check: CheckRun) -> list[Array]:
+        """Return what a candidate writes in a check. Errors: WorkbenchError."""
+        program = build(candidate, self.device).program
+        require_room(program)
+        outputs = [check.buffers[slot] for slot in self.kernel.outputs]
+        for buffer in outputs:
+            buffer.copy_in(np.zeros(buffer.nbytes, np.uint8))
+        program(check.buffers)
+        return [buffer.to_numpy() for buffer in outputs]
 
     def __call__(
         self,

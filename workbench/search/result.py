@@ -43,6 +43,7 @@ class SearchResult(Printed, Generic[K]):
     their last measurement, in turns; None where the search was interrupted, or the start did not
     end in time. `ended` says why the search ended; `is_kept` that the result is an earlier one,
     from the cache; `is_predicted` that times are those of a model, of a machine that is not here.
+    `answer` is the verdict on the kernel's answer: "" where it was not compared.
     Units: `seconds` of the whole search.
     """
 
@@ -56,6 +57,7 @@ class SearchResult(Printed, Generic[K]):
     device: str
     is_kept: bool = False
     is_predicted: bool = False
+    answer: str = ""
 
     def kernel_of(self, number: int) -> K:
         """Return the kernel of a candidate, by its number in `tree()`.
@@ -106,8 +108,13 @@ class SearchResult(Printed, Generic[K]):
         return (
             f"{len(self.tried)} tried in {self.seconds:.3g} s, {timed} {how};"
             f" {self.ended}{origin}\n"
-            f"best: number {self.best}, {least}{ratio}"
+            f"best: number {self.best}, {least}{ratio}{self._answer_text()}"
         )
+
+    def _answer_text(self) -> str:
+        if self.is_predicted:
+            return ""
+        return f"; {self.answer or 'its answer was not compared'}"
 
     def _printed_numbers(self) -> set[int]:
         """Return the numbers of the best candidates and of all their ancestors."""
@@ -148,6 +155,7 @@ class SearchResult(Printed, Generic[K]):
             self.ended,
             self.seconds,
             self.is_predicted,
+            self.answer,
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -208,6 +216,7 @@ class SearchResult(Printed, Generic[K]):
             saved.seconds,
             saved.device,
             is_predicted=saved.is_predicted,
+            answer=saved.answer,
         )
         return replace(result, kernel=result.kernel_of(saved.best))
 
@@ -243,6 +252,7 @@ class SavedSearch(Struct, forbid_unknown_fields=True):
     ended: str
     seconds: Amount
     is_predicted: bool = False
+    answer: str = ""
 
     def __post_init__(self) -> None:
         if self.best >= len(self.tried):

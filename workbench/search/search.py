@@ -24,7 +24,7 @@ from workbench.kernel import arguments
 from workbench.kernel.runnable import RunnableKernel
 from workbench.search.beam import search
 from workbench.search.candidate import Candidate, SearchOutcome, SearchStopped
-from workbench.search.evaluation import Clock, OnExecutor, OnWorker
+from workbench.search.evaluation import Answers, Clock, OnExecutor, OnWorker
 from workbench.search.moves import Move
 from workbench.search.prediction import ByPrediction
 from workbench.search.progress import progress
@@ -85,10 +85,10 @@ def run(
             show(candidate)
             report(candidate)
 
-        outcome = _search(
+        outcome, answers = _search(
             kernel, device, width, budget, report_candidate, executor, worker
         )
-    result = _result(kernel, outcome, device, clock() - began)
+    result = _result(kernel, outcome, answers, device, clock() - began)
     is_whole = outcome.ended not in ("stopped", "interrupted")
     # Without a timed candidate it is not cached: a killed or slow process may do better next time.
     if is_own and is_whole and result.ranked():
@@ -148,17 +148,25 @@ def _search(
     report: Callable[[Candidate], None],
     executor: Executor | None,
     worker: Worker | None,
-) -> SearchOutcome:
+) -> tuple[SearchOutcome, Answers | None]:
+    """Return the outcome, and the verdicts on answers where candidates run."""
     target, clock, ends_at = Device[device].target, budget.clock, budget.ends_at
+    about_search = kernel.original, _starts(kernel), target
 
-    def run_search(measure: Any, at_once: int) -> SearchOutcome:
-        starts = _starts(kernel)
-        return search(
-            kernel.original, starts, target, measure, width, budget.is_over, report, at_once
+    def run_search(
+        measure: OnWorker | OnExecutor, at_once: int
+    ) -> tuple[SearchOutcome, Answers]:
+        answers = Answers(
+            lambda: kernel.data.check_run(kernel.original, device), measure.outputs
+        )
+        outcome = search(
+            *about_search, measure, width, budget.is_over, report, at_once, answers.problem
         )  # fmt: skip
+        return outcome, answers
 
     if Device[device].is_elsewhere:
-        return run_search(ByPrediction(kernel.original, target, budget.stop), 1)
+        measure = ByPrediction(kernel.original, target, budget.stop)
+        return search(*about_search, measure, width, budget.is_over, report), None
     most_s = RUN_SHARE * (ends_at - clock())
     about = kernel.original, device, ends_at, most_s, kernel.rules_off, clock
     if executor is not None:
@@ -168,8 +176,8 @@ def _search(
     try:
         key = f"search {kernel_key(kernel)} {id(kernel.data)}"
         data = lambda: kernel.data.buffers(kernel.original, device)  # noqa: E731
-        measure = OnWorker(*about, worker=own, data=data, key=key, stop=budget.stop)
-        return run_search(measure, 1)
+        by_worker = OnWorker(*about, worker=own, data=data, key=key, stop=budget.stop)
+        return run_search(by_worker, 1)
     finally:
         if worker is None:
             own.close()
@@ -182,7 +190,11 @@ def _starts(kernel: RunnableKernel) -> list[Move]:
 
 
 def _result(
-    kernel: K, outcome: SearchOutcome, device: str, seconds: float
+    kernel: K,
+    outcome: SearchOutcome,
+    answers: Answers | None,
+    device: str,
+    seconds: float,
 ) -> SearchResult[K]:
     result = SearchResult(
         kernel,
@@ -196,7 +208,8 @@ def _result(
         is_predicted=Device[device].is_elsewhere,
     )
     best = result.kernel_of(outcome.best) if outcome.best else kernel
-    return replace(result, kernel=best)
+    answer = "" if answers is None else answers.words(best.ast)
+    return replace(result, kernel=best, answer=answer)
 
 
 # kept on disk

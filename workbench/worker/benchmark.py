@@ -4,18 +4,11 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
-import numpy as np
-
-from workbench.backends.buffer import Buffer
 from workbench.base.cache.folder import key_of
 from workbench.base.errors import WorkbenchError
-from workbench.check.answer import check
-from workbench.ir.meaning.closeness import LONG_STEPS, are_close
-from workbench.kernel.check_run import arrays
 from workbench.measure.timing import (
     Samples,
     measure,
@@ -24,7 +17,7 @@ from workbench.measure.timing import (
     timed_rounds,
     warm_up,
 )
-from workbench.worker.candidate import Row, Run, bind, error_row, parsed
+from workbench.worker.candidate import Row, Run, bind, error_row
 from workbench.worker.kernel_data import KernelData
 from workbench.worker.time_limit import OverTime, within
 
@@ -38,22 +31,19 @@ SLOW = 0.25
 """Share of the budget: a candidate whose run takes more is run a few times alone, not in turns."""
 VERY_SLOW = 5.0
 """Budgets: a candidate whose run takes more is run once."""
-Array = np.ndarray[Any, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class BenchmarkSettings:
     """Settings of a benchmark. Units: seconds. `limit_s` limits the first run; a candidate that
     takes `hopeless` times as long as the other is given up; `digests` name programs that were
-    measured before; `original` is the un-optimised kernel as text where answers are compared, too;
-    a run of a slow candidate begins only if it would end within `left_s`."""
+    measured before; a run of a slow candidate begins only if it would end within `left_s`."""
 
     budget_s: float
     samples: int
     limit_s: float
     hopeless: float
     digests: tuple[str, ...] = ()
-    original: str = ""
     left_s: float = math.inf
 
 
@@ -61,7 +51,6 @@ def run_benchmark(
     candidate: Row,
     against: Row,
     data: KernelData,
-    outputs: Sequence[int],
     rules: BenchmarkSettings,
     go_on: Callable[[], None] = lambda: None,
     silent: Callable[[float], None] = lambda seconds: None,
@@ -83,7 +72,7 @@ def run_benchmark(
         _, other = bind(against, others)
         silent(rules.limit_s)
         with within(rules.limit_s):
-            first_s, answer = _first_run(run, buffers, outputs)
+            first_s = seconds_of(run)
         go_on()
     except OverTime:
         return row | {"over": rules.limit_s}
@@ -92,9 +81,7 @@ def run_benchmark(
     if candidate == against:  # run alone
         times = _alone(run, first_s, rules, stop)
         return row | {"samples": times, "against": times}
-    other_s, expected = _first_run(other, others, outputs)
-    if rules.original:
-        row["differs"] = not _agree(answer, expected, rules.original, data, outputs)
+    other_s = seconds_of(other)
     go_on()
     if max(first_s, other_s) < SLOW * rules.budget_s:
         return row | _in_turns(run, other, rules, go_on)
@@ -104,22 +91,6 @@ def run_benchmark(
     }
 
 
-def _agree(
-    answer: Sequence[Array],
-    expected: Sequence[Array],
-    original: str,
-    data: KernelData,
-    outputs: Sequence[int],
-) -> bool:
-    """Return whether an answer is that of another candidate; where both have lost much by
-    cancellation, whether it is right."""
-    pairs = zip(answer, expected, strict=True)
-    if all(are_close(*pair, LONG_STEPS) for pair in pairs):
-        return True
-    inputs = arrays(data.buffers, outputs)
-    return bool(check(parsed(original), outputs, inputs, answer))
-
-
 def _alone(
     run: Run, first_s: float, rules: BenchmarkSettings, stop: float
 ) -> list[float]:
@@ -127,16 +98,6 @@ def _alone(
     if first_s > SLOW * rules.budget_s:
         return _few(run, first_s, rules, stop)
     return list(measure(run, rules.budget_s, rules.samples).samples_s)
-
-
-def _first_run(
-    run: Run, buffers: Sequence[Buffer], outputs: Sequence[int]
-) -> tuple[float, list[Array]]:
-    """Return the seconds of a run, and its outputs."""
-    for slot in outputs:
-        buffers[slot].copy_in(np.zeros(buffers[slot].nbytes, np.uint8))
-    seconds = seconds_of(run)
-    return seconds, [buffers[slot].to_numpy() for slot in outputs]
 
 
 def _few(

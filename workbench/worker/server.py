@@ -154,8 +154,8 @@ class WorkerServer:
         )
         self._continue(0, 1, "benchmark")
         return run_benchmark(
-            task["kernel"], task["against"], self._data[task["data"]], task["outputs"],
-            rules, lambda: self._continue(0, 1, "benchmark"),
+            task["kernel"], task["against"], self._data[task["data"]], rules,
+            lambda: self._continue(0, 1, "benchmark"),
             lambda seconds: self._continue(0, 1, "first run", seconds),
         )  # fmt: skip
 
