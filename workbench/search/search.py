@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Any
 
 from msgspec import Struct
@@ -18,7 +19,7 @@ from workbench.base.cache.json_files import read_json, warn, write_json
 from workbench.base.errors import DeviceError, DTypeError, WorkbenchError
 from workbench.base.trace import unobserved
 from workbench.base.typed import Amount
-from workbench.ir.opt.opt import OptOps
+from workbench.ir.opt.opt import Opt, OptOps
 from workbench.ir.rewriting.rewrite import added_rules, without
 from workbench.kernel import arguments
 from workbench.kernel.runnable import RunnableKernel
@@ -56,20 +57,21 @@ def run(
     stop: Callable[[], bool] = lambda: False,
     report: Callable[[Candidate], None] = lambda candidate: None,
     clock: Clock = time.monotonic,
+    others: Mapping[str, Sequence[Opt]] = MappingProxyType({}),
 ) -> SearchResult[K]:
-    """Return the result of a search (see `Kernel.search`).
-
-    On a machine that is not here candidates are predicted, and nothing runs. A `worker` of the
-    caller goes on after the search; without one the search starts its own and ends it. `stop` is
-    asked between candidates, and `report` is called with each. `clock` measures the budget.
+    """Return the result of a search (see `Kernel.search`); it also starts from `others`, opts of
+    the kernel by name. On a machine that is not here candidates are predicted, and nothing runs. A
+    `worker` of the caller goes on after the search; without one the search starts its own and ends
+    it. `stop` is asked between candidates; `report` is called with each; `clock` measures the
+    budget.
     """
     width, budget_s = _checked(width, budget_s, executor)
     device = kernel.device
-    # another process lacks what was registered in this one, or has something else by its name
     is_own = executor is None and _may_cache(device)
-    cached_result = _cached(kernel, width, budget_s) if cached and is_own else None
-    if cached_result is not None:
-        return cached_result
+    if cached and is_own and not others:  # an earlier search did not start from them
+        cached_result = _cached(kernel, width, budget_s)
+        if cached_result is not None:
+            return cached_result
     began = clock()
     budget = _TimeBudget(
         clock, began + budget_s, min(CONFIRM_S, CONFIRM_SHARE * budget_s), stop
@@ -86,7 +88,7 @@ def run(
             report(candidate)
 
         outcome, answers = _search(
-            kernel, device, width, budget, report_candidate, executor, worker
+            kernel, device, width, budget, report_candidate, executor, worker, others
         )
     result = _result(kernel, outcome, answers, device, clock() - began)
     is_whole = outcome.ended not in ("stopped", "interrupted")
@@ -97,7 +99,8 @@ def run(
 
 
 def _may_cache(device: str) -> bool:
-    """Whether another process would find the same. A prediction may change with its model."""
+    """Whether another process would find the same: it lacks what was registered in this one, or has
+    something else by its name. A prediction may change with its model."""
     is_registered = bool(added_rules() or OptOps.registered)
     return not is_registered and not Device[device].is_elsewhere
 
@@ -148,10 +151,11 @@ def _search(
     report: Callable[[Candidate], None],
     executor: Executor | None,
     worker: Worker | None,
+    others: Mapping[str, Sequence[Opt]],
 ) -> tuple[SearchOutcome, Answers | None]:
     """Return the outcome, and the verdicts on answers where candidates run."""
     target, clock, ends_at = Device[device].target, budget.clock, budget.ends_at
-    about_search = kernel.original, _starts(kernel), target
+    about_search = kernel.original, _starts(kernel, others), target
 
     def run_search(
         measure: OnWorker | OnExecutor, at_once: int
@@ -183,10 +187,11 @@ def _search(
             own.close()
 
 
-def _starts(kernel: RunnableKernel) -> list[Move]:
+def _starts(kernel: RunnableKernel, others: Mapping[str, Sequence[Opt]]) -> list[Move]:
     current = Move(kernel.applied_opts, "start: as given")
     default = Move(kernel.optimized().applied_opts, "start: the default opts")
-    return [current, default, Move((), "start: plain")]
+    more = [Move(tuple(opts), f"start: {name}") for name, opts in others.items()]
+    return [current, default, *more, Move((), "start: plain")]
 
 
 def _result(

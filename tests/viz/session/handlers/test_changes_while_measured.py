@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from tests.viz.record.support import plain
 from tests.viz.session.support import Page, done, finish_jobs, session_of
@@ -120,4 +121,26 @@ def test_a_search_stays_though_its_last_measurement_is_stopped(
     monkeypatch.setattr(measurement, "time_group", stopped)
     with session_of(matmul()) as session:
         number = done(session, "search", variant=0, budget_s=0.5)["variant"]
-        assert plain(session.row(number))["search"]
+        row = plain(session.row(number))
+        assert row["search"]["tried"] and row["check"]["ok"]
+        assert "before any rule" in row["check"]["text"]
+        assert len(row["timing"]["samples"]) == 1, "what the search has measured"
+
+
+def test_a_search_starts_from_the_fastest_variants_too(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with session_of(matmul()) as session:
+        texts = ["UPCAST g0 2", "UPCAST g0 3", "UPCAST g0 6", "UNROLL r0 2"]
+        numbers = [
+            done(session, "paste", variant=0, text=text)["variant"] for text in texts
+        ]
+        done(session, "measure", variants=numbers)
+        for number, seconds in zip(numbers, [4e-3, 1e-3, 2e-3, 3e-3], strict=True):
+            timing = session.timings[number, session.device]
+            session.timings[number, session.device] = replace(timing, median_s=seconds)
+        number = done(session, "search", variant=numbers[1], budget_s=0.5)["variant"]
+        search = plain(session.row(number))["search"]
+        starts = [row[2] for row in search["candidates"] if row[1] is None]
+        names = [session.row(numbers[place]).name for place in (2, 3)]
+        assert starts[-3:-1] == [f"start: {name}" for name in names], starts

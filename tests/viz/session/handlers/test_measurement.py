@@ -23,7 +23,7 @@ from tests.viz.support import array, matmul, softmax
 from workbench import Tensor
 from workbench.viz import explore
 from workbench.viz.session import prefetch
-from workbench.viz.session.handlers import baselines, measurement
+from workbench.viz.session.handlers import baselines, searches
 from workbench.viz.session.session import Session
 from workbench.viz.session.timing_rows import timing_text
 
@@ -170,7 +170,7 @@ def test_an_offer_that_ran_once_has_no_spread(monkeypatch: pytest.MonkeyPatch) -
 
 def test_search(monkeypatch: pytest.MonkeyPatch) -> None:
     """It ends after some candidates, however long they take."""
-    search = measurement.searching.run
+    search = searches.searching.run
     reported = []
 
     def short(*args: Any, report: Any, **fields: Any) -> Any:
@@ -181,7 +181,7 @@ def test_search(monkeypatch: pytest.MonkeyPatch) -> None:
         fields |= {"budget_s": 120.0, "stop": lambda: len(reported) > 8}
         return search(*args, report=count, **fields)
 
-    monkeypatch.setattr(measurement.searching, "run", short)
+    monkeypatch.setattr(searches.searching, "run", short)
     with session_of(explore(array(64, 64) @ array(64, 64))) as session:
         page = Page(session)
         variant_number = done(session, "search", variant=0, budget_s=5)["variant"]

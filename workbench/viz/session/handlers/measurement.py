@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
-from contextlib import AbstractContextManager, suppress
+from contextlib import AbstractContextManager
 
 import numpy as np
 from msgspec import Struct
@@ -20,14 +19,10 @@ from workbench.ir.rewriting.rewrite import added_rules
 from workbench.kernel.check_run import CheckRun
 from workbench.kernel.kernel import Kernel
 from workbench.kernel.performance import require_times
-from workbench.search import search as searching
-from workbench.search.candidate import Candidate
-from workbench.viz.schema.replies import NoResult, TimedVariants, VariantReply
+from workbench.viz.schema.replies import NoResult, TimedVariants
 from workbench.viz.schema.variant import CheckRow, ErrorWords, TimingRow
 from workbench.viz.session.handlers import variants as tuning
-from workbench.viz.session.handlers.variant_names import free_name
 from workbench.viz.session.live_record import LiveRecord
-from workbench.viz.session.search_rows import search_row
 from workbench.viz.session.timing_rows import run_name, timing_row
 from workbench.worker.benchmark import SETTLED
 from workbench.worker.candidate import Row, row_of
@@ -86,49 +81,6 @@ def check(session: LiveRecord, variant: int) -> NoResult:
     with use_worker(session, [variant]) as worker:
         check_variant(session, worker, variant)
     return NoResult()
-
-
-def search(session: LiveRecord, variant: int, budget_s: float) -> VariantReply:
-    """Search for a faster candidate for a variant; the best becomes a variant, timed beside it,
-    with all candidates; of a machine that is not here all are predicted. A stopped search gives the
-    best so far.
-
-    Errors: TaskStopped where it was stopped before the first time.
-    """
-    is_elsewhere = Device[session.device].is_elsewhere
-    kernel, began = session.kernels[variant], time.monotonic()
-
-    def report(candidate: Candidate) -> None:
-        text = f"{candidate.number + 1} tried, {candidate.how}"
-        session.status("search", round(time.monotonic() - began), round(budget_s), text)
-
-    with session.jobs.use_worker(session.device) as worker:
-        try:
-            report(Candidate(0, None, (), "starting"))
-            outcome = searching.run(
-                kernel, budget_s=budget_s, shows_progress=False, worker=worker,
-                stop=session.jobs.is_stopped, report=report,
-            )  # fmt: skip
-        finally:
-            session.status(None)
-    if session.jobs.is_stopped() and not outcome.ranked():
-        raise TaskStopped()
-    with session.lock:
-        number = session.row(variant).kernel
-        name = free_name(session, number, "search", counts=True)
-        best = tuning.on_device(outcome.kernel, session.kernels[variant].device)
-        child = tuning.variant_of(session, best, variant, name)
-        session.set(child, "note", session.row(child).note or outcome.ended)
-        session.set(child, "search", search_row(outcome))
-        session.tell_changes()
-    if not session.jobs.is_stopped() and not is_elsewhere:
-        number = session.row(variant).kernel
-        group = [variant, child, reference(session, variant)]
-        group = list(dict.fromkeys(group + headline(session, number)))
-        # The result stays.
-        with suppress(TaskStopped), use_worker(session, group) as worker:
-            time_group(session, worker, group, False, BUDGET_S, SAMPLES)
-    return VariantReply(child)
 
 
 # with the worker
