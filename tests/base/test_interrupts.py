@@ -15,7 +15,11 @@ import pytest
 
 from tests.tools.interrupts import Interrupt, is_interrupted, places
 from workbench import Context, Tensor
+from workbench.backends.buffer import Buffer
+from workbench.backends.memory import Block, BufferPool
+from workbench.backends.native.host_memory import host_memory
 from workbench.base.context import SETTINGS
+from workbench.base.dtypes import dtypes
 from workbench.base.interrupts import DynamicScope, Uninterrupted, scope
 from workbench.base.trace import SCOPES, observe, observer, unobserved
 from workbench.execution.capture import capturing, is_capturing, noting_roots
@@ -153,3 +157,22 @@ def test_what_is_uninterrupted_in_a_scope_is_whole() -> None:
     for place in range(1, places(run) + 1):
         assert is_interrupted(run, place)
         assert done in ([], ["begun", "ended"]), place
+
+
+def test_an_interrupted_finalizer_raises_it_after(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    release, blocks = BufferPool.release, []
+
+    def interrupted(pool: BufferPool, block: Block) -> None:
+        release(pool, block)
+        blocks.append(block)
+        signal.raise_signal(signal.SIGINT)
+
+    monkeypatch.setattr(BufferPool, "release", interrupted)
+    buffer = Buffer("LLVM", dtypes.float32, 1000)
+    before = host_memory.pool.used_bytes
+    with pytest.raises(KeyboardInterrupt):
+        del buffer
+        time.perf_counter()
+    assert len(blocks) == 1 and host_memory.pool.used_bytes < before

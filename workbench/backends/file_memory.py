@@ -14,6 +14,7 @@ from workbench.backends.mapped_file import check_regular
 from workbench.backends.memory import Bytes, Loan, Memory
 from workbench.base.dtypes import DType
 from workbench.base.errors import FileError, file_error
+from workbench.base.interrupts import raised_after
 
 DISK = "DISK:"
 """How the name of a file as a device begins."""
@@ -27,7 +28,10 @@ class OpenFile:
         self.size_bytes = os.fstat(file.fileno()).st_size
 
     def __del__(self) -> None:
-        self.file.close()
+        try:
+            self.file.close()
+        except KeyboardInterrupt:
+            _ = [*raised_after()]
 
 
 class FileMemory(Memory):

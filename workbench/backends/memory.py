@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from workbench.base.errors import DeviceError
 from workbench.base.forking import free_lock, once
+from workbench.base.interrupts import raised_after
 
 Bytes = NDArray[np.uint8]
 _CHECKED_BYTES = 16 << 20
@@ -202,7 +203,10 @@ class Lease:
 
     def __del__(self) -> None:
         if hasattr(self, "block"):
-            self.pool.release(self.block)
+            try:
+                self.pool.release(self.block)
+            except KeyboardInterrupt:
+                _ = [*raised_after()]
 
 
 class Loan(Lease):

@@ -2,15 +2,17 @@
 
 with Uninterrupted(): ...     a block that is whole
 @scope                        a function whose `with` blocks begin and end whole
+_ = [*raised_after()]         the last line of a finalizer, for Ctrl-C that came in it
 """
 
 from __future__ import annotations
 
 import _signal  # type: ignore[import-not-found]
+import _thread
 import copy
 import signal
 import threading
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import ContextDecorator
 from functools import partial, wraps
 from types import FrameType, TracebackType
@@ -121,6 +123,16 @@ def scope(
         return DynamicScope(partial(function, *args, **kwargs))
 
     return scope_of
+
+
+def raised_after() -> Iterator[None]:
+    """Return what, when it is iterated, has Ctrl-C raised in the code that runs next.
+
+    Python drops an exception that leaves `__del__`. Iteration is no call, after which Python would
+    look for signals: so the next look is that of the code in which the object died. (One look
+    remains, before the first statement of `__del__`: there Ctrl-C is lost.)
+    """
+    return map(_thread.interrupt_main, (_SIGINT,))
 
 
 _CHANGES = {DynamicScope.__enter__.__code__, DynamicScope.__exit__.__code__}

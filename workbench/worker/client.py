@@ -142,6 +142,11 @@ class Worker:
         try:
             process.send({**task, "task": number})
             return self._wait(process, number, progress, quiet_s)
+        except WorkbenchError:
+            raise
+        except BaseException:  # Ctrl-C: the next task would wait for the end of this one
+            self.close()
+            raise
         finally:
             self._current = None
 

@@ -27,6 +27,7 @@ from workbench.backends.native.machine import (
 from workbench.backends.native.tensor_cores import absence, tensor_cores
 from workbench.base.errors import DeviceError
 from workbench.base.forking import no_fork
+from workbench.base.interrupts import raised_after
 from workbench.base.tensor_cores.tensor_core import TensorCore
 
 _FOREIGN = re.compile(
@@ -217,8 +218,11 @@ class _Library:
 
     def __del__(self, is_ending: Callable[[], bool] = sys.is_finalizing) -> None:
         if not is_ending():  # at exit LLVM may be unloaded already
-            with no_fork:
-                self._tracker.close()
+            try:
+                with no_fork:
+                    self._tracker.close()
+            except KeyboardInterrupt:
+                _ = [*raised_after()]
 
 
 def _llvm() -> _LLVMLibrary:

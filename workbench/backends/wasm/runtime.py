@@ -18,6 +18,7 @@ from workbench.backends.wasm.memory import WasmMemory
 from workbench.backends.wasm.module import EXPORT, ISA, module_of
 from workbench.base.errors import DeviceError
 from workbench.base.forking import once
+from workbench.base.interrupts import raised_after
 from workbench.base.libraries import library
 
 KEPT_PROGRAMS = 1024
@@ -109,4 +110,7 @@ class WasmLaunch:
     def __del__(self) -> None:
         scratch = getattr(self, "_scratch", None)
         if scratch is not None:
-            self.program.memory.pool.release(scratch)
+            try:
+                self.program.memory.pool.release(scratch)
+            except KeyboardInterrupt:
+                _ = [*raised_after()]
