@@ -132,7 +132,7 @@ def raised_after() -> Iterator[None]:
     look for signals: so the next look is that of the code in which the object died. (One look
     remains, before the first statement of `__del__`: there Ctrl-C is lost.)
     """
-    return map(_thread.interrupt_main, (_SIGINT,))
+    return map(_thread.interrupt_main, (signal.SIGINT,))
 
 
 _CHANGES = {DynamicScope.__enter__.__code__, DynamicScope.__exit__.__code__}

@@ -11,6 +11,7 @@ from workbench.backends.device import Device
 from workbench.backends.native.host_memory import HOST
 from workbench.base.context import NO_MEMORY_PLANNER
 from workbench.base.errors import JitError
+from workbench.base.forking import free_rlock
 from workbench.base.interrupts import Uninterrupted
 from workbench.counters import ran
 from workbench.debug import say_planned, say_scheduled
@@ -47,6 +48,10 @@ from workbench.ir.schedule.item import Schedule, ScheduleItem
 from workbench.ir.schedule.schedule import base
 from workbench.ir.schedule.schedule import schedule as make_schedule
 from workbench.pipeline import build, tuned
+
+running = free_rlock()
+"""One thread at a time computes tensors, from the look at what is computed and read to the note of
+what is computed then, or copies their memory: another one would write over what it reads."""
 
 
 def realize(

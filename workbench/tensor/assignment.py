@@ -12,7 +12,7 @@ from typing import Any, Self, TypeVar
 import numpy as np
 
 from workbench.base.interrupts import Uninterrupted
-from workbench.execution.realize import realize
+from workbench.execution.realize import realize, running
 from workbench.execution.values import to_numpy
 from workbench.ir.gradient.custom import duplicate, with_gradient
 from workbench.tensor.autograd.leaves import leads_to_leaf, leaf_node, number_of
@@ -74,7 +74,7 @@ class Assignment(Gather):
             )
         number = number_of(self)
         node = leaf_node(number, x.uop) if number else duplicate(x.uop)
-        with Uninterrupted():
+        with running, Uninterrupted():
             self._uop = node
             self._device, self.derivation = x._device, x.derivation
             self._memory = self._version = self._expression = None
@@ -125,6 +125,10 @@ class Assignment(Gather):
 
     def _write(self, value: Self) -> Self:
         """Make `value`, of this tensor's shape, the value of this tensor and its views."""
+        with running:  # a version that another thread computes now is complete before
+            return self._write_version(value)
+
+    def _write_version(self, value: Self) -> Self:
         node = self.uop
         if value.uop is node or not node.size:
             return self

@@ -17,6 +17,7 @@ import numpy as np
 from workbench.backends.device import Device
 from workbench.backends.file_memory import DISK
 from workbench.base.dtypes import DType, dtypes
+from workbench.base.forking import free_rlock
 from workbench.base.interrupts import Uninterrupted
 from workbench.base.source import Derivation, derived
 from workbench.ir.gradient.custom import duplicate, is_duplicate
@@ -44,6 +45,8 @@ from workbench.tensor.versions import VersionedMemory, rebased
 
 _alive: WeakValueDictionary[int, Base] = WeakValueDictionary()
 """All tensors by identity."""
+_rebasing = free_rlock()
+"""One thread at a time makes a tensor a view of memory, or of a newer version of it."""
 
 
 def tensors_alive() -> list[Base]:
@@ -118,10 +121,12 @@ class Base(Methods):
         """The node of its value: a view of the present version of its memory."""
         memory = self._memory
         if memory is not None and memory.value is not self._version:
-            assert self._version is not None
-            with Uninterrupted():  # both or none
-                self._uop = rebased(self._uop, self._version, memory.value)
-                self._version = memory.value
+            with Uninterrupted(), _rebasing:  # both or none
+                version, before = memory.value, self._version
+                assert before is not None
+                if version is not before:
+                    self._uop = rebased(self._uop, before, version)
+                    self._version = version
         return self._uop
 
     @property
@@ -226,11 +231,12 @@ class Base(Methods):
 
     def _share(self, other: Base) -> None:
         """Be a view of the memory of `other`, whose node is below this one's."""
-        if other._memory is None:
-            memory = VersionedMemory(other._uop, other.device, number_of(other))
-            # The version first: without a memory it says nothing, wherever Ctrl-C comes.
-            other._version, other._memory = other._uop, memory
-        self._version, self._memory = other._version, other._memory
+        with _rebasing:
+            if other._memory is None:
+                memory = VersionedMemory(other._uop, other.device, number_of(other))
+                # The version first: without a memory it says nothing, wherever Ctrl-C comes.
+                other._version, other._memory = other._uop, memory
+            self._version, self._memory = other._version, other._memory
 
     def _lift(self, operand: Operand, what: str) -> Self:
         """Return `operand` as a tensor: a Python scalar takes this one's dtype where it fits.

@@ -20,7 +20,7 @@ from workbench.backends.buffer import Buffer
 from workbench.backends.device import Device
 from workbench.base.dtypes import DType, dtypes
 from workbench.execution.buffers import buffer_on, copied, memory_of, sharing
-from workbench.execution.values import to_numpy, value_in_memory
+from workbench.execution.values import value_in_memory
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.shapes import addressable
 from workbench.ir.node.uop import UOp
@@ -153,7 +153,7 @@ class Interop(Base):
         """
         array = self._memory_array()
         if array is None:
-            array = to_numpy(self._result())
+            array = self._values()
         if not self.dtype.in_numpy:
             array = array.reshape(array.shape or (1,)).view(np.uint8)
         array.flags.writeable = False
@@ -183,7 +183,7 @@ class Interop(Base):
         elif copy is False:
             raise BufferError(f"the memory of {self.device} cannot be shared")
         if array is None:
-            array = to_numpy(self._result())
+            array = self._values()
         return array.__dlpack__()
 
     def __dlpack_device__(self) -> tuple[int, int]:

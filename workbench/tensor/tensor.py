@@ -20,7 +20,7 @@ from workbench.base.errors import CopyError
 from workbench.base.source import Derivation
 from workbench.execution.buffers import allocated, copied
 from workbench.execution.capture import is_capturing
-from workbench.execution.realize import realize, schedule, written_through
+from workbench.execution.realize import realize, running, schedule, written_through
 from workbench.execution.values import (
     is_realized,
     mark_computed,
@@ -131,6 +131,15 @@ class Tensor(
 
     def _results(self, *others: Tensor) -> list[UOp]:
         """Compute this tensor and `others`, and return their values in memory."""
+        with running:
+            return self._computed(*others)
+
+    def _values(self) -> np.ndarray[Any, Any]:
+        """Compute this tensor, and return a copy of its values."""
+        with running:
+            return to_numpy(self._result())
+
+    def _computed(self, *others: Tensor) -> list[UOp]:
         values: dict[int, UOp] = {}
         for device, tensors in _by_device((self, *others)).items():
             written = list(dict.fromkeys(m for t in tensors if (m := t._unwritten())))
@@ -187,7 +196,7 @@ class Tensor(
 
         Dtypes: bfloat16 and floats of 8 bits, which numpy lacks, become float32.
         """
-        values = to_numpy(self._result())
+        values = self._values()
         return values if self.dtype.in_numpy else values.astype(np.float32)
 
     def __array__(

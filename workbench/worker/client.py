@@ -144,7 +144,9 @@ class Worker:
             return self._wait(process, number, progress, quiet_s)
         except WorkbenchError:
             raise
-        except BaseException:  # Ctrl-C: the next task would wait for the end of this one
+        except (
+            BaseException
+        ):  # Ctrl-C: the next task would wait for the end of this one
             self.close()
             raise
         finally:

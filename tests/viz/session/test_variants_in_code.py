@@ -29,6 +29,10 @@ def test_variants_in_code_are_those_of_the_workbench(
         assert "UNROLL r0 4" in str(ex.variants)
         ex.delete(ex.variants.named("UPCAST g1 4"))
         assert [v.name for v in ex.variants] == ["plain", "UNROLL r0 4"]
+        ex.delete(mine)
+        assert [v.name for v in ex.variants] == ["plain"]
+        ex.delete(mine, back=True)
+        assert [v.name for v in ex.variants] == ["plain", "UNROLL r0 4"]
         with pytest.raises(WorkbenchError, match="cannot delete plain"):
             ex.delete(ex.variants[0])
         with pytest.raises(WorkbenchError, match="there is no variant 'best'"):

@@ -71,7 +71,9 @@ class CompilerProcess:
             except queue.Empty:
                 self._end()
                 raise lateness(_stage(function), limit_s) from None
-            except BaseException:  # Ctrl-C: else the next request reads this one's reply
+            except (
+                BaseException
+            ):  # Ctrl-C: else the next request reads this one's reply
                 self._end()
                 raise
             if reply is None:

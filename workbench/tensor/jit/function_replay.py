@@ -17,6 +17,7 @@ from workbench.execution.buffers import (
     share,
 )
 from workbench.execution.pieces import piece_of
+from workbench.execution.realize import running
 from workbench.execution.replay import NEW, Replay
 from workbench.ir.node.uop import UOp
 from workbench.tensor.creation.random import Keys
@@ -108,6 +109,10 @@ class FunctionReplay:
 
     def __call__(self, root: tuple[Any, tuple[Any, ...], dict[str, Any]]) -> Any:
         """Return the result for `root`: the function and its arguments."""
+        with running:
+            return self._replayed(root)
+
+    def _replayed(self, root: tuple[Any, tuple[Any, ...], dict[str, Any]]) -> Any:
         inputs = self._inputs(*root[1:])
         if [tensor.uop for tensor in inputs] != self._inputs_before:
             self._look(inputs)

@@ -24,6 +24,7 @@ from workbench.execution.buffers import (
 )
 from workbench.execution.capture import Capture
 from workbench.execution.readers import read_later
+from workbench.execution.realize import running
 from workbench.execution.values import to_numpy, value_in_memory
 from workbench.ir.node.constants import is_known
 from workbench.ir.node.ops import Ops
@@ -82,6 +83,11 @@ def tensor_of(memory: VersionedMemory) -> Tensor:
 
 def buffer_of(memory: VersionedMemory) -> UOp:
     """Return the BUFFER that a memory is in, computed where necessary; a constant gets one."""
+    with running:
+        return _buffer_of(memory)
+
+
+def _buffer_of(memory: VersionedMemory) -> UOp:
     node = _buffer(memory.value)
     if node is None:
         compute([memory])

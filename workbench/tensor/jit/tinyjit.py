@@ -48,6 +48,8 @@ P = ParamSpec("P")
 R = TypeVar("R")
 _SETTINGS = (DEV, NOOPT, BEAM, DEFAULT_FLOAT, DEFAULT_INT, TRAINING)
 """Settings on which the kernels of a function depend."""
+_captures = free_rlock()
+"""One thread at a time captures a function: a capture gives all memory new names."""
 
 
 class TinyJit(Unpicklable, Generic[P, R]):
@@ -164,11 +166,12 @@ class TinyJit(Unpicklable, Generic[P, R]):
                 # What is written under one name would be read under another: it runs as it is.
                 return _first_run(self._function, args, kwargs, _State())
             else:
-                compute(state.used)
-                compute_at(root, state.bound)
-                captured, result, state.bound = capture(
-                    self._function, args, kwargs, is_first=state.calls == 1
-                )
+                with _captures:
+                    compute(state.used)
+                    compute_at(root, state.bound)
+                    captured, result, state.bound = capture(
+                        self._function, args, kwargs, is_first=state.calls == 1
+                    )
                 state.captured = state.settled(captured)
                 state.used = []
             state.calls += 1

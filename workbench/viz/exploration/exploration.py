@@ -145,17 +145,18 @@ class Exploration(ScheduledTensors, Unpicklable, Displayed):
 
         Errors: WorkbenchError for a kernel without opts.
         """
-        self.page.ask(
-            self, "delete", variants=[self._variant_place(variant)], back=back
-        )
+        place = self._variant_place(variant, is_deleted=back)
+        self.page.ask(self, "delete", variants=[place], back=back)
 
-    def _variant_place(self, variant: object) -> int:
-        """Return the place of a variant of this exploration. Errors: WorkbenchError."""
+    def _variant_place(self, variant: object, is_deleted: bool = False) -> int:
+        """Return the place of a variant of this exploration, of one that `is_deleted` too. Errors:
+        WorkbenchError."""
         if not isinstance(variant, Variant):
             because = f"it is a {type(variant).__name__}"
             hint = 'ex.variants.named("auto"), or ex.add(kernel), which returns one'
             raise WorkbenchError("this is not a variant", because, hint)
-        if all(row.place != variant.place for row in self.variants):
+        places = [row.place for row in self.variants]
+        if not is_deleted and variant.place not in places:
             because = f"this exploration has no variant of place {variant.place}"
             raise WorkbenchError(
                 "this is not a variant of the exploration", because, "ex.variants"

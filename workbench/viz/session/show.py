@@ -16,6 +16,7 @@ from workbench.base.context import LIVE
 from workbench.base.display import Bundle
 from workbench.base.errors import WorkbenchError
 from workbench.base.forking import free_lock
+from workbench.base.interrupts import Uninterrupted
 from workbench.viz.exploration.exploration import Exploration
 from workbench.viz.exploration.tables import Variant, Variants, variants_of
 from workbench.viz.files.save import file_text
@@ -152,8 +153,9 @@ class LivePage:
         Errors: WorkbenchError, as the page would show it.
         """
         session = session_of(ex)
-        reply = session.handle({"do": do, **fields})
-        session.is_asked_by_code = True
+        with Uninterrupted():  # half a change of the record is wrong for good
+            reply = session.handle({"do": do, **fields})
+            session.is_asked_by_code = True
         if reply.error is not None:
             error = reply.error
             raise WorkbenchError(error.what, error.because, error.hint)

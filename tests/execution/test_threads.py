@@ -1,0 +1,120 @@
+"""Threads that compute, write and read the same tensors: each value is one that was written."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from threading import Thread
+
+import numpy as np
+import pytest
+
+from workbench import Tensor, TinyJit, explore
+from workbench.base.errors import WorkbenchError
+
+SIZE = 2000
+
+
+@pytest.fixture(autouse=True)
+def _switching_often() -> Iterator[None]:
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)
+    yield
+    sys.setswitchinterval(before)
+
+
+def in_threads(*functions: Callable[[], None]) -> None:
+    """Run functions at once; raise the first error of one."""
+    errors: list[BaseException] = []
+
+    def run(function: Callable[[], None]) -> None:
+        try:
+            function()
+        except BaseException as error:
+            errors.append(error)
+
+    threads = [Thread(target=run, args=(f,), daemon=True) for f in functions]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+        assert not thread.is_alive()
+    if errors:
+        raise errors[0]
+
+
+def test_one_new_version_is_computed_once_for_all() -> None:
+    for trial in range(20):
+        tensor = Tensor(np.full(SIZE, trial, np.int32)).realize()
+        tensor += 1
+        tensor.assign(tensor * 2)
+
+        def read(tensor: Tensor = tensor, trial: int = trial) -> None:
+            assert np.array_equal(tensor.numpy(), np.full(SIZE, 2 * (trial + 1)))
+
+        in_threads(read, read, read)
+
+
+@pytest.mark.parametrize("is_captured", [False, True])
+def test_a_reader_beside_a_writer_reads_whole_versions(is_captured: bool) -> None:
+    tensor = Tensor(np.zeros(SIZE, np.int32)).realize()
+    is_over = False
+
+    def step(x: Tensor) -> Tensor:
+        nonlocal tensor
+        tensor += x
+        return x * 2
+
+    call = TinyJit(step) if is_captured else step
+    one = Tensor([1]).realize()
+
+    def write() -> None:
+        nonlocal is_over
+        try:
+            for _ in range(60):
+                call(one).realize()
+                if not is_captured:
+                    tensor.realize()
+        finally:
+            is_over = True
+
+    def read() -> None:
+        while not is_over:
+            values = tensor.numpy()
+            assert values.min() == values.max()
+            try:
+                values = (tensor * 2).numpy()
+            except WorkbenchError as error:  # it was written between the two
+                assert "a newer one was written over it" in str(error)
+            else:
+                assert values.min() == values.max()
+
+    in_threads(write, read)
+    assert np.array_equal(tensor.numpy(), np.full(SIZE, 60))
+
+
+def test_a_replay_runs_beside_an_exploration_and_a_capture() -> None:
+    def replay() -> None:
+        state = Tensor([1, 2]).realize()
+
+        def step(x: Tensor, state: Tensor = state) -> Tensor:
+            state += x
+            return state * 2
+
+        call, x = TinyJit(step), Tensor([1, 1]).realize()
+        for n in range(30):
+            assert call(x).tolist() == [2 * (n + 2), 2 * (n + 3)]
+
+    def show() -> None:
+        for n in range(4):
+            a = Tensor(np.arange(16, dtype=np.float32).reshape(4, 4) + n)
+            ex = explore((a @ a).relu().sum(0))
+            assert "kernel" in str(ex) and ex.check()
+
+    def capture() -> None:
+        for n in range(6):
+            call = TinyJit(lambda x: x * 2 + 1)
+            for m in range(4):
+                assert call(Tensor([n, m]).realize()).tolist() == [2 * n + 1, 2 * m + 1]
+
+    in_threads(replay, show, capture)
