@@ -126,11 +126,11 @@ def scope(
 
 
 def raised_after() -> Iterator[None]:
-    """Return what, when it is iterated, has Ctrl-C raised in the code that runs next.
+    """Return an iterator that, when used up, has Ctrl-C raised in the code that runs next.
 
-    Python drops an exception that leaves `__del__`. Iteration is no call, after which Python would
-    look for signals: so the next look is that of the code in which the object died. (One look
-    remains, before the first statement of `__del__`: there Ctrl-C is lost.)
+    Python drops an exception that leaves `__del__`, and looks for signals after each call. The
+    list of an iterator is made without a call: so the next look is that of the code in which the
+    object died. (One look remains, before the first statement of `__del__`: there Ctrl-C is lost.)
     """
     return map(_thread.interrupt_main, (signal.SIGINT,))
 

@@ -11,7 +11,6 @@ from workbench.base.errors import JitError
 from workbench.debug import say
 from workbench.execution.buffers import another, read
 from workbench.execution.capture import capturing, noting_roots
-from workbench.execution.realize import running
 from workbench.execution.replay import Replay
 from workbench.execution.values import value_in_memory
 from workbench.ir.node.uop import UOp
@@ -104,9 +103,7 @@ class _CaptureRun:
         self.root = function, args, kwargs
         self.arguments = list(tensors((args, kwargs)))
         self._inputs = [_stand_in(t) for t in self.arguments]
-        with running:  # another thread would write to memory by the name before
-            self.memory = memory_by_buffer()
-        self.gradients = gradients_alive()
+        self.memory, self.gradients = memory_by_buffer(), gradients_alive()
         self.existing = [t for t in tensors_alive() if isinstance(t, Tensor)]
         memories = [t._memory for t in self.existing]
         count = replacements.count

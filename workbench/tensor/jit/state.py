@@ -42,7 +42,12 @@ def memory_by_buffer() -> dict[UOp, VersionedMemory]:
     be of a tensor that the function does not reach, and if it reads it, it fails as without a
     capture.
     """
-    by_buffer: dict[UOp, VersionedMemory] = {}
+    with running:  # another thread would write to memory by the name before
+        _compute_waiting()
+        return _renamed()
+
+
+def _compute_waiting() -> None:
     waiting = [m for m in _memory_alive() if m.old is not None]
     try:
         compute(waiting)
@@ -54,6 +59,10 @@ def memory_by_buffer() -> dict[UOp, VersionedMemory]:
         if memory.is_written:  # a constant, too, may be written again
             with suppress(Exception):
                 buffer_of(memory)
+
+
+def _renamed() -> dict[UOp, VersionedMemory]:
+    by_buffer: dict[UOp, VersionedMemory] = {}
     for tensor in tensors_alive():
         if tensor._memory is None and _is_in_memory(tensor.uop):
             tensor._share(tensor)
