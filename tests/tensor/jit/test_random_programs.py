@@ -10,9 +10,15 @@ from tests.support import count
 from tests.tensor.jit.random_programs import outcome, program
 from workbench import Device
 
-FOUND = ((1214, "LLVM"), (9009, "OPENCL"), (101_397, "PYTHON"))
+FOUND = (
+    (1214, "LLVM"),
+    (9009, "OPENCL"),
+    (101_397, "PYTHON"),
+    (109_706, "LLVM"),
+    (119_928, "LLVM"),
+)
 """Programs that were wrong: two places with one tensor, constants on another device, results
-that are constants."""
+that are constants, places with one tensor that is gone."""
 
 
 @pytest.mark.parametrize(

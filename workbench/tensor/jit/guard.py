@@ -72,6 +72,8 @@ class Guard:
     ):
         self._before = {p: s for p, s in before.items() if p not in bound}
         self._values, self._bound, self._uses = values, {*bound}, uses
+        self._named = {p for p, s in before.items() if id(s.tensor()) in uses.tensors}
+        """The paths of tensors that are among the results: later they may be gone."""
         self.moving: list[Path] = []
         """Paths of constants that have become other values: memory for the next capture."""
         self._now: Reached | None = None
@@ -106,7 +108,7 @@ class Guard:
         if any(p[-1] != GRADIENT or self._is_used(self._before[p]) for p in missing):
             return False
         both = [(p, s) for p, s in self._before.items() if p in tensors]
-        others = [p for p, s in both if not self._stands(tensors[p], s)]
+        others = [p for p, s in both if not self._stands(p, tensors[p], s)]
         if others:
             self.moving = [p for p in others if self._before[p].node is not None]
             return False
@@ -119,12 +121,12 @@ class Guard:
         self._note(now, tensors)
         return True
 
-    def _stands(self, tensor: Tensor, before: Standing) -> bool:
+    def _stands(self, path: Path, tensor: Tensor, before: Standing) -> bool:
         """Whether a tensor stands for the same; one that is not used may be any of its kind."""
         if before.node is not None and tensor.uop is before.node:
             return True
         is_same = tensor is before.tensor()
-        if id(before.tensor()) in self._uses.tensors and not is_same:
+        if path in self._named and not is_same:
             return False
         if not self._is_used(before):
             return is_same or kind_of(tensor) == before.kind
