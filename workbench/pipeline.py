@@ -350,14 +350,21 @@ def _checked(state: UOp | tuple[UOp, ...], level: Level, stage: str) -> None:
 
 
 def tuned(kernel: UOp, device: str) -> UOp:
-    """Return `kernel` as `realize` runs it on `device`: with the default opts, with those that a
-    search of the width BEAM finds, or, by the setting NOOPT and on some devices, without opts. An
-    emulator's times are not a kernel's, so there nothing is searched; those of a machine that is
-    not here are predicted."""
+    """Return `kernel` as `realize` runs it on `device`: with the opts that the code asks for, or
+    else with the default opts, with those that a search of the width BEAM finds, or, by the setting
+    NOOPT and on some devices, without opts. An emulator's times are not a kernel's, so that nothing
+    is searched there; those of a machine that is not here are predicted.
+
+    Errors: KernelOptError for an opt of the code's that is not legal.
+    """
     info = Device[device]
     has_times = info.is_elsewhere or not info.is_emulator
     width = BEAM.value if has_times else 0
-    if info.runs_plain or NOOPT.value or kernel.code is not None:
+    if kernel.code is not None:
+        return kernel
+    if kernel.arg.opts is not None:
+        width = 0
+    elif info.runs_plain or NOOPT.value:
         return kernel
     key = kernel, info, rules_in_force()
     table = _tuned.setdefault(width, {})

@@ -14,8 +14,8 @@ def require(value: object, kinds: type | tuple[type, ...], name: str, hint: str)
     """
     if isinstance(value, kinds):
         return value
-    listed = kinds if isinstance(kinds, tuple) else (kinds,)
-    expected = " or ".join(kind.__name__ for kind in listed)
+    types = kinds if isinstance(kinds, tuple) else (kinds,)
+    expected = " or ".join(kind.__name__ for kind in types)
     raise DTypeError(
         f"{name} does not take {value!r:.40}",
         f"it must be {expected}, and this is {type(value).__name__}",

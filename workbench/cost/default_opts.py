@@ -18,6 +18,7 @@ from workbench.base.trace import observer, unobserved
 from workbench.cost.predicted_cost import predicted_cost
 from workbench.ir.nest.estimates import estimate
 from workbench.ir.node.uop import UOp
+from workbench.ir.opt.from_code import opts_from_code, with_opts_from_code
 from workbench.ir.opt.heuristic.default_opts import Propose, heuristic
 from workbench.ir.opt.heuristic.step import HeuristicStep, HeuristicSteps
 from workbench.ir.opt.heuristic.strides import reduces
@@ -63,7 +64,11 @@ class Proposal(NamedTuple):
 
 def default_opts(kernel: UOp, target: Target) -> DefaultOpts:
     """Return a kernel (a SINK) with its default opts for a target; equal kernels are decided once.
-    An observer sees the steps of the opts that are chosen."""
+    An observer sees the steps of the opts that are chosen. Where the code asks for opts, these are
+    the default.
+
+    Errors: KernelOptError for one of the code's that is not legal.
+    """
     key = kernel, target, rules_in_force()
     memoised = _memoised.get(key)
     if memoised is not None and observer() is None:
@@ -79,6 +84,9 @@ def default_opts(kernel: UOp, target: Target) -> DefaultOpts:
 
 
 def _decide(kernel: UOp, target: Target) -> DefaultOpts:
+    own_opts = opts_from_code(kernel)
+    if own_opts is not None:
+        return DefaultOpts(*with_opts_from_code(kernel, own_opts, target))
     if target.hardware is None or not target.has_groups or target.serial_items:
         return DefaultOpts(*heuristic(kernel, target))
     with unobserved():

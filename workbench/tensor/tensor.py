@@ -5,7 +5,7 @@ The names, arguments and semantics are tinygrad 0.14's, and through it PyTorch's
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextvars import copy_context
 from difflib import get_close_matches
 from functools import partial
@@ -16,7 +16,7 @@ import numpy as np
 from workbench.backends.device import Device
 from workbench.base.context import DEV, Context
 from workbench.base.dtypes import Const
-from workbench.base.errors import CopyError
+from workbench.base.errors import CopyError, KernelOptError
 from workbench.base.source import Derivation
 from workbench.execution.buffers import allocated, copied
 from workbench.execution.capture import is_capturing
@@ -32,6 +32,8 @@ from workbench.ir.node.constants import constant_of
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.shapes import Shape
 from workbench.ir.node.uop import UOp
+from workbench.ir.opt.from_code import opt_rows
+from workbench.ir.opt.opt import Opt
 from workbench.ir.schedule.item import ScheduleItem
 from workbench.ir.schedule.schedule import base
 from workbench.tensor.assignment import Assignment
@@ -69,6 +71,7 @@ from workbench.tensor.movement.scatter import Scatter
 from workbench.tensor.numpy_protocol import apply_function, apply_ufunc
 from workbench.tensor.operands.arguments import flag, short
 from workbench.tensor.operands.axes import one_axis
+from workbench.tensor.operands.opts import asked_opts
 from workbench.tensor.operands.refuse import dtype_error, shape_error, where
 from workbench.tensor.reductions.attention import Attention
 from workbench.tensor.reductions.cumulative import Cumulative
@@ -288,12 +291,32 @@ class Tensor(
                 self._grad_state.grad = grad
         return self
 
-    def contiguous(self) -> Self:
+    def contiguous(self, arg: Sequence[Opt] | None = None) -> Self:
         """Return the tensor, marked to be stored: later kernels read it instead of computing it
-        again."""
-        if plain_value(self.uop).op in (Ops.BUFFER, Ops.COPY, Ops.CONTIGUOUS):
+        again. `arg` has the opts of the kernel that stores it, which has those and no others,
+        whatever the default ones or a search would be; () for none.
+
+            (a @ b).contiguous(arg=[Opt(OptOps.UPCAST, "g1", 4)]).realize()
+
+        Errors: DTypeError for another `arg`, KernelOptError for a value that no kernel stores, and,
+        when it is computed, for an opt that its kernel does not allow.
+        """
+        value = plain_value(self.uop)
+        opts = None if arg is None else opt_rows(asked_opts(arg, "contiguous: arg"))
+        if value.op not in (Ops.BUFFER, Ops.COPY, Ops.CONTIGUOUS, Ops.CUSTOM):
+            return self._with(UOp(Ops.CONTIGUOUS, self.dtype, (self.uop,), opts))
+        if opts is None or (value.op is Ops.CONTIGUOUS and value.arg == opts):
             return self
-        return self._with(UOp(Ops.CONTIGUOUS, self.dtype, (self.uop,)))
+        if value.op is Ops.CONTIGUOUS and value.arg is None:
+            return self._with(value.replace(arg=opts))
+        raise KernelOptError(
+            "no kernel with these opts stores this value",
+            "other opts are asked for already"
+            if value.op is Ops.CONTIGUOUS
+            else "it is in memory, or made without a kernel that is optimised",
+            "contiguous(arg=..) on what computes it",
+            where(),
+        )
 
     # as a Python value
 

@@ -113,6 +113,11 @@ TENSOR: dict[str, list[Callable[[], UOp]]] = {
         lambda: tensor(Ops.REDUCE_AXIS, b, (0,)),
     ],
     "copy": [lambda: tensor(Ops.COPY, b, None)],
+    "contiguous": [
+        lambda: tensor(Ops.CONTIGUOUS, b, "UPCAST"),
+        lambda: tensor(Ops.CONTIGUOUS, b, (("UPCAST", "g0"),)),
+        lambda: tensor(Ops.CONTIGUOUS, b, (("UPCAST", "g0", 1.5),)),
+    ],
     "custom": [
         lambda: tensor(Ops.CUSTOM, buffer(1, 4), ("copy", "SINK")),
         lambda: tensor(Ops.CUSTOM, buffer(1, 4), ("copy", 1, ((4,),), COPY)),

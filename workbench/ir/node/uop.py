@@ -27,15 +27,20 @@ from workbench.ir.node.ranges import listed_sources, ranges_of
 from workbench.ir.node.shapes import shape_of
 from workbench.ir.node.views import Space, Views
 
+WrittenOpt = tuple[str, str | int | None, str | int | None]
+"""An opt that a user wrote in tensor code: its kind, axis and argument."""
+
 
 class KernelInfo(NamedTuple):
     """The arg of a kernel's SINK (and BLOCK): its name, and `order`, the names of its loop axes,
     outermost first, which the graph does not determine. `work_groups`: whether opts may make
-    work-groups of its axes (False after NOLOCALS)."""
+    work-groups of its axes (False after NOLOCALS). `opts` are those that the code asks for; None
+    where they are to be chosen."""
 
     name: str
     order: tuple[str, ...]
     work_groups: bool = True
+    opts: tuple[WrittenOpt, ...] | None = None
 
 
 class Storage(NamedTuple):

@@ -239,6 +239,11 @@ def _is_outside(pad: UOp, piece: Piece) -> bool:
     )
 
 
+def asks_for_no_opts(n: UOp) -> bool:
+    """Whether contiguous() is without opts for the kernel that stores its value."""
+    return n.arg is None
+
+
 _EMPTIES = (
     *sorted(MOVEMENT | ELEMENTWISE, key=lambda o: o.value),
     Ops.REDUCE_AXIS,
@@ -267,8 +272,8 @@ MOVEMENT_RULES = RuleSet("movement", [
     Rule("move-constant",       Pat(_SHUFFLES, (filled,), name="n"), filled_shape),
     Rule("bare-constants",      Pat(_ELEMENTWISE, None, name="n"), bare_constants),
     Rule("reduce-constant",     Pat(Ops.REDUCE_AXIS, (filled,), name="n"), reduced_constant),
-    Rule("contiguous-buffer",   Pat(Ops.CONTIGUOUS, (_stored,)), x,
-         doc="what has memory of its own is contiguous"),
+    Rule("contiguous-buffer",   Pat(Ops.CONTIGUOUS, (_stored,), name="n"), x,
+         where=asks_for_no_opts, doc="what has memory of its own is contiguous"),
     Rule("piece-of-pad",        Pat(Ops.SHRINK, (op(Ops.PAD, x),), name="n"), piece_of_pad),
     Rule("pad-of-cast",         Pat(Ops.PAD, (x,), name="n"), padded_narrow),
     Rule("piece-of-choice",     Pat(Ops.SHRINK, (_choice,), name="n"), piece_of_choice),

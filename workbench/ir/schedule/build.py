@@ -194,6 +194,8 @@ def _item(
     loops = plan.reads[members[0]][0].loops
     with tentative(members[0]) as part:
         kernel, params = _kernel([stores[node] for node in members], loops)
+        if members[0].op is Ops.CONTIGUOUS:  # it is alone
+            kernel = kernel.replace(arg=kernel.arg._replace(opts=members[0].arg))
         part.after = kernel
     decisions = tuple([plan.stored[node] for node in members])
     return ScheduleItem(kernel, params, tuple(members), decisions)
@@ -257,7 +259,9 @@ def named(draft: UOp) -> UOp:
     sizes = [str(ranges[old].extent) for old in draft.arg.order]
     reduces = any(n.op is Ops.REDUCE for n in draft.toposort())
     title = "_".join(["r" if reduces else "e", *sizes])
-    return _rows_named(draft.substitute(changes)).replace(arg=KernelInfo(title, order))
+    return _rows_named(draft.substitute(changes)).replace(
+        arg=draft.arg._replace(name=title, order=order)
+    )
 
 
 def _rows_named(kernel: UOp) -> UOp:

@@ -151,7 +151,9 @@ def _walk(nodes: dict[UOp, None], facts: Facts) -> SchedulePlan:
 
 def _store_reasons(roots: list[UOp], nodes: dict[UOp, None]) -> dict[UOp, str]:
     """Return the values that must be stored, each with the reason."""
-    reasons = {n: "contiguous() asks for it" for n in nodes if n.op is Ops.CONTIGUOUS}
+    contiguous = [n for n in nodes if n.op is Ops.CONTIGUOUS]
+    reasons = dict.fromkeys(contiguous, "contiguous() asks for it")
+    with_opts = [n for n in contiguous if n.arg is not None]
     for node in nodes:
         if node.op is Ops.CUSTOM:
             reasons[node] = f"the kernel {node.name}, written by hand, computes it"
@@ -162,7 +164,10 @@ def _store_reasons(roots: list[UOp], nodes: dict[UOp, None]) -> dict[UOp, str]:
             reasons[node] = "it is copied to another device"
             if node.src[0].op is not Ops.BUFFER:
                 reasons[node.src[0]] = "a copy to another device reads it"
-    return reasons | dict.fromkeys(roots, "it is a result that was asked for")
+    reasons |= dict.fromkeys(roots, "it is a result that was asked for")
+    return reasons | dict.fromkeys(
+        with_opts, "contiguous(arg=..) asks for it, with the opts of its kernel"
+    )
 
 
 def _check_forced(

@@ -15,7 +15,15 @@ from workbench.ir.node.exact_range import exact_range
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import KernelInfo, Storage, UOp, split_gate
 from workbench.ir.node.views import LoopRole, Space, WrittenCode
-from workbench.ir.verify.rows import Spec, by_op, common, is_shape, reduces, shuffle
+from workbench.ir.verify.rows import (
+    Spec,
+    are_opts,
+    by_op,
+    common,
+    is_shape,
+    reduces,
+    shuffle,
+)
 
 MAX_SLOTS = 4096
 """Parameters that one kernel may have; a launch packs a pointer for each."""
@@ -118,13 +126,15 @@ def end_closes(node: UOp) -> str:
 def sink(node: UOp) -> str:
     if not isinstance(node.arg, KernelInfo):
         return f"its arg is {node.arg!r}, not KernelInfo"
-    name, order, work_groups = node.arg
+    name, order, work_groups, opts = node.arg
     if not isinstance(name, str) or not name or "\0" in name:
         return f"its name is {name!r}"
     if not isinstance(order, tuple) or not all(isinstance(n, str) for n in order):
         return f"its loop order is {order!r}, not names"
     if type(work_groups) is not bool:
         return f"whether it has work-groups is {work_groups!r}, not a bool"
+    if opts is not None and not are_opts(opts):
+        return f"the opts of its code are {opts!r:.80}, not plain data"
     other = next((s.op.name for s in node.src if s.op is not Ops.END), None)
     return f"{other} is a source of the SINK" if other else ""
 

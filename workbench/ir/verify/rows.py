@@ -135,6 +135,19 @@ def is_shape(value: object) -> bool:
     return isinstance(value, tuple) and all(type(n) is int and n >= 0 for n in value)
 
 
+def are_opts(value: object) -> bool:
+    """Whether `value` has opts as plain data: a kind, an axis and an argument each."""
+    part = (str, int, type(None))
+    return isinstance(value, tuple) and all(
+        isinstance(opt, tuple)
+        and len(opt) == 3
+        and type(opt[0]) is str
+        and type(opt[1]) in part
+        and type(opt[2]) in part
+        for opt in value
+    )
+
+
 def _names(ops: Iterable[Ops]) -> str:
     return ", ".join(sorted(op.name for op in ops))
 

@@ -12,7 +12,7 @@ from workbench.base.errors import VerifyError, WorkbenchError
 from workbench.ir.node.ops import ELEMENTWISE, Ops
 from workbench.ir.node.uop import UOp
 from workbench.ir.verify.custom import custom_kernel
-from workbench.ir.verify.rows import Spec, by_op, common, is_shape, reduces
+from workbench.ir.verify.rows import Spec, are_opts, by_op, common, is_shape, reduces
 
 
 def buffer(node: UOp) -> str:
@@ -82,6 +82,11 @@ def copy(node: UOp) -> str:
     return "" if isinstance(node.arg, str) else f"its arg is {node.arg!r}, not a device"
 
 
+def contiguous(node: UOp) -> str:
+    is_fit = node.arg is None or are_opts(node.arg)
+    return "" if is_fit else f"its arg is {node.arg!r:.80}, not opts as plain data"
+
+
 def custom(node: UOp) -> str:
     match node.arg:
         case (str(), int(), tuple() as shapes, str()) if all(map(is_shape, shapes)):
@@ -147,6 +152,7 @@ TENSOR = by_op((
     Spec("flip",        (Ops.FLIP,),        flip,        "FLIP names axes of its source"),
     Spec("reduce-axis", (Ops.REDUCE_AXIS,), reduce_axis, "REDUCE_AXIS names axes of its source"),
     Spec("copy",        (Ops.COPY,),        copy,        "COPY names a device"),
+    Spec("contiguous",  (Ops.CONTIGUOUS,),  contiguous,  "CONTIGUOUS has opts, or none"),
     Spec("custom",      (Ops.CUSTOM,),      custom,      "CUSTOM fits its kernel"),
 ))
 # fmt: on
