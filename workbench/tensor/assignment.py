@@ -14,7 +14,8 @@ import numpy as np
 from workbench.base.interrupts import Uninterrupted
 from workbench.execution.realize import realize, running
 from workbench.execution.values import to_numpy
-from workbench.ir.gradient.custom import duplicate, with_gradient
+from workbench.ir.gradient.custom import with_gradient
+from workbench.ir.gradient.occurrences import duplicate
 from workbench.tensor.autograd.leaves import leads_to_leaf, leaf_node, number_of
 from workbench.tensor.autograd.modes import gradients_flow
 from workbench.tensor.base import Base, Operand

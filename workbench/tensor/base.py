@@ -20,12 +20,12 @@ from workbench.base.dtypes import DType, dtypes
 from workbench.base.forking import free_rlock
 from workbench.base.interrupts import Uninterrupted
 from workbench.base.source import Derivation, derived
-from workbench.ir.gradient.custom import duplicate, is_duplicate
+from workbench.ir.gradient.occurrences import is_duplicate, without_alias
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.shapes import Shape
 from workbench.ir.node.uop import UOp
-from workbench.tensor.autograd.leaves import GradientState, number_of
-from workbench.tensor.autograd.modes import detached, gradients_flow
+from workbench.tensor.autograd.leaves import GradientState, claim, number_of, own_node
+from workbench.tensor.autograd.modes import occurrence
 from workbench.tensor.files import file_device, is_file, opened, read_to, saved
 from workbench.tensor.methods import Methods
 from workbench.tensor.methods import Operand as Operand
@@ -90,8 +90,10 @@ class Base(Methods):
         self._grad_state = None
         self._memory = self._version = self._expression = None
         if isinstance(data, Base | UOp):
-            self._uop, self._device = _adopted(data, name, kind)
-            if isinstance(data, Base) and self._uop is data.uop:
+            uop, self._device = _adopted(data, name, kind)
+            is_own = isinstance(data, UOp) and claim(uop)
+            self._uop = uop if is_own else occurrence(uop)
+            if isinstance(data, Base) and uop is data.uop:
                 self._share(data)
             self._is_weak = kind is None and isinstance(data, Base) and data._is_weak
         elif isinstance(data, Path):
@@ -102,16 +104,13 @@ class Base(Methods):
         else:
             value = literal(data, name or Device.DEFAULT, kind)
             own = _device_of(value)
-            self._uop = duplicate(value) if own is None else value
+            self._uop = own_node(value)
             self._device = name or own
             self._is_weak = kind is None and type(data) in (bool, int, float)
         _refuse_axes(self.uop)
         _alive[id(self)] = self
-        self.derivation = None
-        value = self.uop.src[0] if is_duplicate(self.uop) else self.uop
-        if not value.is_const:
-            before = data.derivation if isinstance(data, Base) else None
-            self.derivation = derived(self.uop, [before])
+        before = data.derivation if isinstance(data, Base) else None
+        self.derivation = _derivation(self.uop, [before])
         self._leaf_if(requires_grad)
 
     # properties
@@ -193,17 +192,24 @@ class Base(Methods):
         it."""
         return self if requires_grad is None else self.requires_grad_(requires_grad)
 
+    @classmethod
+    def _of_value(cls, value: UOp) -> Self:
+        """Return a tensor of a value that is made of no other tensor.
+
+        Errors: as `_with`.
+        """
+        _refuse_axes(value)
+        tensor = cls._on(own_node(value), _device_of(value))
+        tensor.derivation = _derivation(tensor.uop, [])
+        return tensor
+
     def _with(self, uop: UOp, *others: Base) -> Self:
         """Return a tensor of `uop`, which was derived from this tensor and `others`.
 
         Errors: ShapeError for too many axes or elements.
         """
         _refuse_axes(uop)
-        if not gradients_flow():
-            uop = detached(uop)
-        elif _begins_gradients(uop, self, *others):
-            uop = duplicate(uop)
-        tensor = self._on(uop, self._device)
+        tensor = self._on(occurrence(uop), self._device)
         tensor._is_weak = self._is_weak
         for other in others:
             tensor._is_weak = tensor._is_weak and other._is_weak
@@ -211,7 +217,8 @@ class Base(Methods):
                 tensor._device = _common_device(tensor._device, other._device)
         if not uop.is_const:
             sources = [other.derivation for other in others]
-            tensor.derivation = derived(uop, [self.derivation, *sources])
+            sources.insert(0, self.derivation)
+            tensor.derivation = derived(without_alias(uop), sources)
         return tensor
 
     def _view(self, uop: UOp) -> Self:
@@ -270,14 +277,11 @@ class Base(Methods):
         return mine, others, other
 
 
-def _begins_gradients(uop: UOp, *operands: Base) -> bool:
-    """Whether a float is made of integers and numbers alone: others may be made of the same, and
-    a gradient is that of one tensor."""
-    return (
-        uop.dtype.is_float
-        and not uop.is_const
-        and all(t._uop.is_const or not t._uop.dtype.is_float for t in operands)
-    )
+def _derivation(uop: UOp, sources: list[Derivation | None]) -> Derivation | None:
+    """Return the user's lines of a node; None for a number, which many tensors share."""
+    value = without_alias(uop)
+    value = value.src[0] if is_duplicate(value) else value
+    return None if value.is_const else derived(without_alias(uop), sources)
 
 
 def promoted_tensors(what: str, *tensors: Base) -> tuple[UOp, ...]:

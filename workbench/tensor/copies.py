@@ -12,7 +12,7 @@ from __future__ import annotations
 from copy import deepcopy
 from typing import Any, Self
 
-from workbench.ir.gradient.custom import duplicate
+from workbench.ir.gradient.occurrences import duplicate
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 from workbench.portable import Portable, portable
@@ -69,8 +69,10 @@ class Copies(Base):
                     0
                 ]  # a leaf that is a view: its copy gets a node of its own
             own = _copied_memory(memory, number, memo)
-            copy = self._with(_copied_view(node, memory.value, own, memo))
-            copy._memory, copy._version = own, own.value
+            view = _copied_view(node, memory.value, own, memo)
+            copy = self._with(view)
+            # `view` may be the node of the memory itself, which is a leaf's where it is one.
+            copy._uop, copy._memory, copy._version = view, own, own.value
         self._required_of(copy)
         _note_leaf(number_of(copy), memo)
         grad = None if self._grad_state is None else self._grad_state.grad

@@ -203,7 +203,7 @@ class Interop(Base):
                 "there are no elements, they are not aligned, or the device has other memory",
                 "Tensor(array), which copies",
             )
-        tensor = cls(buffer_on(memory, shape))
+        tensor = cls._of_value(buffer_on(memory, shape))
         if data.flags.writeable:
             tensor._share(tensor)
             assert tensor._memory is not None

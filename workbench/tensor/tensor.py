@@ -27,7 +27,8 @@ from workbench.execution.values import (
     to_numpy,
     with_computed,
 )
-from workbench.ir.gradient.custom import alias
+from workbench.ir.gradient.custom import as_source
+from workbench.ir.gradient.occurrences import alias, without_alias
 from workbench.ir.node.constants import constant_of
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.shapes import Shape
@@ -308,7 +309,7 @@ class Tensor(
         if opts is None or (value.op is Ops.CONTIGUOUS and value.arg == opts):
             return self
         if value.op is Ops.CONTIGUOUS and value.arg is None:
-            return self._with(value.replace(arg=opts))
+            return self._with(as_source(value.replace(arg=opts), self.uop))
         raise KernelOptError(
             "no kernel with these opts stores this value",
             "other opts are asked for already"
@@ -332,7 +333,7 @@ class Tensor(
         return self.shape[place] if self.ndim else 1
 
     def __repr__(self) -> str:
-        node, memory = self.uop, self._memory
+        node, memory = without_alias(self.uop), self._memory
         state = "" if is_realized(node) else f", {node.op.name} not computed"
         if state and memory is not None and memory.shared and is_realized(memory.value):
             state = ", a view of shared memory"  # which is read anew each time

@@ -20,11 +20,11 @@ from workbench.backends.buffer import Buffer
 from workbench.base.dtypes import dtypes
 from workbench.base.interrupts import scope
 from workbench.execution.buffers import name_of_shared
-from workbench.ir.gradient.custom import duplicate
+from workbench.ir.gradient.occurrences import duplicate, flows_on
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 from workbench.portable import Portable, portable
-from workbench.tensor.autograd.leaves import leaf_node, plain_value
+from workbench.tensor.autograd.leaves import leaf_node, own_node, plain_value
 from workbench.tensor.operands.bits import bits_as, source_of_bits
 from workbench.tensor.operands.broadcast import expanded
 from workbench.tensor.operands.refuse import shape_error
@@ -123,8 +123,7 @@ class VersionedMemory:
         if self.leaf:
             self.value = leaf_node(self.leaf, value)
         elif plain_value(self.value) is not value:
-            own = value if value.op is Ops.BUFFER else duplicate(value)
-            self.expression, self.value = ref(self.value), own
+            self.expression, self.value = ref(self.value), own_node(value)
 
 
 def rename_shared(nodes: Sequence[UOp]) -> None:
@@ -167,7 +166,8 @@ def moved_by(step: Step, source: UOp) -> UOp:
 def is_detached(view: UOp, whole: UOp) -> bool:
     """Whether no gradient flows from `view` to `whole`."""
     return any(
-        step.op is Ops.DETACH or source_of_bits(step) is not None
+        (step.op is Ops.DETACH and not flows_on(step))
+        or source_of_bits(step) is not None
         for step in steps_to(view, whole)
     )
 

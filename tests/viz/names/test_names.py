@@ -72,7 +72,7 @@ def test_a_value_of_several_names_has_all() -> None:
     assert arguments(ex) == [("", "embedding")]
     assert ex.lines.names(head.uop) == ("embedding", "head")
     one = embedding.exp()
-    other = embedding.exp()  # the same node
+    other = embedding.exp()  # the same value
     assert explore(one + 1).lines.names(other.uop) == ("one", "other")
 
 

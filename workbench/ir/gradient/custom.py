@@ -1,4 +1,4 @@
-"""DETACH nodes through which a gradient flows: those with a gradient of their own, and occurrences.
+"""DETACH nodes with a gradient of their own.
 
 A formula says the gradient of a value that is made of others, better than the rules of the ops
 would: a function of this package, which a copy of the node has, too.
@@ -6,10 +6,6 @@ would: a function of this package, which a copy of the node has, too.
 A gradient that somebody gives for a value is a DETACH of the value, with what it was made of as
 further sources. The function that returns their gradients stands beside the node, as long as it
 lives.
-
-An occurrence is a value that is told from its equals: equal expressions are one node, but a
-gradient is that of one tensor. Its gradient flows to what the value was made of (`DUPLICATE`), or,
-where it was made of a tensor that has this value, to that (`ALIAS`).
 """
 
 from __future__ import annotations
@@ -19,6 +15,7 @@ from itertools import count
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
+from workbench.ir.gradient.occurrences import flows_on
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 
@@ -34,13 +31,6 @@ class Formula(NamedTuple):
     name: str
     parameter: Any
     gradient: Callable[..., Sequence[UOp | None]]
-
-
-class Occurrence(NamedTuple):
-    """The arg of an occurrence."""
-
-    number: int
-    is_alias: bool
 
 
 def with_gradient(value: UOp, sources: Sequence[UOp], name: str, rule: OwnRule) -> UOp:
@@ -71,33 +61,24 @@ def depending(value: UOp, *sources: UOp) -> UOp:
     return with_formula(value, (value, *sources), formula)
 
 
-def duplicate(value: UOp) -> UOp:
-    """Return another occurrence of a float: a gradient of it does not count as one of `value`."""
-    if isinstance(value.arg, Occurrence):
-        return _occurrence(value.src[0], value.arg.is_alias)
-    return _occurrence(value, False)
-
-
-def alias(value: UOp) -> UOp:
-    """Return an occurrence that was made of `value`, to which its gradient flows."""
-    return _occurrence(value, True)
-
-
-def is_duplicate(node: UOp) -> bool:
-    """Whether a node is another occurrence of its source, and not made of it."""
-    return isinstance(node.arg, Occurrence) and not node.arg.is_alias
+def as_source(value: UOp, source: UOp) -> UOp:
+    """Return `value`, written otherwise than `source` but the same: its gradient is that of
+    `source`."""
+    if not value.dtype.is_float:
+        return value
+    return with_formula(value, (source,), Formula("as-source", None, _of_value))
 
 
 def gradient_sources(node: UOp) -> tuple[UOp, ...]:
     """Return the sources that a gradient of a node may flow to."""
-    if node.op is not Ops.DETACH or isinstance(node.arg, Occurrence):
+    if node.op is not Ops.DETACH or flows_on(node):
         return node.src
     return node.src[1:]
 
 
 def own_gradient(g: UOp, n: UOp, *sources: UOp) -> tuple[UOp | None, ...] | None:
     """Return the gradients of the sources of a DETACH; None where it has no rule."""
-    if isinstance(n.arg, Occurrence):
+    if flows_on(n):
         return (g,)
     if isinstance(n.arg, Formula):
         return (None, *n.arg.gradient(g, n.arg.parameter, *sources[1:]))
@@ -111,10 +92,3 @@ def _none(g: UOp, _: None, *sources: UOp) -> list[UOp]:
 
 def _of_value(g: UOp, _: None, value: UOp, *sources: UOp) -> list[UOp]:
     return [g, *_none(g, _, *sources)]
-
-
-def _occurrence(value: UOp, is_alias: bool) -> UOp:
-    if not value.dtype.is_float:
-        return value  # it has no gradient
-    number = Occurrence(next(_numbers), is_alias)
-    return UOp(Ops.DETACH, value.dtype, (value,), number)

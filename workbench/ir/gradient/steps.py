@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from workbench.base.trace import Match, PassStep
-from workbench.ir.gradient.custom import Occurrence, is_duplicate
+from workbench.ir.gradient.occurrences import flows_on, merged
 from workbench.ir.gradient.reductions import REDUCTIONS
 from workbench.ir.gradient.table import GRADIENTS
 from workbench.ir.gradient.windows import source_gradient
@@ -55,7 +55,15 @@ def gradient_steps(
     shares: Iterable[Share],
 ) -> GradientSteps:
     """Return the steps of a pass over `root`, whose own gradient is `seed`: `gradients` has the
-    targets, each with its gradient, `shares` are in the order of the pass."""
+    targets, each with its gradient, `shares` are in the order of the pass. Of tensors only
+    targets are nodes of their own."""
+    shares = list(shares)
+    written = [node for pair in gradients for node in pair]
+    written += [node for share in shares for node in share]
+    now = merged([root, seed, *written], [target for target, _ in gradients])
+    root, seed = now[root], now[seed]
+    gradients = [(now[target], now[gradient]) for target, gradient in gradients]
+    shares = [Share(*[now[node] for node in share]) for share in shares]
     due = {root: seed}
     matches = []
     for (node, g, source, value, _), place in _with_places(shares):
@@ -87,8 +95,8 @@ def _with_places(shares: Iterable[Share]) -> Iterator[tuple[Share, int | None]]:
 
 
 def _made_as(node: UOp, source: UOp) -> UOp:
-    """Return the node whose rule handed on a share: that of a duplicate may be its source's."""
-    while is_duplicate(node) and source is not node.src[0]:
+    """Return the node whose rule handed on a share: that of an occurrence may be its source's."""
+    while flows_on(node) and source is not node.src[0]:
         (node,) = node.src
     return node
 
@@ -121,7 +129,7 @@ def _rule(
         return name, "the elements of axes, combined", REDUCTIONS.get(how)
     rule = GRADIENTS.get(node.op)
     if node.op is Ops.DETACH:
-        if isinstance(node.arg, Occurrence):
+        if flows_on(node):
             return "OCCURRENCE", "a value that is told from its equals", rule
         name = str(node.arg[0]) if isinstance(node.arg, tuple) else "DETACH"
         return name, "a value whose author gave its gradient", rule

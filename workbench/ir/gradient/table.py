@@ -19,3 +19,7 @@ GRADIENTS: dict[Ops, GradientRule] = {
 }
 """An op of the tensor level whose result is a float and which is not here has no gradient: an
 error names it where one is asked for."""
+OF_RESULT = frozenset(
+    {Ops.RECIP, Ops.EXP2, Ops.EXP, Ops.SQRT, Ops.TAN, Ops.SIGMOID, Ops.TANH, Ops.POW}
+)
+"""Ops whose gradient is written in their result: it can be differentiated by that."""

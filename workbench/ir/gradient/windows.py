@@ -7,6 +7,7 @@ told directly, and the kernel has a step for each row: the adjoint of a convolut
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 from workbench.ir.gradient.rule import reshaped, summed
@@ -27,16 +28,15 @@ class Rows(NamedTuple):
     columns: int
 
 
-def rows_of(node: UOp) -> Rows | None:
+def rows_of(node: UOp, source: Callable[[UOp], UOp]) -> Rows | None:
     """Return the rows that `node`, a SHRINK, keeps the first columns of; None if it is another
-    one."""
-    if node.op is not Ops.SHRINK or node.src[0].op is not Ops.RESHAPE:
+    one. `source` returns the value that a node moves."""
+    if node.op is not Ops.SHRINK or (rows := source(node)).op is not Ops.RESHAPE:
         return None
-    rows = node.src[0]
-    line = rows.src[0].src[0] if rows.src[0].op is Ops.SHRINK else rows.src[0]
-    if line.op is not Ops.RESHAPE or line.src[0].op is not Ops.EXPAND:
+    cut = source(rows)
+    line = source(cut) if cut.op is Ops.SHRINK else cut
+    if line.op is not Ops.RESHAPE or (copies := source(line)).op is not Ops.EXPAND:
         return None
-    copies = line.src[0]
     one = copies.src[0].shape
     wide = [
         i for i, (a, b) in enumerate(zip(one, copies.shape, strict=False)) if a != b
@@ -49,19 +49,18 @@ def rows_of(node: UOp) -> Rows | None:
     if len(rows.shape) != len(one) or line.shape != (*before, number, *after):
         return None
     size, width = rows.shape[axis : axis + 2]
-    cut = (*before, size * width, *after)
     columns = node.shape[axis + 1]
     whole = (*before, size, columns, *after)
     is_skewed = (
         rows.shape == (*before, size, width, *after)
-        and rows.src[0].shape == cut
-        and all(lo == 0 for lo, _ in (*node.arg, *_box(rows.src[0])))
+        and cut.shape == (*before, size * width, *after)
+        and all(lo == 0 for lo, _ in (*node.arg, *_box(cut)))
         and node.shape == whole
         and columns + (size - 1) * (width - length) <= length < width
     )
     if not is_skewed:
         return None
-    return Rows(copies.src[0], axis, length, size, width - length, columns)
+    return Rows(source(copies), axis, length, size, width - length, columns)
 
 
 def source_gradient(g: UOp, rows: Rows) -> UOp:

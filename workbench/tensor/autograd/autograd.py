@@ -13,6 +13,8 @@ from workbench.base.source import calls
 from workbench.execution.values import is_realized
 from workbench.ir.gradient.backward import Backward, NoGradient, backward
 from workbench.ir.gradient.custom import with_gradient
+from workbench.ir.gradient.merged import MergedGraph
+from workbench.ir.gradient.occurrences import alias
 from workbench.ir.node.constants import full, is_known
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
@@ -26,8 +28,9 @@ from workbench.tensor.autograd.leaves import (
     leaves_below,
     lets_through,
     new_leaf,
-    node_of_result,
     number_of,
+    own_leaf_node,
+    own_node,
     plain_value,
 )
 from workbench.tensor.autograd.lines import (
@@ -96,13 +99,10 @@ class Autograd(Base):
         gradients: list[Self] = []
         made_by = self._made_by(result)
         for number, (target, some) in enumerate(zip(targets, nodes, strict=True)):
-            shares = [result.gradients[n] for n in some if n in result.gradients]
             if not some and not flag(materialize_grads, "materialize_grads"):
                 raise self._unconnected(number)
-            total = shares[0] if shares else full(target.shape, target.uop.like(0))
-            for share in shares[1:]:
-                total = total + share
-            gradients.append(target._of_gradient(total, made_by))
+            zero = full(target.shape, target.uop.like(0))
+            gradients.append(target._of_gradient(result.of(some, zero), made_by))
         return gradients
 
     # who asks
@@ -160,7 +160,7 @@ class Autograd(Base):
         state.requires_grad = is_leaf
         if is_leaf and not state.number:
             state.number = new_leaf(self)
-            self._restate(self._leaf_node(self.uop))
+            self._restate(own_leaf_node(state.number, self.uop))
         elif not is_leaf:
             number, state.number = state.number, 0
             if self.uop.op is Ops.DETACH and self.uop.arg == number:
@@ -235,7 +235,7 @@ class Autograd(Base):
             self._uop = self._leaf_node(result)
         elif plain_value(self._uop) is not result and not is_known(self._uop):
             self._expression = ref(self._uop)
-            self._uop = node_of_result(result)
+            self._uop = own_node(result)
 
     def _former_node(self) -> UOp | None:
         """Return the node that this tensor had before it was computed, while expressions of then
@@ -294,10 +294,12 @@ class Autograd(Base):
 
     def _nodes_of(self, targets: tuple[Self, ...]) -> list[list[UOp]]:
         """Return the nodes under this tensor that stand for each target."""
-        order = self.uop.toposort(lets_through)
+        own = [{t.uop, t._former_node()} for t in targets]
+        apart = frozenset([n for some in own for n in some if n is not None])
+        order = [*MergedGraph(self.uop, apart).walk(lets_through)]
         return [
-            [n for n in order if n is t.uop or n is t._former_node() or leaf_of(n) is t]
-            for t in targets
+            [n for n in order if n in some or leaf_of(n) is t]
+            for t, some in zip(targets, own, strict=True)
         ]
 
     def _made_by(self, result: Backward) -> BackwardPass | None:
@@ -307,7 +309,7 @@ class Autograd(Base):
 
     def _of_gradient(self, value: UOp, made_by: BackwardPass | None) -> Self:
         """Return the tensor of a gradient, with the lines of the forward."""
-        tensor = self._on(value, self._device)
+        tensor = self._on(alias(value), self._device)
         if made_by is not None and not value.is_const:
             tensor.derivation = GradientDerivation(value, calls(), made_by)
         return tensor

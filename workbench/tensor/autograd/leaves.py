@@ -13,7 +13,8 @@ from itertools import count
 from typing import Any, Protocol
 from weakref import WeakKeyDictionary, WeakSet, WeakValueDictionary
 
-from workbench.ir.gradient.custom import duplicate, gradient_sources
+from workbench.ir.gradient.custom import gradient_sources
+from workbench.ir.gradient.occurrences import duplicate
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 
@@ -39,7 +40,7 @@ _tensors: WeakValueDictionary[int, Leaf] = WeakValueDictionary()
 _numbers: WeakKeyDictionary[UOp, int] = WeakKeyDictionary()
 """The leaf that each BUFFER, or COPY of host data, stands for."""
 _tensors_memory: WeakSet[UOp] = WeakSet()
-"""The memory that tensors were computed to."""
+"""The memory that is the node of a tensor."""
 _next = count(1)
 
 
@@ -55,18 +56,31 @@ def leaf_node(number: int, value: UOp) -> UOp:
     if value.op is Ops.DETACH and value.arg == number:
         return value
     if _is_memory(value) and _is_free(value, number):
+        _tensors_memory.add(value)
         _numbers[value] = number
         return value
     return UOp(Ops.DETACH, value.dtype, (value,), number)
 
 
-def node_of_result(value: UOp) -> UOp:
-    """Return the node of a tensor that was computed to `value`: memory is that of one tensor, also
-    where an equal one had been computed before."""
-    if _is_memory(value) and value not in _tensors_memory:
+def own_leaf_node(number: int, node: UOp) -> UOp:
+    """Return the node that stands for a leaf whose node is `node` so far."""
+    if _is_memory(node):
+        _numbers[node] = number
+    return leaf_node(number, node)
+
+
+def own_node(value: UOp) -> UOp:
+    """Return the node of a tensor that is made of no other one."""
+    return value if claim(value) else duplicate(value)
+
+
+def claim(value: UOp) -> bool:
+    """Whether a value is memory that is the node of no tensor so far; from now on it is that of the
+    one that asks. Several may be computed to the same memory."""
+    is_free = _is_memory(value) and value not in _tensors_memory
+    if is_free:
         _tensors_memory.add(value)
-        return value
-    return duplicate(value)
+    return is_free
 
 
 def plain_value(node: UOp) -> UOp:
@@ -130,5 +144,5 @@ def _is_memory(node: UOp) -> bool:
 
 
 def _is_free(node: UOp, number: int) -> bool:
-    leaf = leaf_of(node)
-    return leaf is None or number_of(leaf) == number
+    """Whether memory is the node of no tensor but the leaf with a number."""
+    return node not in _tensors_memory or _numbers.get(node) == number

@@ -16,6 +16,7 @@ from workbench.base.source import (
 )
 from workbench.base.trace import PassRecord
 from workbench.ir.gradient.backward import GRADIENT, Backward
+from workbench.ir.gradient.occurrences import is_alias, without_alias
 from workbench.ir.gradient.steps import Share, gradient_steps
 from workbench.ir.node.uop import UOp
 
@@ -56,7 +57,7 @@ class BackwardPass:
             forward = dict(_by_node(self.forward))
             origins: dict[UOp, UOp] = {}
             for share in self.shares():
-                origins.setdefault(share.total, share.node)
+                origins.setdefault(share.total, without_alias(share.node))
             self._steps = tuple(
                 _step(gradient, forward[node])
                 for gradient, node in origins.items()
@@ -125,7 +126,8 @@ def _by_node(derivation: Derivation) -> Iterator[tuple[UOp, Derivation]]:
     for one in derivations_below([derivation]):
         if one.node is not None:
             for node in nodes_between(one.node, ends):
-                yield node, one
+                if not is_alias(node):
+                    yield node, one
             ends.add(one.node)
 
 

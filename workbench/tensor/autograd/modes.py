@@ -8,6 +8,7 @@ from itertools import count
 
 from workbench.base.context import TRAINING
 from workbench.base.interrupts import DynamicScope, scope
+from workbench.ir.gradient.occurrences import alias
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 
@@ -65,3 +66,8 @@ def detached(value: UOp) -> UOp:
     if value.is_const or not value.dtype.is_float:
         return value
     return UOp(Ops.DETACH, value.dtype, (value,), -next(_numbers))
+
+
+def occurrence(value: UOp) -> UOp:
+    """Return `value` as that of one tensor, told from all others: of a float, a node of its own."""
+    return alias(value) if gradients_flow() else detached(value)

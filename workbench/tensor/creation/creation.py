@@ -8,7 +8,6 @@ from typing import Any, Self
 
 from workbench.backends.device import Device
 from workbench.base.dtypes import Const, DType, dtypes
-from workbench.ir.gradient.custom import duplicate
 from workbench.ir.node import construct
 from workbench.ir.node.shapes import Shape
 from workbench.ir.node.uop import UOp
@@ -198,13 +197,14 @@ class Creation(Base):
         place = canonical(Device.DEFAULT if device is None else device)
         if is_file(place):
             return cls._on(new_file(place, kind, size), place)._leaf_if(requires_grad)
-        tensor = cls(construct.buffer(kind, f"empty{next(_uids)}", place, size))
+        memory = construct.buffer(kind, f"empty{next(_uids)}", place, size)
+        tensor = cls._of_value(memory)
         tensor._device = place
         return tensor._leaf_if(requires_grad)
 
     @classmethod
     def _constant(cls, value: UOp, device: str | None) -> Self:
-        tensor = cls(duplicate(value))  # no other constant has its gradient
+        tensor = cls._of_value(value)
         tensor._device = None if device is None else canonical(device)
         return tensor
 

@@ -12,11 +12,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from workbench.execution.values import value_in_memory
+from workbench.ir.gradient.occurrences import alias, duplicate
 from workbench.ir.node.constants import is_known
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.shapes import Shape
 from workbench.ir.node.uop import UOp
 from workbench.ir.schedule.schedule import base
+from workbench.tensor.autograd.leaves import own_node
 from workbench.tensor.jit.rebinding import Rebindings
 from workbench.tensor.jit.state import tensor_of
 from workbench.tensor.movement.movement import reshaped
@@ -175,7 +177,7 @@ class Results:
 
     def _new(self, leaf: Computed | Constant | ViewOf) -> Tensor:
         if isinstance(leaf, Constant):
-            return Tensor._on(leaf.node, leaf.device)
+            return Tensor._on(duplicate(leaf.node), leaf.device)
         if isinstance(leaf, Computed):
             return tensor_on(self._values[leaf.output], leaf.shape)
         source = leaf.source
@@ -184,7 +186,10 @@ class Results:
             if isinstance(source, VersionedMemory)
             else self._filling(source)
         )
-        tensor = Tensor._on(rebased(leaf.view, leaf.whole, own.uop), own._device)
+        if leaf.view is leaf.whole and isinstance(source, Computed):
+            return own
+        view = rebased(leaf.view, leaf.whole, own.uop)
+        tensor = Tensor._on(alias(view), own._device)
         tensor._share(own)
         return tensor
 
@@ -194,4 +199,4 @@ def tensor_on(node: UOp, shape: Shape) -> Tensor:
     buffer = node
     while buffer.op is not Ops.BUFFER:
         (buffer,) = buffer.src
-    return Tensor._on(reshaped(node, shape), buffer.device)
+    return Tensor._on(own_node(reshaped(node, shape)), buffer.device)

@@ -56,6 +56,8 @@ class Interpolation(Base):
                 "it takes a size, 1 or more, for each of the last axes, none of them empty",
             )
         axes = range(first, self.ndim)
+        if target == self.shape[first:]:
+            return self._with(self.uop)
         if mode == "linear":
             return self._linear(axes, target, aligned)
         result, shift = self, 0.0 if mode == "nearest" else 0.5

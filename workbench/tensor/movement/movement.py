@@ -58,7 +58,7 @@ class Movement(Base):
                 f"the order must name each of the {self.ndim} axes once",
             )
         if axes == tuple(range(self.ndim)):
-            return self
+            return self._view(self.uop)
         return self._view(UOp(Ops.PERMUTE, self.dtype, (self.uop,), axes))
 
     def transpose(self, dim0: int = 1, dim1: int = 0) -> Self:
@@ -86,7 +86,7 @@ class Movement(Base):
     @property
     def T(self) -> Self:
         """The transpose; a tensor of fewer than two axes is its own."""
-        return self if self.ndim < 2 else self.transpose()
+        return self._view(self.uop) if self.ndim < 2 else self.transpose()
 
     def expand(self, *shape: Any, **named: Any) -> Self:
         """Return the tensor with axes of size 1 repeated, and new leading axes.
@@ -162,7 +162,7 @@ class Movement(Base):
             return self.reshape(tuple(size for size in shape if size != 1))
         axis = one_axis(dim, self.ndim, "squeeze")
         if not shape or shape[axis] != 1:
-            return self
+            return self._view(self.uop)
         return self.reshape(shape[:axis] + shape[axis + 1 :])
 
     def unsqueeze(self, dim: int) -> Self:

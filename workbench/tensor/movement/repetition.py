@@ -134,7 +134,7 @@ class Repetition(Base):
         size = self.shape[axis] if self.ndim else 1
         start = -amount % size if size else 0
         if not start:
-            return self
+            return self._with(self.uop)
         twice = self.repeat(*(2 if i == axis else 1 for i in range(self.ndim)))
         box = [None] * self.ndim
         return twice.shrink(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -11,6 +12,7 @@ from workbench.base.display import register
 from workbench.base.errors import WorkbenchError
 from workbench.base.source import calls
 from workbench.base.target import Target
+from workbench.ir.gradient.occurrences import without_aliases
 from workbench.kernel.kernel import Kernel
 from workbench.tensor.jit.tinyjit import TinyJit
 from workbench.tensor.tensor import Tensor
@@ -20,7 +22,7 @@ from workbench.viz.exploration.exploration import Exploration
 from workbench.viz.exploration.questions import check_kernel, question_of
 from workbench.viz.model.lines import Viewer
 from workbench.viz.names.modules import module_paths
-from workbench.viz.names.names import names_of
+from workbench.viz.names.names import Names, names_of
 from workbench.viz.names.variables import variables
 from workbench.viz.page.document import modes
 from workbench.viz.page.panel import pane_of, panes
@@ -64,10 +66,7 @@ def explore(
         question_of(ask)
     page = registered_page()
     named = Device.on_machine(device, target) if device or target else ""
-    names = names_of(
-        [t.uop for t in tensors], ((n, t.uop) for n, t in variables(Tensor))
-    )
-    viewer = Viewer(calls(), names, module_paths())
+    viewer = Viewer(calls(), _names_below(tensors), module_paths())
     off = _names(without)
     ex = exploration.of(
         tensors, page, {}, off, "" if tab else show, viewer, ask=ask, device=named
@@ -76,6 +75,14 @@ def explore(
     if tab:
         ex.select(mode=tab)
     return ex
+
+
+def _names_below(tensors: Sequence[Tensor]) -> Names:
+    """Return the user's names of the values under tensors."""
+    named = list(variables(Tensor))
+    nodes = without_aliases([t.uop for t in (*tensors, *(t for _, t in named))])
+    below, values = nodes[: len(tensors)], nodes[len(tensors) :]
+    return names_of(below, zip((name for name, _ in named), values, strict=True))
 
 
 def registered_page() -> LivePage:

@@ -14,6 +14,7 @@ from workbench.execution.values import (
     value_in_memory,
     with_computed,
 )
+from workbench.ir.gradient.occurrences import without_aliases
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 from workbench.ir.schedule.schedule import base
@@ -41,7 +42,7 @@ class Expression:
     @classmethod
     def of(cls, tensors: Sequence[Tensor]) -> Expression:
         """Return the present expression of tensors."""
-        nodes = tuple([t.uop for t in tensors])
+        nodes = without_aliases([t.uop for t in tensors])
         written = (t.derivation for t in tensors if t._memory and t._memory.is_written)
         return cls(
             nodes,
@@ -67,7 +68,7 @@ class Expression:
         """Return the node of this expression that a tensor stood for; its present one, if it is
         none of this."""
         graph = UOp.sink(*self.nodes).toposort()
-        node = tensor.uop
+        (node,) = without_aliases([tensor.uop])
         memory = value_in_memory(node)
         if node in graph or memory.op is not Ops.BUFFER:
             return node

@@ -26,6 +26,7 @@ from workbench.base.source import (
     nodes_between,
 )
 from workbench.base.trace import PassRecord
+from workbench.ir.gradient.occurrences import is_alias, without_aliases
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 from workbench.ir.schedule.schedule import RANGEIFY, SIMPLIFY_TENSOR
@@ -94,10 +95,12 @@ class UserLines:
         pieces = []
         listed = [d for d in derivations if d is not None]
         phases = phases_of(listed, list(written))
-        for derivation in derivations_below(listed):
-            node = derivation.node
-            if node is None:  # it is below no root
-                continue
+        # A derivation whose node is gone is below no root.
+        alive = [
+            (d, node) for d in derivations_below(listed) if (node := d.node) is not None
+        ]
+        values = without_aliases([node for _, node in alive])
+        for (derivation, _), node in zip(alive, values, strict=True):
             nodes = nodes_between(node, ends)
             call = module_call(derivation, viewer.modules, viewer.calls)
             # where a gradient is asked for says less than the forward that it is of
@@ -137,6 +140,7 @@ class UserLines:
 
     def _ancestors(self, node: UOp) -> Iterator[UOp]:
         """Yield `node` and the nodes that it replaces, the one that was replaced last first."""
+        node = _value(node)
         pending, visited = deque([node]), {node}
         while pending:
             one = pending.popleft()
@@ -178,6 +182,7 @@ class UserLines:
     def names(self, node: UOp) -> tuple[str, ...]:
         """Return the user's names of `node`, or of what it replaces; the one to show first."""
         visited: set[UOp] = set()
+        node = _value(node)
         while node not in self._names and node not in visited:
             visited.add(node)
             node = self._ancestry.replaced.get(node, node)
@@ -197,6 +202,11 @@ class UserLines:
         for record in _of_tensors(self._passes):
             ancestry.add(record)
         return ancestry
+
+
+def _value(node: UOp) -> UOp:
+    """Return the node that the value of a tensor's node has among those of an expression."""
+    return without_aliases([node])[0] if is_alias(node) else node
 
 
 def with_inner(lines: Iterable[SourceLine]) -> tuple[SourceLine, ...]:
