@@ -712,7 +712,7 @@ export interface ActivationRow {
  * `repeats` are in the order of their kernels, outer ones before those in them; `runs` has a
  * row for each kernel. `phases` are those that kernels belong to, `activations` the largest
  * first; none where nothing is trained. `hint` says what would make a simpler plan, "" where
- * nothing is known.
+ * nothing is known. `check` is the verdict on all kernels and results (null: not checked).
  */
 export interface PlanPicture {
   width: number;
@@ -728,6 +728,7 @@ export interface PlanPicture {
   phases: Array<PhaseRow>;
   activations: Array<ActivationRow>;
   hint?: string;
+  check?: CheckRow | null;
 }
 
 /**
@@ -1594,6 +1595,14 @@ export interface PlansRequest {
 }
 
 /**
+ * Hold all kernels and all results against the reference.
+ */
+export interface CheckAllRequest {
+  do: "check_all";
+  id?: number | null;
+}
+
+/**
  * Time the kernels that have no time yet, with the default opts.
  */
 export interface KernelsRequest {
@@ -1673,6 +1682,7 @@ export type AnyRequest =
   | BisectRequest
   | ReplanRequest
   | PlansRequest
+  | CheckAllRequest
   | KernelsRequest
   | SearchRequest
   | EmulateRequest
@@ -1716,6 +1726,7 @@ export interface Results {
   bisect: BisectReply;
   replan: PatchCount;
   plans: NoResult;
+  check_all: NoResult;
   kernels: NoResult;
   search: VariantReply;
   emulate: NoResult;

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from workbench.viz.schema.variant import NamedNumber
+from workbench.viz.schema.variant import CheckRow, NamedNumber
 
 
 class PlanNode(Struct, forbid_unknown_fields=True):
@@ -197,7 +197,8 @@ class PlanPicture(Struct, forbid_unknown_fields=True):
     """The tensor graph, drawn and cut into kernels; without nodes where it is too large. `repeats`
     are in the order of their kernels, outer ones before those in them; `runs` has a row for each
     kernel. `phases` are those that kernels belong to, `activations` the largest first; none where
-    nothing is trained. `hint` says what would make a simpler plan, "" where nothing is known."""
+    nothing is trained. `hint` says what would make a simpler plan, "" where nothing is known.
+    `check` is the verdict on all kernels and results (null: not checked)."""
 
     width: float
     height: float
@@ -212,3 +213,4 @@ class PlanPicture(Struct, forbid_unknown_fields=True):
     phases: list[PhaseRow]
     activations: list[ActivationRow]
     hint: str = ""
+    check: CheckRow | None = None

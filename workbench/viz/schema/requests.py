@@ -292,6 +292,10 @@ class PlansRequest(Request, tag="plans"):
     """Time this plan beside the one before it."""
 
 
+class CheckAllRequest(Request, tag="check_all"):
+    """Hold all kernels and all results against the reference."""
+
+
 class KernelsRequest(Request, tag="kernels"):
     """Time the kernels that have no time yet, with the default opts."""
 
@@ -357,6 +361,7 @@ AnyRequest = (
     | BisectRequest
     | ReplanRequest
     | PlansRequest
+    | CheckAllRequest
     | KernelsRequest
     | SearchRequest
     | EmulateRequest

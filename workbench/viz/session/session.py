@@ -30,6 +30,7 @@ from workbench.viz.schema.replies import (
 from workbench.viz.schema.variant import ErrorWords
 from workbench.viz.session import prefetch
 from workbench.viz.session.handlers import (
+    all_checks,
     baselines,
     edits,
     inspection,
@@ -86,6 +87,7 @@ LONG: dict[str, Callable[..., Any]] = {
     "bisect": inspection.bisect,
     "plans": plan_comparison.measure,
     "kernels": kernel_times.measure,
+    "check_all": all_checks.check_all,
     "replan": lambda session, node, store: session.replan(node, store),
     "rule_off": lambda session, kernel, rule, on, of: session.rule_off(
         kernel, rule, on, of
@@ -93,7 +95,18 @@ LONG: dict[str, Callable[..., Any]] = {
 }
 """Requests that take long, most of them because they run kernels; they are queued."""
 SAVES = frozenset(
-    {"apply", "paste", "pin", "name", "delete", "note", "measure", "check", "edit"}
+    {
+        "apply",
+        "paste",
+        "pin",
+        "name",
+        "delete",
+        "note",
+        "measure",
+        "check",
+        "check_all",
+        "edit",
+    }
     | {"search"}
 )
 

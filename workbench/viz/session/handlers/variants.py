@@ -160,6 +160,7 @@ def device(session: LiveRecord, name: str) -> NoResult:
     headline, _, _ = session.record.headline.rpartition(" on ")
     session.put(("headline",), f"{headline} on {info.name}")
     session.put(("elsewhere",), info.notice)
+    session.put(("plan", "check"), None)
     for variant, kernel in enumerate(session.kernels):
         session.kernels[variant] = on_device(kernel, info.name)
         _show_device(session, variant)

@@ -11,6 +11,7 @@ import { bytesText, countText } from "../../base/text.js";
 import { kernelColour, phasesOf, withoutPhases } from "../../record/phases.js";
 import { kernelPlaces, kernelWork, workShare, workTime, workTotal } from "../../record/kernels.js";
 
+/** @import { CheckRow } from "../../record.d.ts" */
 /** @import { Changes, PanelRow } from "../../types.d.ts" */
 /** @import { KernelOrder, Work } from "../../record/kernels.js" */
 /** @import { App } from "../../app/store.js" */
@@ -61,8 +62,10 @@ function kernelsPane(app) {
         isOne ? "KERNELS" : `${kernels.length} KERNELS`,
         totalText(app),
         timeButton(app),
+        checkButton(app),
       ),
       failure(app, "kernels"),
+      wholeCheck(app.record.plan.check),
     );
     tools.hidden = isOne;
     refill(sorting, sortButtons(app, state, setOrder));
@@ -112,6 +115,39 @@ function timeButton(app) {
     name: "time-kernels",
     title: "time each kernel with the default opts, equal ones once",
   });
+}
+
+/** Check everything, unless nothing is to be computed.
+ * @param {App} app */
+const checkButton = (app) =>
+  app.record.kernels.length > 0 && canAsk(app) &&
+  button(app, "check all", () => act(app, "kernels", { do: "check_all" }), {
+    python: true,
+    name: "check-all",
+    title:
+      "compare each kernel with the default opts, and all results, with what the expression means",
+  });
+
+/** The verdict on the whole in a line; with how far off it is, and what it was compared with, on
+ * hover.
+ * @param {CheckRow | null | undefined} check */
+const wholeCheck = (check) =>
+  check && h(
+    "p",
+    { class: `wb-clip ${check.ok ? "wb-good" : "wb-bad"}`, title: check.text },
+    `${check.ok ? "✓" : "✗"} ${check.text.split("; ")[0]}`,
+  );
+
+/** ✓ or ✗ by the variants of a kernel that were checked, each verdict with its name.
+ * @param {App} app
+ * @param {number} i */
+function checkMark(app, i) {
+  const checked = app.variantsOf(i).map((at) => app.record.variants[at])
+    .filter((row) => row.check);
+  if (!checked.length) return null;
+  const ok = checked.every((row) => row.check?.ok);
+  const title = checked.map((row) => `${row.name}: ${row.check?.text}`).join("\n");
+  return h("span", { class: ok ? "wb-good" : "wb-bad", title }, ok ? "✓" : "✗");
 }
 
 /**
@@ -197,6 +233,7 @@ function kernelRow(app, i, work) {
       },
       kernelNumber(app, i),
       phaseMark(phases, kernelColour(app.record, i)),
+      checkMark(app, i),
       words(withoutPhases(kernel.title, phases), "wb-clip"),
       kernel.modules.length > 0 && words(kernel.modules[0], "wb-kernel-module wb-clip"),
       line && words(line.where, "wb-quiet wb-clip"),
