@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 
+import numpy as np
 import pytest
 
+from workbench import Opt, OptOps, Tensor, explore
 from workbench.ir.nest.estimates import Estimates
 from workbench.measure.calibration import Calibration, calibration, doubts
 from workbench.measure.kernel_time import measure_kernel
@@ -107,3 +109,14 @@ def test_a_loop_that_was_never_measured_says_nothing() -> None:
     assert beside is not None
     beside.take()
     assert beside.busy is not None and beside.busy >= 1
+
+
+def test_several_calls_say_how_far_they_differ() -> None:
+    """Each call may be sure of itself: the machine changes between two."""
+    (kernel,) = explore(Tensor(np.ones((8, 8), np.float32)).sum(1)).kernels
+    first, second = (kernel.time(budget_s=0.01) for _ in range(2))
+    assert first.earlier_s == () and "calls gave" not in str(first)
+    assert second.earlier_s == (first.median_s,) and "2 calls gave" in str(second)
+    assert kernel.apply(Opt(OptOps.UPCAST, "g0", 2)).time(budget_s=0.01).earlier_s == ()
+    calls = replace(second, median_s=311e-6, earlier_s=(154e-6, 299e-6))
+    assert "3 calls gave 154 µs to 311 µs" in str(calls)

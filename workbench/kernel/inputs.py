@@ -9,7 +9,7 @@ kernel: its inputs.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -26,6 +26,9 @@ from workbench.kernel.check_run import CheckRun
 from workbench.kernel.run import Run, random_values
 
 OF_KERNEL = "the kernel before its opts"
+Medians = dict[tuple[UOp, tuple[str, ...], str], list[float]]
+"""The times of kernels on this data, by calls of `time`: of a kernel, the rules that are off, and
+the device. Units: seconds."""
 TOO_LARGE = "what the expression means is too much to compute"
 
 
@@ -36,6 +39,7 @@ class FromSchedule:
     run: Run
     number: int
     on: str = ""
+    medians: Medians = field(default_factory=dict, compare=False, repr=False)
 
     @property
     def device(self) -> str:
@@ -98,6 +102,7 @@ class PickledData:
 
     device: str
     arguments: tuple[tuple[DType, Array | int], ...]
+    medians: Medians = field(default_factory=dict, compare=False, repr=False)
 
     def for_device(self, name: str) -> PickledData:
         """Return the same data for kernels on another device."""
@@ -123,6 +128,7 @@ class Seeded:
 
     seed: int = 0
     device: str = ""
+    medians: Medians = field(default_factory=dict, compare=False, repr=False)
 
     def for_device(self, name: str) -> Seeded:
         """Return the same data for kernels on another device."""

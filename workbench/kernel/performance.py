@@ -62,7 +62,12 @@ def timed(kernel: RunnableKernel, device: str, budget_s: float, cold: bool) -> T
         built, run = kernel.built(device), kernel.launch(device)
         beside = calibration_beside(device, built.source.launch.threads)
         timing = measure_kernel(run, device, kernel.estimates, budget_s, cold, beside)
-        timing = replace(timing, on_random_inputs=not kernel.has_data)
+        key = kernel.ast, kernel.rules_off, device
+        medians = kernel.data.medians.setdefault(key, [])
+        timing = replace(
+            timing, on_random_inputs=not kernel.has_data, earlier_s=tuple(medians)
+        )
+        medians.append(timing.median_s)
         if not Device[device].is_processor:
             return timing
         kind, threads = float_kind(kernel.original), built.source.launch.threads

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from workbench.backends.device import Device
@@ -24,7 +24,8 @@ class Timing(Printed):
     predicted bottleneck ("": unknown). The times of an emulator say nothing about the kernel;
     `on_random_inputs`, because its expression was loaded without its data. `busy` is how many
     times as long a loop of known length took beside the samples as on this machine at rest (None:
-    unknown, or it ran on another device)."""
+    unknown, or it ran on another device). `earlier_s` are the medians of earlier calls for the same
+    kernel: one call does not see how much a machine changes between two."""
 
     device: str
     median_s: float
@@ -39,6 +40,7 @@ class Timing(Printed):
     on_random_inputs: bool = False
     cold_spread: float | None = None
     busy: float | None = None
+    earlier_s: tuple[float, ...] = ()
 
     @property
     def spread(self) -> float:
@@ -57,7 +59,9 @@ class Timing(Printed):
         if self.cold_spread is not None:
             cold += f" ± {self.cold_spread:.1%}"
         bound = f"\nbound by {self.bound}" if self.bound else ""
-        sure = doubts(self.busy, self.samples_s)
+        sure = doubts(self.busy, self.samples_s) + over_calls(
+            self.median_s, self.earlier_s
+        )
         doubt = "".join(f"\n{words}" for words in sure)
         count = len(self.samples_s)
         spread = f" ± {self.spread:.1%}" if count > 1 else ""
@@ -67,6 +71,15 @@ class Timing(Printed):
             f"{number_text(self.gflops)} GFLOP/s{peak}, {number_text(self.gbytes_per_s)} GB/s"
             f"{emulated}{doubt}{bound}"
         )
+
+
+def over_calls(median_s: float, earlier_s: Sequence[float]) -> list[str]:
+    """Return the range of the medians of several calls, in words; nothing of one call."""
+    if not earlier_s:
+        return []
+    medians = sorted((*earlier_s, median_s))
+    ends = f"{seconds_text(medians[0])} to {seconds_text(medians[-1])}"
+    return [f"{len(medians)} calls gave {ends}"]
 
 
 def seconds_text(seconds: float) -> str:

@@ -70,7 +70,7 @@ TERMS: Mapping[str, Mapping[str, str]] = {
     },
     "figures": {
         "±": "How much the samples of a time differ: half the distance between their quartiles, as"
-            " a share of the median.",
+            " a share of the median; or between several measurements, where those differ more.",
         "once": "It is so slow that it was timed once, so nothing is known of the spread.",
         "~": "Timed in another run, or in an earlier session, or predicted: the machine may have"
             " been slower or faster then.",

@@ -393,7 +393,7 @@ export interface ShareRow {
  * the expression's own were not there; `moved_bytes` are loaded and stored in one run (null:
  * as the variant's counts say); `share` is that of the peak as it is now, null where it says
  * nothing; `busy`: how many times as long a loop of known length took beside it as at rest
- * (null: unknown).
+ * (null: unknown). `medians` are those of earlier measurements in this session.
  */
 export interface TimingRow {
   median_s: number;
@@ -415,6 +415,7 @@ export interface TimingRow {
   moved_bytes?: number | null;
   share?: ShareRow | null;
   busy?: number | null;
+  medians?: Array<number>;
 }
 
 /**

@@ -233,7 +233,8 @@ class TimingRow(Struct, forbid_unknown_fields=True):
     `machine` is another one than this ("": it was this one); `random_inputs`: the expression's own
     were not there; `moved_bytes` are loaded and stored in one run (null: as the variant's counts
     say); `share` is that of the peak as it is now, null where it says nothing; `busy`: how
-    many times as long a loop of known length took beside it as at rest (null: unknown)."""
+    many times as long a loop of known length took beside it as at rest (null: unknown). `medians`
+    are those of earlier measurements in this session."""
 
     median_s: Amount
     min_s: Amount
@@ -254,6 +255,7 @@ class TimingRow(Struct, forbid_unknown_fields=True):
     moved_bytes: Amount | None = None
     share: ShareRow | None = None
     busy: Amount | None = None
+    medians: list[Amount] = []
 
 
 class CheckRow(Struct, forbid_unknown_fields=True):

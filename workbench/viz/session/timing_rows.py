@@ -9,7 +9,7 @@ from uuid import uuid4
 from workbench.backends.device import Device
 from workbench.ir.nest.estimates import Estimates
 from workbench.measure.calibration import doubts
-from workbench.measure.kernel_time import seconds_text
+from workbench.measure.kernel_time import over_calls, seconds_text
 from workbench.measure.speeds import Speeds
 from workbench.measure.timing import Samples
 from workbench.measure.units import number_text
@@ -82,6 +82,7 @@ def timing_text(row: TimingRow, speeds: Speeds | None) -> str:
             f"{number_text(row.gbytes)} GB/s",
         ]
     parts += doubts(row.busy, row.samples)
+    parts += over_calls(row.median_s, row.medians)
     if row.random_inputs:
         parts.append("on random inputs")
     if row.earlier:
@@ -92,7 +93,12 @@ def timing_text(row: TimingRow, speeds: Speeds | None) -> str:
 
 
 def spread_text(row: TimingRow) -> str:
-    """Return the spread of a median as text: of a single run nothing is known."""
+    """Return the spread of a median as text, within its samples or over several measurements,
+    whichever is greater: of a single run nothing is known."""
+    if row.medians:
+        medians = row.median_s, *row.medians
+        apart = (max(medians) - min(medians)) / 2 / row.median_s
+        return within_text(max(row.spread, apart))
     return "once" if len(row.samples) < 2 else within_text(row.spread)
 
 

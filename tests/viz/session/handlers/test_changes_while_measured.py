@@ -13,6 +13,7 @@ from tests.viz.session.support import Page, done, finish_jobs, session_of
 from tests.viz.support import matmul
 from workbench.viz.session import prefetch
 from workbench.viz.session.handlers import baselines, measurement
+from workbench.viz.session.timing_rows import spread_text, timing_text
 from workbench.worker.client import TaskStopped
 
 pytestmark = pytest.mark.usefixtures("nothing_saved", "nothing_fails")
@@ -144,3 +145,14 @@ def test_a_search_starts_from_the_fastest_variants_too(
         starts = [row[2] for row in search["candidates"] if row[1] is None]
         names = [session.row(numbers[place]).name for place in (2, 3)]
         assert starts[-3:-1] == [f"start: {name}" for name in names], starts
+
+
+def test_measurements_of_a_variant_are_remembered_in_its_time() -> None:
+    with session_of(matmul()) as session:
+        for _ in range(3):
+            done(session, "measure", variants=[0])
+        timing = session.row(0).timing
+        assert timing is not None and len(timing.medians) == 2
+        assert "3 calls gave" in timing_text(timing, None)
+        far = replace(timing, median_s=2e-4, spread=0.01, medians=[1e-4, 3e-4])
+        assert spread_text(far) == "± 50%"

@@ -9,9 +9,19 @@ import { secondsText, three } from "../base/text.js";
  * @returns {timing is TimingRow} */
 export const real = (timing) => Boolean(timing && !timing.emulator && !timing.machine);
 
-/** How far off a median may be; of a single run nothing is known.
+/** How far off a median may be, within its samples or over several measurements; of a single run
+ * nothing is known.
  * @param {TimingRow} timing */
-export const spreadText = ({ spread, samples }) => samples.length < 2 ? "once" : withinText(spread);
+export function spreadText({ spread, samples, median_s, medians = [] }) {
+  const [least, most] = ends(median_s, medians);
+  if (medians.length) return withinText(Math.max(spread, (most - least) / 2 / median_s));
+  return samples.length < 2 ? "once" : withinText(spread);
+}
+
+/** The least and the greatest of some medians.
+ * @param {number} median
+ * @param {number[]} medians */
+const ends = (median, medians) => [Math.min(median, ...medians), Math.max(median, ...medians)];
 
 /** @param {number} spread */
 export const withinText = (spread) =>
@@ -34,11 +44,18 @@ export function timingText(timing) {
       `${three(gbytes)} GB/s`,
     ]),
     ...doubts(timing),
+    overCalls(timing),
     timing.random_inputs && "on random inputs",
     timing.earlier && "measured earlier",
     timing.machine && `on ${timing.machine}`,
   ].filter(Boolean).join(", ");
 }
+
+/** The range of several measurements.
+ * @param {TimingRow} timing */
+const overCalls = ({ median_s, medians = [] }) =>
+  medians.length > 0 &&
+  `${medians.length + 1} calls gave ${ends(median_s, medians).map(secondsText).join(" to ")}`;
 
 const BUSY = 1.3; // as in measure/calibration.py
 const UNEVEN = 2;

@@ -35,6 +35,8 @@ SAMPLES = 25
 SETTLED_SHARE = SETTLED
 """Share of each median that its error is below when timing ends before that."""
 HEADLINE = ("plain", "auto")
+MOST_MEDIANS = 20
+"""Most earlier measurements of a variant whose medians are shown."""
 EDITED_S = 5.0
 """Seconds after which edited source counts as hanging, and at least the time of 20 runs of the
 original."""
@@ -226,6 +228,9 @@ def _set_timings(
                 float_kind(kernel.original), result.threads, result.cold, run,
                 random_inputs=not kernel.has_data, busy=result.busy,
             )  # fmt: skip
+            before = session.timings.get((variant, row.device))
+            if before is not None and not (before.earlier or before.machine):
+                row.medians = [*before.medians, before.median_s][-MOST_MEDIANS:]
             session.timings[variant, row.device] = row
             if is_here:
                 rows_here[variant] = row

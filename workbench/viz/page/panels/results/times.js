@@ -8,6 +8,9 @@ import { secondsText, three } from "../../base/text.js";
 /** @import { TimingRow, VariantRow } from "../../record.d.ts" */
 /** @import { App } from "../../app/store.js" */
 
+const APART =
+  "timed separately from the pinned variant: the machine may have been slower or faster; Time takes both in turns";
+
 /** Time, spread and ratio to the pinned variant; nothing where an emulator ran.
  * @param {App} app
  * @param {TimingRow | null} timing
@@ -18,16 +21,18 @@ export function timeCells(app, timing, hidden = false) {
   }
   const s = app.view.cold ? timing.cold_s : timing.median_s;
   if (s === null) return h("span", { class: "wb-quiet wb-said" }, "not timed cold");
+  const other = reference(app)?.timing;
+  const isOld = timing.earlier || (real(other) && !inOneRun(timing, other));
   return h(
     "span",
     { class: "wb-times" },
     h(
       "span",
       {
-        class: `wb-figure ${timing.earlier ? "wb-stale" : ""}`,
+        class: `wb-figure ${isOld ? "wb-stale" : ""}`,
         title: timingText(timing),
       },
-      timing.earlier && "~",
+      isOld && "~",
       secondsText(s),
     ),
     h(
@@ -38,7 +43,7 @@ export function timeCells(app, timing, hidden = false) {
       },
       app.view.cold ? coldSpread(timing) : spreadText(timing),
     ),
-    ratioCell(app, timing, reference(app)?.timing),
+    ratioCell(app, timing, other),
   );
 }
 
@@ -72,8 +77,8 @@ export function predictedCells(app, { cost }) {
   );
 }
 
-/** The ratio of the two times that are shown to each other; where they were not taken in turns, in
- * one run, marked ~.
+/** The ratio of the two times that are shown to each other; none where they were not taken in turns,
+ * in one run: the machine may have been slower in one of them.
  * @param {App} app
  * @param {TimingRow} timing
  * @param {TimingRow | null | undefined} other */
@@ -81,15 +86,12 @@ function ratioCell(app, timing, other) {
   if (!real(other)) return h("span");
   const [a, b] = app.view.cold ? [other.cold_s, timing.cold_s] : [other.median_s, timing.median_s];
   if (a === null || b === null) return h("span");
-  const apart = inOneRun(timing, other) ? "" : "~";
-  const same = other !== timing && !apart && overlap(other, timing, app.view.cold);
-  const meaning = same ? "no measurable difference" : "times as fast as the pinned variant";
-  const title = apart
-    ? `${meaning}; timed separately: the machine may have been slower or faster`
-    : meaning;
+  if (!inOneRun(timing, other)) return h("span", { class: "wb-quiet", title: APART }, "apart");
+  const same = other !== timing && overlap(other, timing, app.view.cold);
+  const title = same ? "no measurable difference" : "times as fast as the pinned variant";
   return h(
     "b",
     { class: "wb-figure", title },
-    same ? "≈" : `${apart}${three(a / b).replace(/\.00$/, "")}x`,
+    same ? "≈" : `${three(a / b).replace(/\.00$/, "")}x`,
   );
 }
