@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from tests.kernel.support import SPEEDS, array
+from workbench.base.errors import WorkbenchError
 from workbench.kernel import kernel as kernel_module
 from workbench.kernel import performance
 from workbench.measure.side_by_side import Ratio, ratio, side_by_side
@@ -101,3 +102,12 @@ def test_a_timing_says_what_it_waits_for(
     assert bool(timing.bound) == (name == "LLVM")
     assert str(kernel.bound()).startswith("FMA latency: 1 independent accumulator")
     assert kernel.cost.predicted_s > 0
+
+
+def test_the_example_of_a_comparison_has_the_users_names() -> None:
+    weights, bias = (Tensor(np.ones((8, 8), np.float32)).realize() for _ in "wb")
+    kernel = explore(weights @ bias).kernels[0]
+    with pytest.raises(WorkbenchError) as caught:
+        kernel.compare_times({"numpy": 3})  # type: ignore[dict-item]
+    arrays = "weights=weights.numpy(), bias=bias.numpy()"
+    assert f"lambda {arrays}: f(weights, bias)" in caught.value.hint

@@ -148,7 +148,8 @@ class Kernel(RunnableKernel, Displayed):
         """Return the times of this kernel ("this"), of others and of functions, by name, measured
         in turns. Where the samples show no difference, the text says so.
 
-            k.compare_times({"auto": k.optimized(), "numpy": lambda: a @ b})
+            array, other = a.numpy(), b.numpy()
+            k.compare_times({"auto": k.optimized(), "numpy": lambda: array @ other})
         """
         budget_s = arguments.budget(budget_s)
         return performance.beside(self, others, self._device(device), budget_s)

@@ -112,7 +112,7 @@ def beside(
     Errors: WorkbenchError for a value that is neither; DeviceError for a machine that is not here.
     """
     require_times(device)
-    hint = 'k.compare_times({"auto": k.optimized(), "numpy": lambda: a @ b})'
+    hint = _comparison(kernel)
     if not isinstance(others, Mapping):
         because = f"{type(others).__name__} is not a dict from names to runs"
         raise WorkbenchError("cannot compare times", because, hint)
@@ -131,3 +131,13 @@ def beside(
     for name, other in others.items():
         runs[name] = computing(name, other) if callable(other) else other.launch(device)
     return side_by_side(runs, budget_s)
+
+
+def _comparison(kernel: RunnableKernel) -> str:
+    """Return an example of a comparison, with the user's names of what the kernel reads."""
+    written = kernel.original.outputs
+    names = [n for slot, n in enumerate(kernel.names) if n and slot not in written]
+    names = [name for name in dict.fromkeys(names) if name.isidentifier()]
+    arrays = ", ".join(f"{name}={name}.numpy()" for name in names)
+    run = f"lambda {arrays}: f({', '.join(names)})" if names else "lambda: f()"
+    return f'k.compare_times({{"auto": k.optimized(), "numpy": {run}}})'

@@ -175,3 +175,14 @@ def test_an_offer_has_the_caption_of_its_device(nothing_saved: None) -> None:
         offers = offer_rows(explore(product, device=name).kernels[0])
         local = [offer for offer in offers if offer.op == "LOCAL"]
         assert local and {offer.why for offer in local} == {caption}
+
+
+def test_variants_that_nobody_selected_are_predicted_too() -> None:
+    a, b = array(16, 8), array(8, 12)
+    with session_of(explore((a @ b).relu())) as session:
+        for text in ("UPCAST g1 4", "UPCAST g0 4", "UNROLL r0 4"):
+            done(session, "paste", variant=0, text=text)
+        done(session, "device", name=GPU)
+        finish_jobs(session.jobs)
+        rows = [row for row in session.record.variants if row.error is None]
+        assert len(rows) >= 4 and all(row.cost for row in rows)

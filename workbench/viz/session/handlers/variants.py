@@ -35,6 +35,8 @@ from workbench.viz.session.opt_text import parse_opt
 
 MOST_VARIANTS = 500
 """Most variants of one session."""
+MOST_PREDICTED = 64
+"""Variants that are predicted on a machine that is not here before they are selected."""
 MOST_NOTE = 1000
 OF_DEVICE = (
     "code", "loops", "counts", "passes", "offers", "refused", "bound", "cost", "error"
@@ -190,6 +192,27 @@ def _known_there(session: LiveRecord, info: DeviceInfo) -> Iterator[None]:
                 session.tell_changes()
             yield
     yield from _predicted(session)
+    if info.is_elsewhere:
+        yield from _variant_costs(session)
+
+
+def _variant_costs(session: LiveRecord) -> Iterator[None]:
+    """Predict the variants that nobody has selected on a machine that is not here: their rows have
+    no other time."""
+    device = session.device
+    for variant, row in enumerate(session.record.variants[:MOST_PREDICTED]):
+        with session.lock:
+            if session.device != device:
+                return
+            if (
+                row.cost is None
+                and row.error is None
+                and not (row.edited or row.deleted)
+            ):
+                with suppress(WorkbenchError):
+                    session.recorder.add_cost(variant)
+                session.tell_changes()
+        yield
 
 
 def prefetch_code(session: LiveRecord) -> Iterator[None]:
