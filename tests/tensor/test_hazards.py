@@ -261,3 +261,19 @@ def test_a_version_that_an_expression_reads_is_kept(write: str, other: str) -> N
     array = {"u": want}
     exec(other, array)
     np.testing.assert_array_equal(names["u"].numpy(), array["u"])
+
+
+@pytest.mark.parametrize("swaps", range(4))
+def test_the_whole_of_a_view_that_waits_keeps_what_it_reads(swaps: int) -> None:
+    """The view has the value that is computed; its memory has elements beside, of older values."""
+    a, b = (Tensor(np.int32(v)).realize() for v in ([1, -1], [0, 1, 0]))
+    b = b[1:]
+    expected, others = np.int32([1, -1]), np.int32([1, 0])
+    for _ in range(swaps):
+        a, b, expected, others = b, a, others, expected
+        a.assign(b)
+        expected[:] = others
+    a += 3
+    expected += 3
+    b.assign(a)
+    assert b.tolist() == a.tolist() == expected.tolist()

@@ -8,6 +8,7 @@ mix-ins use of each other are declared in Base, for the type checker. Nothing is
 from __future__ import annotations
 
 import math
+from collections.abc import Container
 from pathlib import Path
 from typing import Self
 from weakref import WeakValueDictionary, ref
@@ -56,9 +57,13 @@ def tensors_alive() -> list[Base]:
     return [tensor for tensor in tensors if tensor is not None]
 
 
-def nodes_alive() -> list[UOp]:
-    """Return the nodes of all tensors, which may need intermediate values."""
-    return [tensor.uop for tensor in tensors_alive()]
+def nodes_alive(but: Container[VersionedMemory | None] = ()) -> list[UOp]:
+    """Return the nodes of all tensors, which may need intermediate values, but of those of some
+    memory. The whole of memory that waits to be written is one: a view of it may be known."""
+    tensors = [t for t in tensors_alive() if t._memory not in but]
+    nodes = [tensor.uop for tensor in tensors]
+    memories = dict.fromkeys(t._memory for t in tensors)
+    return nodes + [m.value for m in memories if m is not None and m.old is not None]
 
 
 class Base(Methods):

@@ -413,8 +413,7 @@ def _is_writable(memory: VersionedMemory, old: UOp) -> bool:
     if memory.shared is None:
         own = allocated(old)
         return own is None or not own.owner.is_shared
-    others = [t.uop for t in tensors_alive() if t._memory is not memory]
-    return memory.value not in UOp.sink(*others).toposort()
+    return memory.value not in UOp.sink(*nodes_alive([memory])).toposort()
 
 
 def _own(result: UOp, memory: VersionedMemory | None) -> UOp:

@@ -29,7 +29,7 @@ from workbench.execution.values import to_numpy, value_in_memory
 from workbench.ir.node.constants import is_known
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
-from workbench.tensor.base import Base, tensors_alive
+from workbench.tensor.base import Base, nodes_alive, tensors_alive
 from workbench.tensor.movement.movement import reshaped
 from workbench.tensor.tensor import Tensor
 from workbench.tensor.versions import VersionedMemory, replacements
@@ -287,6 +287,5 @@ def _memory_alive() -> list[VersionedMemory]:
 
 def _needed(targets: Sequence[UOp], own: set[VersionedMemory]) -> set[UOp]:
     """Return those of `targets`, versions of the memory in `own`, that others read."""
-    others = [t.uop for t in tensors_alive() if t._memory not in own]
-    read = read_later(others, ())
+    read = read_later(nodes_alive(own), ())
     return {node for node in targets if not read.isdisjoint(sharing(node))}
