@@ -94,6 +94,17 @@ def test_a_row_that_is_chosen_by_index_has_no_tile_to_lose() -> None:
     np.testing.assert_allclose(bags.numpy(), table.numpy()[index].sum(1), rtol=1e-6)
 
 
+def test_what_compares_positions_is_computed_where_it_is_read() -> None:
+    """Reading the mask of a scan from memory would take as long, and is a kernel more."""
+    scan = planned(
+        Tensor.ones(64, 4, 32, 1).exp().contiguous().reshape(256, 32).cumsum(1)
+    )
+    masks = [d for d in scan.decisions if d.node.op is Ops.CMPLT]
+    assert [d.name for d in masks] == ["fuse-positions"]
+    table = planned(Tensor(A).exp().tril() @ Tensor(B))
+    assert not any(d.stored for d in table.decisions if d.node.dtype.is_bool)
+
+
 def test_an_operand_is_stored_because_recomputing_costs_more() -> None:
     x = Tensor(A).exp2()
     decision = decision_of(x @ Tensor(B), x)

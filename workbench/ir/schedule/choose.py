@@ -21,6 +21,7 @@ from workbench.ir.schedule.cost import (
     STORE_COST,
     TILE_REUSE,
     WINDOW_REUSE,
+    compares_positions,
 )
 from workbench.ir.schedule.item import Decision
 from workbench.ir.schedule.plan import OutputGroup
@@ -71,6 +72,9 @@ def choose(
         return Decision("store-long-index", node, True, reason), None
     if _is_free(node):
         return _moved(node, reads), None
+    if compares_positions(node):
+        reason = "it compares positions, which are known: reading it would take as long"
+        return Decision("fuse-positions", node, False, reason), None
     obstacle = _obstacle(node, reads, facts, step_counts)
     if obstacle is not None:
         estimates = _estimates(node, reads, facts, facts.whole_cost)

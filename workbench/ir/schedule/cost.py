@@ -39,6 +39,9 @@ SPLIT_WORK = 1 << 20
 FEW_RESULTS = 8
 """So few results leave cores without work."""
 
+MOST_POSITION_STEPS = 8
+"""Steps that a position in a comparison has at most to be computed wherever it is read."""
+
 _CAP = 1e30
 NO_PRODUCTS: Mapping[UOp, bool] = MappingProxyType({})
 
@@ -119,7 +122,9 @@ def is_product(node: UOp, boundaries: Collection[UOp]) -> bool:
 
 def rereads(node: UOp, boundaries: Collection[UOp]) -> bool:
     """Whether a value is a large reduction that reads its operands REREADS times over."""
-    if node.op is not Ops.REDUCE_AXIS or node.src[0].size < TILE_WORK or _selects(node):
+    if node.op is not Ops.REDUCE_AXIS or node.src[0].size < TILE_WORK:
+        return False
+    if _selects(node) or _is_prefix(node):
         return False
     # An operand that is computed from many others is still no larger than itself.
     walks = (_inside(node, boundaries), _repeated(node, boundaries))
@@ -136,6 +141,31 @@ def _selects(node: UOp) -> bool:
     return condition.op is Ops.CMPEQ and any(
         _moved(side).op is Ops.IOTA for side in condition.src
     )
+
+
+def _is_prefix(node: UOp) -> bool:
+    """Whether a reduction combines the elements before, or after, a position: one level of a scan,
+    whose levels share a kernel with each other."""
+    source = node.src[0]
+    return source.op is Ops.WHERE and compares_positions(_moved(source.src[0]))
+
+
+def compares_positions(node: UOp) -> bool:
+    """Whether a value is `a < b` of positions and constants, or two of these, in few steps."""
+    if node.op is Ops.AND:
+        return all(compares_positions(_moved(source)) for source in node.src)
+    if node.op is not Ops.CMPLT:
+        return False
+    left = [*node.src]
+    for _ in range(MOST_POSITION_STEPS):
+        if not left:
+            return True
+        step = _moved(left.pop())
+        if step.op in (Ops.ADD, Ops.MUL):
+            left += step.src
+        elif step.op not in (Ops.IOTA, Ops.CONST):
+            return False
+    return False
 
 
 def _moved(node: UOp) -> UOp:

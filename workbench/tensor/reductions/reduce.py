@@ -199,17 +199,24 @@ def combined(op: Ops, value: UOp, axes: tuple[int, ...]) -> UOp:
     return cast_to(construct.reduce_axis(wide, axes, op), value.dtype)
 
 
-def exponential_total(value: UOp, axis: int) -> UOp:
-    """Return log(sum(e ** value)) of a float of at least 32 bits along `axis`, which keeps size 1.
+def exponential_total(value: UOp, axis: int, inside: UOp | None = None) -> UOp:
+    """Return log(sum(e ** value)) of a float of at least 32 bits along `axis`, which keeps size 1:
+    of all, or of the elements `inside`.
 
     The greatest value is subtracted first and added last; an infinite one as it is.
     """
+    candidates = value
+    if inside is not None:
+        candidates = inside.where(value, value.like(-math.inf))
     # The result does not depend on what is subtracted, so neither does its gradient.
-    greatest = UOp(Ops.DETACH, value.dtype, (combined(Ops.MAX, value, (axis,)),))
+    greatest = combined(Ops.MAX, candidates, (axis,))
+    greatest = UOp(Ops.DETACH, value.dtype, (greatest,))
     # Infinity minus infinity would be NaN.
     is_finite = absolute(greatest) < math.inf
     shift = is_finite.where(greatest, greatest.like(0.0))
     powers = (value - expanded(shift, value.shape)).alu(Ops.EXP)
+    if inside is not None:
+        powers = inside.where(powers, powers.like(0.0))
     return combined(Ops.ADD, powers, (axis,)).alu(Ops.LOG) + shift
 
 

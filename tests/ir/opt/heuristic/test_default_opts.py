@@ -12,6 +12,7 @@ from workbench import Context, Tensor
 from workbench.base.target import Target
 from workbench.bench.suite import ENTRIES, Array, Entry
 from workbench.ir.node.axis import AxisType
+from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 from workbench.ir.opt.apply import apply_opt, why_not
 from workbench.ir.opt.heuristic import default_opts as module
@@ -300,6 +301,22 @@ def test_short_sums_lose_their_loops(name: str) -> None:
     unrolled = [r.extent for r in axes if r.axis_kind is AxisType.UNROLL]
     assert math.prod(unrolled) == lanes
     assert "reduce-outside" not in {step.name for step in fired}
+
+
+def test_the_steps_of_a_scan_in_lanes_have_no_masks() -> None:
+    """Lanes take the elements up to their own one: with the steps unrolled, which is known."""
+    (kernel,) = kernels(zeros(1000).cumsum())
+    variant, _, fired = heuristic(kernel, AVX2)
+    assert "known-masks" in {step.name for step in fired}
+    reduces = [n for n in variant.toposort() if n.op is Ops.REDUCE]
+    lanes = [
+        n for n in reduces if any(r.axis_kind is AxisType.UPCAST for r in n.ranges)
+    ]
+    assert lanes and all(
+        r.axis_kind is AxisType.UNROLL for n in lanes for r in n.src[1:]
+    )
+    (kernel,) = kernels(zeros(9, 8).tril().sum(1))
+    assert "known-masks" not in {step.name for step in heuristic(kernel, AVX2)[2]}
 
 
 def test_axes_of_a_fill_come_in_the_order_of_the_kernel() -> None:

@@ -17,6 +17,7 @@
     threads          the outermost loop over the output, one part per core
     sum-blocks       a long reduction along which an operand is read across, in blocks
     short-sums       reductions of a few steps, without their loops
+    known-masks      the steps of a scan in a block of lanes, without their loop
     reduce-outside   the loop of a reduction over the far stride, outside of the outputs of a core
 
 These are for a processor. A device with work-groups has steps of its own
@@ -44,6 +45,7 @@ from workbench.ir.opt.apply import apply_if_legal
 from workbench.ir.opt.heuristic.dot_tile import dot_tile
 from workbench.ir.opt.heuristic.pieces import pieces
 from workbench.ir.opt.heuristic.reductions import (
+    known_masks,
     reduce_outside,
     reduction_lanes,
     short_sums,
@@ -341,6 +343,7 @@ STEPS: tuple[Propose, ...] = (
     threads,
     sum_blocks,
     short_sums,
+    known_masks,
     reduce_outside,
 )
 SERIAL_STEPS = (

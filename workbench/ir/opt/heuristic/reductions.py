@@ -4,6 +4,7 @@ unrolled, and which move outside of the output loops.
     reduction-lanes  the reduce axes along which the operands' elements lie nearest, where no
                      output axis is lanes of the sum
     short-sums       reductions of a few steps, without their loops
+    known-masks      the steps of a scan in a block of lanes, without their loop
     reduce-outside   the loop of a reduction over the far stride, outside of the outputs of a core
 """
 
@@ -122,6 +123,23 @@ def short_sums(kernel: UOp, target: Target) -> HeuristicStep | None:
         counts[axis.axis_name] = axis.extent
     why = "counting these few steps costs as much as the work"
     return HeuristicStep("short-sums", tuple(opts), why, counts) if opts else None
+
+
+def known_masks(kernel: UOp, target: Target) -> HeuristicStep | None:
+    """Reductions of a few steps of which lanes take those up to a position, as in a scan: unrolled,
+    the comparison is a constant for each step."""
+    opts = []
+    for reduce in reduces(kernel):
+        axis, value = reduce.src[1], reduce.src[0]
+        if len(reduce.src) != 2 or axis.op is not Ops.RANGE or axis.extent > SHORT:
+            continue
+        if value.op is not Ops.WHERE or value.src[0].op is not Ops.CMPLT:
+            continue
+        lanes = value.src[0].ranges - {axis}
+        if lanes and all(r.axis_kind is AxisType.UPCAST for r in lanes):
+            opts.append(Opt(OptOps.UNROLL, axis.axis_name, axis.extent))
+    why = "steps and lanes alone say which elements are added"
+    return HeuristicStep("known-masks", tuple(opts), why) if opts else None
 
 
 def _register_count(reduce: UOp, target: Target) -> int:

@@ -1,0 +1,464 @@
+"""Scans: each element of an axis combined with all before it.
+
+A short axis is one kernel, in which each result is a reduction of its own. A longer one is cut into
+blocks, these into smaller ones, and so on: a result is the total of the blocks before its own one,
+combined with that of the smaller blocks before it in that block, down to its neighbours. All that
+is one kernel: with k blocks at a level, its totals read each element k times, and k is small. Where
+many elements would be read so often, the totals of the smallest blocks are stored first; and a very
+long axis follows the scan of its stored totals.
+
+Each scan has a formula for its gradient, which is a scan again, from the end.
+Source of the idea: the block scans of GPUs (Blelloch 1990).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import NamedTuple
+
+from workbench.base.dtypes import Const, DType
+from workbench.ir.gradient.custom import Formula, with_formula
+from workbench.ir.node.ops import REDUCTIONS, Ops
+from workbench.ir.node.shapes import Shape
+from workbench.ir.node.uop import UOp
+from workbench.tensor.elementwise.pairs import added_exponentials
+from workbench.tensor.movement.movement import padded, reshaped, shrunk
+from workbench.tensor.operands.broadcast import cast_to, expanded, wide_dtype
+from workbench.tensor.operands.numbered import numbered
+from workbench.tensor.reductions.reduce import combined, exponential_total
+
+_DIRECT = 32
+"""Elements of the longest axis without blocks: its results can be fused with what reads them."""
+_NESTED = 4096
+"""Elements of the longest axis whose results are computed from the elements in one kernel."""
+_STORED_TOTALS = 1 << 14
+"""Elements of a value from which on the totals of the smallest blocks are stored."""
+_WIDTHS = (32, 40, 48, 24, 64, 56, 16, 50, 36, 25, 20, 30, 28, 18)
+"""Elements of a block of a longer axis: the first that divides it, or the very first."""
+_LANES = 8
+"""Elements of the smallest blocks that are best: lanes that any processor has."""
+_MOST = 16
+"""Most blocks at a level."""
+_PRODUCTS = 16
+"""Elements of a block in the gradient of products: steps one after the other."""
+_PRODUCT_WIDTHS = range(_PRODUCTS, 5, -1)
+
+
+class Scan(NamedTuple):
+    """An associative combination: of two values; of all along an axis (which keeps size 1), or of
+    those `inside`; and the value that changes nothing."""
+
+    pair: Callable[[UOp, UOp], UOp]
+    total: Callable[[UOp, int, UOp | None], UOp]
+    neutral: Const
+    is_backward: bool = False
+    """Whether an element is combined with all after it, not before."""
+
+
+def scan_of(op: Ops, dtype: DType, is_backward: bool = False) -> Scan:
+    """Return the combination by a reduction's op."""
+    neutral = REDUCTIONS[op].identity(dtype)
+
+    def total(value: UOp, axis: int, inside: UOp | None = None) -> UOp:
+        if inside is not None:
+            value = inside.where(value, value.like(neutral))
+        return combined(op, value, (axis,))
+
+    return Scan(lambda a, b: a.alu(op, b), total, neutral, is_backward)
+
+
+_EXPONENTIALS = Scan(added_exponentials, exponential_total, -math.inf)
+
+
+def running(scan: Scan, value: UOp, axis: int) -> UOp:
+    """Return `value` combined along `axis` up to each element."""
+    if _is_trivial(value, axis):
+        return value
+    wide = cast_to(value, wide_dtype(value.dtype))
+    return cast_to(_running(scan, wide, axis), value.dtype)
+
+
+def running_sum(value: UOp, axis: int, is_backward: bool = False) -> UOp:
+    """Return the sums of `value` up to each element along `axis`, or from each on."""
+    result = running(scan_of(Ops.ADD, value.dtype, is_backward), value, axis)
+    gradient = _of_backward_sum if is_backward else _of_sum
+    return _with_gradient(result, value, axis, "running-sum", gradient)
+
+
+def running_product(value: UOp, axis: int) -> UOp:
+    """Return the products of `value` up to each element along `axis`."""
+    result = running(scan_of(Ops.MUL, value.dtype), value, axis)
+    return _with_gradient(result, value, axis, "running-product", _of_product)
+
+
+def running_exponentials(value: UOp, axis: int) -> UOp:
+    """Return log(sum(e ** value)) up to each element along `axis`."""
+    result = running(_EXPONENTIALS, value, axis)
+    return _with_gradient(result, value, axis, "running-logsumexp", _of_exponentials)
+
+
+def around(value: UOp, axis: int) -> tuple[Shape, int, Shape]:
+    """Return the axes before `axis`, its size, and those after it."""
+    return value.shape[:axis], value.shape[axis], value.shape[axis + 1 :]
+
+
+def _is_trivial(value: UOp, axis: int) -> bool:
+    return not value.size or not value.shape or value.shape[axis] == 1
+
+
+def _with_gradient(
+    result: UOp,
+    value: UOp,
+    axis: int,
+    name: str,
+    gradient: Callable[[UOp, int, UOp], list[UOp]],
+) -> UOp:
+    if _is_trivial(value, axis) or not value.dtype.is_float:
+        return result
+    return with_formula(result, (value,), Formula(name, axis, gradient))
+
+
+# Values
+
+
+def _running(scan: Scan, value: UOp, axis: int, is_inner: bool = False) -> UOp:
+    """Return the running combination of floats of 32 bits, or others. What is `is_inner` is not a
+    result, so that no kernel cuts off what it is rounded up by."""
+    size = value.shape[axis]
+    sizes = _block_sizes(size, is_inner)
+    value = _padded(value, axis, (0, math.prod(sizes) - size), scan.neutral)
+    totals = None
+    if size <= _NESTED and value.size >= _STORED_TOTALS and len(sizes) > 1:
+        totals = _totals(scan, value, axis, sizes[-1])
+    whole = _in_blocks(scan, value, totals, axis, sizes)
+    if len(sizes) > 1:  # else, outside of the loops over blocks, totals are done again
+        whole = _stored(whole)
+    return _cut(reshaped(whole, value.shape), axis, size)
+
+
+def _block_sizes(size: int, is_inner: bool = False) -> tuple[int, ...]:
+    """Return the numbers of blocks at each level, whose product is `size`, or a little more."""
+    if is_inner:
+        size += -size % _LANES**2
+    if size <= _DIRECT:
+        return (size,)
+    if size > _NESTED:
+        width = next((w for w in _WIDTHS if size % w == 0), _WIDTHS[0])
+        return (-(-size // width), *_factors(width))
+    while max(sizes := _factors(size)) > _MOST:
+        size += 1
+    return sizes
+
+
+def _factors(size: int) -> tuple[int, ...]:
+    """Return factors of `size`, of up to _MOST where it has such, the best ones for lanes last."""
+    factors: list[int] = []
+    while size > _MOST:
+        small = next((d for d in range(_LANES, 1, -1) if size % d == 0), None)
+        if small is None:
+            break
+        factors.append(small)
+        size //= small
+    return tuple(reversed([*factors, size] if size > 1 else factors))
+
+
+def _in_blocks(
+    scan: Scan, value: UOp, totals: UOp | None, axis: int, sizes: tuple[int, ...]
+) -> UOp:
+    """Return the running combination along `axis`, with axes of `sizes` in its place. Totals are
+    those of the smallest blocks, or else read from the elements."""
+    lead, _, rest = around(value, axis)
+    if len(sizes) == 1:
+        return _before(scan, value, axis, sizes[0], is_with_own=True)
+    count = sizes[0]
+    before = _before(scan, value if totals is None else totals, axis, count)
+    if totals is not None:
+        totals = _cut_up(totals, axis, count) if len(sizes) > 2 else None
+    blocks = _cut_up(value, axis, count)
+    within = _in_blocks(scan, blocks, totals, axis + 1, sizes[1:])
+    ones = (1,) * (len(sizes) - 1)
+    before = expanded(reshaped(before, (*lead, count, *ones, *rest)), within.shape)
+    return scan.pair(before, within)
+
+
+def _before(
+    scan: Scan, source: UOp, axis: int, count: int, is_with_own: bool = False
+) -> UOp:
+    """Return for each of `count` blocks along `axis` the total of those before it (backward: after
+    it), with its own total or without."""
+    lead, size, rest = around(source, axis)
+    width = size // count
+    if size > _NESTED:
+        # A block follows the total up to the block before; the first follows the neutral value.
+        up_to = _running(scan, _totals(scan, source, axis, width), axis, True)
+        return _shifted(up_to, axis, -1 if scan.is_backward else 1, scan.neutral)
+    inside = _columns(count, size, axis, source, is_with_own, scan.is_backward)
+    total = scan.total(_against(source, axis, count), axis + 1, inside)
+    return reshaped(total, (*lead, count, *rest))
+
+
+def _totals(scan: Scan, value: UOp, axis: int, width: int) -> UOp:
+    """Return the stored totals of blocks of `width` elements along `axis`."""
+    lead, size, rest = around(value, axis)
+    total = scan.total(_cut_up(value, axis, size // width), axis + 1, None)
+    return _stored(reshaped(total, (*lead, size // width, *rest)))
+
+
+# Gradients
+
+
+def _of_sum(g: UOp, axis: int, x: UOp) -> list[UOp]:
+    """Return the sums of `g` from each element on."""
+    return [running_sum(g, axis, is_backward=True)]
+
+
+def _of_backward_sum(g: UOp, axis: int, x: UOp) -> list[UOp]:
+    """Return the sums of `g` up to each element."""
+    return [running_sum(g, axis)]
+
+
+def _of_exponentials(g: UOp, axis: int, x: UOp) -> list[UOp]:
+    """Return the sums of g[i] * e ** (x - y[i]) from each element on, where y are the results."""
+    return [_shares(_Shares(running_exponentials(x, axis), g, _power), x, axis)]
+
+
+def extremes_gradient(g: UOp, axis: int, x: UOp, positions: UOp) -> list[UOp | None]:
+    """Return the gradient of running extrema: of equal values, the one at the position has it."""
+    lead, size, rest = around(x, axis)
+    numbers = cast_to(numbered(size), positions.dtype)
+    numbers = expanded(reshaped(numbers, (size, *(1,) * len(rest))), x.shape)
+    return [_shares(_Shares(positions, g, _where_equal), numbers, axis), None]
+
+
+class _Shares(NamedTuple):
+    """Gradients `g` of which an element before has the share `share(x, y, g)`. There, y does not
+    decrease along the axis, and a share of a share is one: for x, y and z in their order,
+    share(x, y, share(y, z, g)) is share(x, z, g)."""
+
+    y: UOp
+    g: UOp
+    share: Callable[[UOp, UOp, UOp], UOp]
+
+    def total(self, x: UOp, axis: int, inside: UOp | None = None) -> UOp:
+        """Return the sum of what `x` has of all along `axis`, which keeps size 1."""
+        values = self.share(x, self.y, self.g)
+        if inside is not None:
+            values = inside.where(values, values.like(0))
+        return combined(Ops.ADD, values, (axis,))
+
+    def against(self, axis: int, count: int) -> _Shares:
+        y, g = (_against(v, axis, count) for v in (self.y, self.g))
+        return self._replace(y=y, g=g)
+
+    def blocks(self, axis: int, count: int) -> _Shares:
+        """Return them with `count` blocks as an axis before `axis`."""
+        y, g = (_cut_up(v, axis, count) for v in (self.y, self.g))
+        return self._replace(y=y, g=g)
+
+    def totals(self, axis: int, width: int) -> _Shares:
+        """Return the stored totals of blocks of `width`: what the first element of each has."""
+        lead, size, rest = around(self.y, axis)
+        blocks, shape = self.blocks(axis, size // width), (*lead, size // width, *rest)
+        first = _at(blocks.y, axis + 1, 0)
+        total = blocks.total(expanded(first, blocks.y.shape), axis + 1)
+        return self._replace(
+            y=reshaped(first, shape), g=_stored(reshaped(total, shape))
+        )
+
+
+def _power(x: UOp, y: UOp, g: UOp) -> UOp:
+    """Return g * e ** (x - y), g where both are the same infinity. Where x is not above y, no power
+    is greater than 1."""
+    return g * x.eq(y).where(x.like(0), x - y).alu(Ops.EXP)
+
+
+def _where_equal(x: UOp, y: UOp, g: UOp) -> UOp:
+    return x.eq(y).where(g, g.like(0))
+
+
+def _shares(shares: _Shares, x: UOp, axis: int, is_inner: bool = False) -> UOp:
+    """Return the sums of what `x` has of the gradients from each element on."""
+    size = x.shape[axis]
+    sizes = _block_sizes(size, is_inner)
+    missing = 0, math.prod(sizes) - size
+    x = _padded(x, axis, missing, 0)
+    y = _padded(shares.y, axis, missing, math.inf if x.dtype.is_float else size)
+    shares = shares._replace(y=y, g=_padded(shares.g, axis, missing, 0))
+    totals = None
+    if size <= _NESTED and x.size >= _STORED_TOTALS and len(sizes) > 1:
+        totals = shares.totals(axis, sizes[-1])
+    whole = _shares_in_blocks(shares, totals, x, axis, sizes)
+    if len(sizes) > 1:
+        whole = _stored(whole)
+    return _cut(reshaped(whole, x.shape), axis, size)
+
+
+def _shares_in_blocks(
+    shares: _Shares,
+    totals: _Shares | None,
+    x: UOp,
+    axis: int,
+    sizes: tuple[int, ...],
+) -> UOp:
+    """Return the sums with axes of `sizes` in the place of `axis`. An element has its share of what
+    the last y of its block has of all after the block: that y is between x and those after it."""
+    lead, size, rest = around(x, axis)
+    if len(sizes) == 1:
+        inside = _columns(size, size, axis, x, is_with_own=True, is_after=True)
+        square = (*lead, size, size, *rest)
+        column = expanded(reshaped(x, (*lead, size, 1, *rest)), square)
+        total = shares.against(axis, size).total(column, axis + 1, inside)
+        return reshaped(total, x.shape)
+    count = sizes[0]
+    blocks = shares.blocks(axis, count)
+    last = _at(blocks.y, axis + 1, -1)
+    after = _after(shares if totals is None else totals, last, axis, count)
+    if totals is not None:
+        totals = totals.blocks(axis, count) if len(sizes) > 2 else None
+    x = _cut_up(x, axis, count)
+    within = _shares_in_blocks(blocks, totals, x, axis + 1, sizes[1:])
+    ones = (1,) * (len(sizes) - 1)
+    last, after = (
+        expanded(reshaped(v, (*lead, count, *ones, *rest)), within.shape)
+        for v in (last, after)
+    )
+    return within + shares.share(reshaped(x, within.shape), last, after)
+
+
+def _after(shares: _Shares, last: UOp, axis: int, count: int) -> UOp:
+    """Return for each of `count` blocks along `axis` what `last` of it has of all after it."""
+    lead, size, rest = around(shares.y, axis)
+    if size > _NESTED:
+        # A block is followed by what is summed from the next one on; the last by nothing.
+        last = reshaped(last, (*lead, count, *rest))
+        before = _shifted(last, axis, 1, -math.inf if last.dtype.is_float else -1)
+        from_each = _shares(shares.totals(axis, size // count), before, axis, True)
+        return _shifted(from_each, axis, -1, 0)
+    inside = _columns(count, size, axis, shares.y, is_after=True)
+    against = shares.against(axis, count)
+    return against.total(expanded(last, against.y.shape), axis + 1, inside)
+
+
+def _of_product(g: UOp, axis: int, x: UOp) -> list[UOp]:
+    """Return the product of all before each element times the sum, from it on, of g[i] times the
+    product of those after it up to x[i]: without a quotient, so also for zeros."""
+    before = _shifted(running_product(x, axis), axis, 1, 1)
+    return [before * _horner(x, g, axis)]
+
+
+def _horner(a: UOp, g: UOp, axis: int) -> UOp:
+    """Return s where s[j] = g[j] + a[j + 1] * s[j + 1], the last one g.
+
+    A block goes on with what follows it: that is s of the blocks, of what each of them begins with,
+    and the products of the blocks before them.
+    """
+    lead, size, rest = around(a, axis)
+    if size <= _PRODUCTS:
+        return _horner_in_block(a, g, g.like(0), axis)
+    width = next((w for w in _PRODUCT_WIDTHS if size % w == 0), _PRODUCTS)
+    count = -(-size // width)
+    missing = 0, count * width - size
+    shape = (*lead, count, *rest)
+    a = _cut_up(_padded(a, axis, missing, 1), axis, count)
+    g = _cut_up(_padded(g, axis, missing, 0), axis, count)
+    first, products = _at(g, axis + 1, -1), _at(a, axis + 1, -1)
+    for place in range(width - 2, -1, -1):
+        factor = _at(a, axis + 1, place)
+        first = _at(g, axis + 1, place) + _at(a, axis + 1, place + 1) * first
+        products = factor * products
+    products = reshaped(products, shape)
+    begins = reshaped(_at(a, axis + 1, 0) * first, shape)
+    follows = _stored(_horner(_shifted(products, axis, 1, 1), begins, axis))
+    follows = _shifted(follows, axis, -1, 0)
+    follows = expanded(reshaped(follows, (*lead, count, 1, *rest)), a.shape)
+    whole = _horner_in_block(a, g, follows, axis + 1)
+    return _cut(reshaped(whole, (*lead, count * width, *rest)), axis, size)
+
+
+def _horner_in_block(a: UOp, g: UOp, follows: UOp, axis: int) -> UOp:
+    """Return s of a short axis, one step after the other: all elements before that of the step take
+    it."""
+    _, size, rest = around(a, axis)
+    numbers = expanded(reshaped(numbered(size), (size, *(1,) * len(rest))), g.shape)
+    s = follows + expanded(_at(g, axis, -1), g.shape)
+    for place in range(size - 2, -1, -1):
+        own = expanded(_at(g, axis, place), g.shape)
+        factor = expanded(_at(a, axis, place + 1), g.shape)
+        s = numbers.alu(Ops.CMPLT, numbers.like(place + 1)).where(own + factor * s, s)
+    return s
+
+
+# Movement
+
+
+def _columns(
+    count: int,
+    size: int,
+    axis: int,
+    value: UOp,
+    is_with_own: bool = False,
+    is_after: bool = False,
+) -> UOp:
+    """Return, in `count` rows of `size` columns that stand at `axis` in the place of that of
+    `value`, whether a column is before, or after, the block of columns that belongs to the row, or
+    in it."""
+    lead, _, rest = around(value, axis)
+    ones, width = (1,) * len(rest), size // count
+    first = expanded(
+        reshaped(numbered(count) * width, (count, 1, *ones)), (count, size, *ones)
+    )
+    column = expanded(reshaped(numbered(size), (1, size, *ones)), (count, size, *ones))
+    if is_after:
+        is_inside = first.alu(
+            Ops.CMPLT, column + 1 if is_with_own else column - (width - 1)
+        )
+    else:
+        is_inside = column.alu(Ops.CMPLT, first + width if is_with_own else first)
+    return expanded(is_inside, (*lead, count, size, *rest))
+
+
+def _against(value: UOp, axis: int, count: int) -> UOp:
+    """Return `value` in `count` rows, a new axis at `axis`."""
+    lead, size, rest = around(value, axis)
+    row = reshaped(value, (*lead, 1, size, *rest))
+    return expanded(row, (*lead, count, size, *rest))
+
+
+def _cut_up(value: UOp, axis: int, count: int) -> UOp:
+    """Return `value` with `axis` as `count` blocks."""
+    lead, size, rest = around(value, axis)
+    return reshaped(value, (*lead, count, size // count, *rest))
+
+
+def _at(value: UOp, axis: int, place: int) -> UOp:
+    """Return the element at `place`, from the end if that is negative, of `axis`, of size 1."""
+    box = [(0, n) for n in value.shape]
+    place %= value.shape[axis]
+    box[axis] = (place, place + 1)
+    return shrunk(value, tuple(box))
+
+
+def _stored(value: UOp) -> UOp:
+    return UOp(Ops.CONTIGUOUS, value.dtype, (value,))
+
+
+def _padded(value: UOp, axis: int, sides: tuple[int, int], fill: Const) -> UOp:
+    lead, _, rest = around(value, axis)
+    none = (0, 0)
+    return padded(value, (*(none,) * len(lead), sides, *(none,) * len(rest)), fill)
+
+
+def _cut(value: UOp, axis: int, size: int) -> UOp:
+    """Return the first `size` elements along `axis`."""
+    box = [(0, n) for n in value.shape]
+    box[axis] = (0, size)
+    return shrunk(value, tuple(box))
+
+
+def _shifted(value: UOp, axis: int, by: int, fill: Const) -> UOp:
+    """Return `value` moved by one element along `axis`, to the end (1) or to the beginning (-1)."""
+    size = value.shape[axis]
+    box = [(0, n) for n in value.shape]
+    box[axis] = (0, size - 1) if by > 0 else (1, size)
+    return _padded(shrunk(value, tuple(box)), axis, (1, 0) if by > 0 else (0, 1), fill)
