@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from tests.support import PATIENCE_S, ROOT, eventually
+from tests.tools.interrupts import is_interrupted, places
 from tests.tools.processes import is_alive
 from workbench.backends.compilers import child
 from workbench.backends.compilers.child import CompilerProcess
@@ -351,3 +352,17 @@ def test_a_program_gets_so_much_memory(tmp_path: Path) -> None:
     with pytest.raises(CompileError, match="its memory ran out") as error:
         run_compiler("c", [str(script)], PATIENCE_S)
     assert "a shorter text" in error.value.hint
+
+
+@pytest.mark.filterwarnings("ignore::ResourceWarning")
+def test_after_an_interrupt_each_answer_is_that_of_its_request() -> None:
+    process = CompilerProcess()
+
+    def call(number: int) -> int:
+        return process.call(PATIENCE_S, double, number)
+
+    call(0)
+    for place in range(1, places(lambda: call(0)) + 1):
+        is_interrupted(lambda place=place: call(place), place)  # type: ignore[misc]
+        assert call(1000 + place) == 2 * (1000 + place)
+    process.end()
