@@ -138,6 +138,23 @@ def test_a_sum_that_is_too_much_to_compute_is_compared_with_the_kernel(
     assert total.check() and total.check().against == f"{OF_KERNEL}; {TOO_LARGE}"
 
 
+@pytest.mark.parametrize("factor", [1.0, 3.0])
+def test_a_gradient_rule_of_the_user_is_said_to_be_trusted(factor: float) -> None:
+    """Its gradient means what the rule says: that this is the derivative, no check has shown. A
+    rule that hands the gradient on as it is leaves no node of its own."""
+
+    @Tensor.custom_gradient
+    def squared(x: Tensor) -> Any:
+        return x * x, lambda g: g * factor
+
+    x = numbers(8, 8)
+    (gradient,) = (squared(x.sin()) * numbers(8, 8, seed=1)).sum().gradient(x)
+    against = explore(gradient).kernels[0].check().against
+    assert "gradients are what the rule of squared says" in against
+    (own,) = (x.sin() ** 2 * numbers(8, 8, seed=2)).sum().gradient(x)
+    assert "the rule of" not in explore(own).kernels[0].check().against
+
+
 def test_a_kernel_without_its_expression_says_so() -> None:
     kernel = explore(numbers(4) * 2).kernels[0]
     assert "came without" in Kernel.from_text(kernel.to_text()).check().against

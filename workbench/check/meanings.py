@@ -35,6 +35,9 @@ SAMPLES = (4096, 512, 64, 8, 1)
 OF_EXPRESSION = (
     "what the expression means before any rule, by the reference interpreter"
 )
+TRUSTED = (
+    "gradients are what the rule of {} says, and that it is a derivative is not checked"
+)
 OF_RULE = "the value that a rule made, which stands for none of the expression"
 Memory = Callable[[UOp], Array]
 """Returns what a BUFFER contains."""
@@ -42,13 +45,27 @@ Memory = Callable[[UOp], Array]
 
 class Meanings:
     """The `roots` of the user's graph, and the `outputs` that rules made of them, by the records of
-    the scheduler's passes."""
+    the scheduler's passes. `trusted` names the gradient rules that the user gave: gradients mean
+    what these say."""
 
-    def __init__(self, records: Sequence[PassRecord], outputs: Sequence[UOp]) -> None:
+    def __init__(
+        self,
+        records: Sequence[PassRecord],
+        outputs: Sequence[UOp],
+        trusted: Sequence[str] = (),
+    ) -> None:
         names = (SIMPLIFY_TENSOR.name, SPLIT_REDUCTIONS.name)
         self._passes = [next(r for r in records if r.name == name) for name in names]
         self.roots: tuple[UOp, ...] = self._passes[0].before.src
         self.outputs = tuple(outputs)
+        self._trusted = tuple(trusted)
+
+    @property
+    def against(self) -> str:
+        """What a result of the expression is compared with."""
+        if not self._trusted:
+            return OF_EXPRESSION
+        return f"{OF_EXPRESSION}; {TRUSTED.format(', '.join(self._trusted))}"
 
     def of_result(self, node: UOp) -> tuple[UOp, ...]:
         """Return the values of the user's graph that a stored value must equal; () where it stands
@@ -126,7 +143,9 @@ def comparison_of(
     has_producers = any(
         i.kernel is not None for i in items if read.keys() & {*i.outputs}
     )
-    against = (OF_RULE if is_inner else OF_EXPRESSION) + (how if has_producers else "")
+    against = (OF_RULE if is_inner else meanings.against) + (
+        how if has_producers else ""
+    )
     return ReferenceComparison(
         inputs, _reference(graphs, contents, leaf, against), is_inner
     )
@@ -134,7 +153,7 @@ def comparison_of(
 
 def whole_reference(meanings: Meanings, leaf: Memory) -> Reference:
     """Return the reference of all results of an expression."""
-    return _reference(list(enumerate(meanings.roots)), {}, leaf, OF_EXPRESSION)
+    return _reference(list(enumerate(meanings.roots)), {}, leaf, meanings.against)
 
 
 def _operands(

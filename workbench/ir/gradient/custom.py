@@ -10,7 +10,7 @@ lives.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import count
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
@@ -38,6 +38,11 @@ def with_gradient(value: UOp, sources: Sequence[UOp], name: str, rule: OwnRule) 
     node = UOp(Ops.DETACH, value.dtype, (value, *sources), (name, next(_numbers)))
     _rules[node] = rule
     return node
+
+
+def given_rules(graph: Iterable[UOp]) -> list[str]:
+    """Return the names of the rules that somebody gave for values of a graph."""
+    return sorted({node.arg[0] for node in graph if node in _rules})
 
 
 def with_formula(value: UOp, sources: Sequence[UOp], formula: Formula) -> UOp:

@@ -16,6 +16,7 @@ from workbench.base.source import (
 )
 from workbench.base.trace import PassRecord
 from workbench.ir.gradient.backward import GRADIENT, Backward
+from workbench.ir.gradient.custom import given_rules
 from workbench.ir.gradient.occurrences import is_alias, without_alias
 from workbench.ir.gradient.steps import Share, gradient_steps
 from workbench.ir.node.uop import UOp
@@ -33,12 +34,22 @@ class GradientStep(Derivation):
 class BackwardPass:
     """What a backward pass did, which all its gradients share: worked out when somebody looks.
 
-    It refers weakly to all nodes: lines keep no activation in memory."""
+    `user_rules` names the rules of the user's that it applied. It refers weakly to all nodes: lines keep
+    no activation in memory."""
 
-    __slots__ = ("_ends", "_gradients", "_shares", "_steps", "forward", "seconds")
+    __slots__ = (
+        "_ends",
+        "_gradients",
+        "_shares",
+        "_steps",
+        "forward",
+        "user_rules",
+        "seconds",
+    )
 
     def __init__(self, result: Backward, forward: Derivation):
         self.forward, self.seconds = forward, result.seconds
+        self.user_rules = given_rules(share.node for share in result.shares)
         self._ends: Any = ref(result.root), ref(result.seed)
         self._gradients = [(ref(t), ref(g)) for t, g in result.gradients.items()]
         self._shares: Any = [tuple(map(ref, share)) for share in result.shares]

@@ -81,7 +81,8 @@ def planned(
             break
         rangeified = (r.after for r in watching.records if r.name == RANGEIFY.name)
         built = next(rangeified, schedule.items)
-        run = Run(schedule.items, Meanings(watching.records, outputs), device)
+        meanings = Meanings(watching.records, outputs, _given_rules(expression))
+        run = Run(schedule.items, meanings, device)
         plan.runs.append(run)
         plan.kernels += _kernels(schedule, built, outputs, off, on, run)
         plan.items += schedule.items
@@ -100,6 +101,13 @@ def _gradients(expression: Expression) -> Iterator[PassRecord]:
         record = made_by.record()
         if record is not None and record.matches:
             yield record
+
+
+def _given_rules(expression: Expression) -> list[str]:
+    """Return the names of the rules that the user gave, and that its gradients come of."""
+    derivations = [d for d in expression.derivations if d is not None]
+    passes = backward_passes(derivations)
+    return sorted({name for made_by in passes for name in made_by.user_rules})
 
 
 def _add_lines(
