@@ -34,8 +34,8 @@ class GradientStep(Derivation):
 class BackwardPass:
     """What a backward pass did, which all its gradients share: worked out when somebody looks.
 
-    `user_rules` names the rules of the user's that it applied. It refers weakly to all nodes: lines keep
-    no activation in memory."""
+    `user_rules` names the rules of the user's that it applied. It refers weakly to all nodes: lines
+    keep no activation in memory."""
 
     __slots__ = (
         "_ends",
