@@ -118,3 +118,26 @@ def test_a_replay_runs_beside_an_exploration_and_a_capture() -> None:
                 assert call(Tensor([n, m]).realize()).tolist() == [2 * n + 1, 2 * m + 1]
 
     in_threads(replay, show, capture)
+
+
+def test_two_writers_of_one_tensor_leave_it_readable() -> None:
+    for _ in range(3):
+        tensor = Tensor(np.zeros(SIZE, np.int32)).realize()
+        refusals: list[WorkbenchError] = []
+
+        def write(
+            tensor: Tensor = tensor, refusals: list[WorkbenchError] = refusals
+        ) -> None:
+            for _ in range(30):
+                try:
+                    tensor.assign(tensor + 1)
+                    values = tensor.numpy()
+                except WorkbenchError as error:  # the other one was between the two
+                    refusals.append(error)
+                else:
+                    assert values.min() == values.max()
+
+        in_threads(write, write, write)
+        values = tensor.numpy()
+        assert 30 <= values[0] + len(refusals) <= 90 and (values == values[0]).all()
+        assert all("a newer one was written over it" in str(e) for e in refusals)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import count
+from threading import get_ident
 from typing import Any
 from weakref import WeakKeyDictionary, WeakSet
 
@@ -26,6 +27,8 @@ _shared: WeakKeyDictionary[Lease, WeakSet[UOp]] = WeakKeyDictionary()
 """The BUFFERs on one memory, or on parts of it, where there are several."""
 _overwritten: WeakSet[UOp] = WeakSet()
 """BUFFERs of old versions, whose memory has a newer one."""
+_overwritings: dict[int, int] = {}
+"""How often each thread has written over an old version."""
 _lost: WeakKeyDictionary[UOp, str] = WeakKeyDictionary()
 """Of those whose newer version was computed together with one that failed: the failure."""
 _absent: WeakSet[UOp] = WeakSet()
@@ -144,8 +147,20 @@ def sharing(node: UOp) -> set[UOp]:
 
 def mark_overwritten(node: UOp) -> None:
     """Note that a newer version is in the memory of `node`: it can no longer be read."""
+    thread = get_ident()
+    _overwritings[thread] = _overwritings.get(thread, 0) + 1
     _overwritten.update(sharing(node))
     _shared.pop(_memory[node].owner, None)
+
+
+def do_threads_overwrite() -> bool:
+    """Whether more than one thread has written over old versions."""
+    return len(_overwritings) > 1
+
+
+def overwriting_count() -> int:
+    """Return how often old versions were written over."""
+    return sum(_overwritings.values())
 
 
 def mark_lost(node: UOp, failure: BaseException) -> None:

@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, WeakSet
 
 import numpy as np
 
 from workbench.backends.native.host_memory import data_memory
 from workbench.base.trace import observer, replaced
-from workbench.execution.buffers import Array, allocated, is_overwritten, read
+from workbench.execution.buffers import (
+    Array,
+    allocated,
+    is_overwritten,
+    overwriting_count,
+    overwritten,
+    read,
+)
 from workbench.execution.capture import is_capturing
 from workbench.ir.meaning.interpret import interpret_tensor
 from workbench.ir.node.constants import constant_of, is_known
@@ -36,6 +43,10 @@ _MOST = 1 << 24
 _computed: WeakKeyDictionary[UOp, UOp] = WeakKeyDictionary()
 _plain: WeakKeyDictionary[UOp, UOp] = WeakKeyDictionary()
 """Graphs without DETACH, by those with it."""
+
+
+_readable: dict[int, WeakSet[UOp]] = {}
+"""Nodes that read no version that was written over, since as many of these were as the key."""
 
 
 def mark_computed(nodes: Sequence[UOp], results: Sequence[UOp]) -> None:
@@ -65,6 +76,19 @@ def computed_below(nodes: Sequence[UOp]) -> dict[UOp, UOp]:
     root = UOp.sink(*without_detach(nodes))
     graph = root.toposort(lambda n: not _is_computed(n))
     return {n: _computed[n] for n in graph if _is_computed(n)}
+
+
+def require_readable(node: UOp) -> None:
+    """Errors: WorkbenchError where a value reads an old version that was written over."""
+    count, (root,) = overwriting_count(), without_detach([node])
+    if count not in _readable:
+        _readable.clear()
+    known = _readable.setdefault(count, WeakSet())
+    graph = root.toposort(lambda n: n not in known and not _is_computed(n))
+    for below in graph:
+        if is_overwritten(below) and not _is_computed(below):
+            raise overwritten(below)
+    known.update(graph)
 
 
 def value_in_memory(node: UOp) -> UOp:

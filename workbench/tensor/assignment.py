@@ -12,8 +12,9 @@ from typing import Any, Self, TypeVar
 import numpy as np
 
 from workbench.base.interrupts import Uninterrupted
+from workbench.execution.buffers import do_threads_overwrite
 from workbench.execution.realize import realize, running
-from workbench.execution.values import to_numpy
+from workbench.execution.values import require_readable, to_numpy
 from workbench.ir.gradient.custom import with_gradient
 from workbench.ir.gradient.occurrences import duplicate
 from workbench.tensor.autograd.leaves import leads_to_leaf, leaf_node, number_of
@@ -146,6 +147,8 @@ class Assignment(Gather):
         if not is_recorded and not memory.leaf and leads_to_leaf(whole):
             # As in PyTorch, the memory has other values, and its gradient the way that it had.
             version = with_gradient(version, [whole], "write", lambda g: [g])
+        if do_threads_overwrite():  # the value may be built of a version that is gone
+            require_readable(version)
         with Uninterrupted():
             self._device, self.derivation = written._device, written.derivation
             memory.write(version)
