@@ -12,7 +12,7 @@ from workbench.ir.nest.estimates import Estimates
 from workbench.measure import timing
 from workbench.measure.calibration import Calibration, doubts
 from workbench.measure.cold_cache import measure_cold
-from workbench.measure.units import number_text
+from workbench.measure.units import number_text, percent_text
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -51,7 +51,7 @@ class Timing(Printed):
         peak = (
             ""
             if self.fraction_of_peak is None
-            else f", {self.fraction_of_peak:.0%} of peak"
+            else f", {percent_text(self.fraction_of_peak)} of peak"
         )
         emulated = "   EMULATOR" if self.is_emulator else ""
         emulated += ", on random inputs" if self.on_random_inputs else ""

@@ -19,3 +19,10 @@ def number_text(value: float) -> str:
     """Return a number with three digits, and no exponent where it is large: "0.5", "98.7",
     "61,200"."""
     return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
+
+
+def percent_text(fraction: float) -> str:
+    """Return a share as text, with a digit behind the point where it is small: none is "0%"."""
+    if 0 < fraction < 0.0005:
+        return "<0.1%"
+    return f"{fraction:.1%}" if fraction < 0.0995 else f"{fraction:.0%}"

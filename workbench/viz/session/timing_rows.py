@@ -12,7 +12,7 @@ from workbench.measure.calibration import doubts
 from workbench.measure.kernel_time import over_calls, seconds_text
 from workbench.measure.speeds import Speeds
 from workbench.measure.timing import Samples
-from workbench.measure.units import number_text
+from workbench.measure.units import number_text, percent_text
 from workbench.viz.record.about import share_row
 from workbench.viz.schema.variant import TimingRow
 
@@ -76,7 +76,7 @@ def timing_text(row: TimingRow, speeds: Speeds | None) -> str:
         parts.append(f"EMULATOR ({row.device})")
     else:
         share = share_row(row, speeds)
-        parts += [f"{_percent(share.fraction)} of {share.of}"] if share else []
+        parts += [f"{percent_text(share.fraction)} of {share.of}"] if share else []
         parts += [
             f"{number_text(row.gflops)} GFLOP/s",
             f"{number_text(row.gbytes)} GB/s",
@@ -106,8 +106,4 @@ def within_text(spread: float) -> str:
     """Return a spread as text; one of more than all says nothing."""
     if spread < 0.001:
         return "± <0.1%"
-    return "± >100%" if spread >= 1 else f"± {_percent(spread)}"
-
-
-def _percent(fraction: float) -> str:
-    return f"{fraction:.1%}" if fraction < 0.0995 else f"{fraction:.0%}"
+    return "± >100%" if spread >= 1 else f"± {percent_text(spread)}"

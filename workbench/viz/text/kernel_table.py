@@ -66,7 +66,7 @@ class KernelTable:
         is_measured = all(self._run(place).measured_s is not None for place in places)
         time = seconds_text(seconds) if seconds else ""
         time = time if is_measured or not time else f"~{time}"
-        share = f"{seconds / whole:.0%}" if whole else ""
+        share = _share_text(seconds / whole) if whole else ""
         return number, title, time, share, bytes_text(int(size_bytes)), where
 
     def _seconds(self, places: range) -> float:
@@ -86,3 +86,8 @@ def _fold_title(fold: PlanRepeat) -> str:
 
 def _of_module(fold: PlanRepeat) -> str:
     return "" if fold.times == 1 else fold.module
+
+
+def _share_text(share: float) -> str:
+    """Return the share of a kernel, as on the page: a small one is not none."""
+    return "<1%" if 0 < share < 0.01 else f"{share:.0%}"

@@ -28,7 +28,10 @@ export const withinText = (spread) =>
   spread < 0.001 ? "± <0.1%" : spread >= 1 ? "± >100%" : `± ${percent(spread)}`;
 
 /** @param {number} fraction */
-export const percent = (fraction) => `${(fraction * 100).toFixed(fraction < 0.0995 ? 1 : 0)}%`;
+export const percent = (fraction) =>
+  fraction > 0 && fraction < 0.0005
+    ? "<0.1%"
+    : `${(fraction * 100).toFixed(fraction < 0.0995 ? 1 : 0)}%`;
 
 /** "13.0 ms ± 12%, cold 14.0 ms ± 3%, 9% of peak, 20.6 GFLOP/s, 0.242 GB/s"
  * @param {TimingRow} timing */
