@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -27,11 +28,14 @@ from workbench.ir.lower.launch.barriers import barriers
 from workbench.ir.nest.accesses import size_of
 from workbench.ir.nest.estimates import count, estimate
 from workbench.ir.node.uop import UOp
+from workbench.ir.rewriting.rewrite import RulesInForce, rules_in_force
 from workbench.measure.kernel_time import seconds_text
 from workbench.measure.speeds import PAGE_BYTES, Speeds
 from workbench.measure.units import bytes_text, number_text
-from workbench.pipeline import stages
+from workbench.pipeline import Stages, stages
 
+KEPT_KERNELS = 64
+"""Linear programs that are memoised, the last ones."""
 CROWDED = 2
 """Lines that fall into one set, over those that it holds, before each new one pushes out another:
 fewer come again from the cache they are in, whatever order it forgets them in."""
@@ -122,6 +126,13 @@ class Cost(RunCost):
         return "\n".join(lines)
 
 
+@lru_cache(maxsize=KEPT_KERNELS)
+def _lowered(kernel: UOp, target: Target, rules: RulesInForce) -> Stages:
+    """Return a kernel up to its linear program, once for equal kernels of a page."""
+    with unobserved():
+        return stages(kernel, target, upto="linear")
+
+
 def cost(
     kernel: UOp,
     target: Target,
@@ -134,8 +145,7 @@ def cost(
     Errors: CompileError where it cannot be lowered.
     """
     plain = kernel if original is None else original
-    with unobserved():
-        lowered = stages(kernel, target, upto="linear")
+    lowered = _lowered(kernel, target, rules_in_force())
     block, linear = lowered.lowered, lowered.linear
     threads = launch_shape(linear).threads
     non_temporal = {store.place.param for store in non_temporal_stores(linear, target)}

@@ -80,6 +80,9 @@ class _Tables(NamedTuple):
         return masks[0], masks[1], masks[2], masks[3]
 
 
+_NO_AXES: frozenset[str] = frozenset()
+
+
 def _chain(line: SourceLine) -> tuple[SourceLine, ...]:
     """Return what tells a line apart: two calls of one line may have called others."""
     return line, *line.inner
@@ -130,11 +133,28 @@ class Links:
         tables = self._tables
         axes, lines, kernel, tensor = tables.parts(mask)
         return Origin(
-            tuple(sorted(more_axes | {tables.axes[place] for place in _places(axes)})),
+            self._axes_of(axes, more_axes),
             Members(tables.kernel, kernel),
             Members(tables.tensor, tensor),
-            with_inner([tables.lines[place] for place in _places(lines)]),
+            self._lines_of(lines),
         )
+
+    def _axes_of(self, mask: int, more_axes: AbstractSet[str]) -> tuple[str, ...]:
+        names = {self._tables.axes[place] for place in _places(mask)}
+        return tuple(sorted(more_axes | names))
+
+    def _lines_of(self, mask: int) -> tuple[SourceLine, ...]:
+        """Return the lines of a mask, one tuple for each: much code is of the same lines."""
+        lines = self._line_sets.get(mask)
+        if lines is None:
+            places = _places(mask)
+            lines = with_inner([self._tables.lines[place] for place in places])
+            self._line_sets[mask] = lines
+        return lines
+
+    @once
+    def _line_sets(self) -> dict[int, tuple[SourceLine, ...]]:
+        return {}
 
     def _mask(self, node: UOp) -> int:
         """Return the mask of a node and all its ancestors."""
@@ -192,11 +212,17 @@ class Links:
         if not positions:
             return Origin()
         nodes = [self.linear[p] for p in positions]
-        values = [n for n in nodes if n.dtype.kind != "index"]
-        origin = replace(self.of(*values or nodes), axes=self.of(*nodes).axes)
-        loops = self.loops[positions[0]]
-        lanes = [a for a in origin.axes if a in self._lanes]
-        return replace(origin, axes=(*loops, *lanes))
+        values = [n for n in nodes if n.dtype.kind != "index"] or nodes
+        mask = mask_of_axes = 0
+        for node in nodes:
+            mask_of_axes |= self._mask(node)
+        for node in values:
+            mask |= self._mask(node)
+        own = {r.axis_name for node in nodes for r in node.ranges}
+        axes = self._axes_of(self._tables.parts(mask_of_axes)[0], own)
+        lanes = [axis for axis in axes if axis in self._lanes]
+        origin = self._origin(mask, _NO_AXES)
+        return replace(origin, axes=(*self.loops[positions[0]], *lanes))
 
     def of_line(self, number: int) -> Origin:
         """Return the origin of line `number` of the source, counted from 1."""

@@ -3,13 +3,16 @@ languages, linked to statements, nodes and passes, and the passes that made it."
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import replace
+from typing import Any, TypeVar
 
 from workbench.backends.device import Device, DeviceInfo
 from workbench.backends.program.language import Language
 from workbench.base.errors import WorkbenchError
 from workbench.base.trace import PassRecord
+from workbench.ir.rewriting.rewrite import rules_in_force
 from workbench.kernel.kernel import Compiled, Kernel
 from workbench.pipeline import Recorded
 from workbench.viz.exploration.exploration import Exploration
@@ -23,6 +26,8 @@ from workbench.viz.record.nodes import Lines, Nodes
 from workbench.viz.record.passes import Owner, PassRows
 from workbench.viz.schema.record import PageRecord
 from workbench.viz.schema.variant import CodeRow
+
+T = TypeVar("T")
 
 
 class VariantCode:
@@ -191,27 +196,45 @@ class Compilations:
         self._kernels = kernels
         self._programs: dict[Owner, Compiled] = {}
         self._sources: dict[int, Recorded] = {}
+        self._equal: dict[tuple[object, ...], Any] = {}
+        """Compilations by what determines them, for the equal kernels of other variants."""
         self._failures: dict[tuple[Owner, str], tuple[PassRecord, ...]] = {}
 
     def source(self, variant: int) -> Recorded:
         """Return a variant up to its readable source, lowered and rendered once."""
         cached = self._sources.get(variant)
         if cached is None:
-            cached = self._sources[variant] = readable(self._kernels[variant])
+            stages, passes = self._shared(variant, "", readable)
+            cached = self._sources[variant] = stages, tuple(map(replace, passes))
         return cached
+
+    def _shared(
+        self, variant: int, device: str, compile_it: Callable[[Kernel], T]
+    ) -> T:
+        """Return what a variant is compiled to, once for equal kernels. A record lists each pass of
+        each variant, so that callers copy the passes."""
+        kernel = self._kernels[variant]
+        opts = kernel.original, kernel.applied_opts, kernel.rules_off
+        info = Device[device] if device else None
+        key = kernel.ast, *opts, info, rules_in_force()
+        if key not in self._equal:
+            self._equal[key] = compile_it(kernel)
+        shared: T = self._equal[key]
+        return shared
 
     def program(self, variant: int, device: str = "") -> Compiled:
         """Return a variant compiled for a device ("": its own)."""
         kernel = self._kernels[variant]
-        owner = Owner(variant, device or kernel.device)
+        name = device or kernel.device
+        owner = Owner(variant, name)
         cached = self._programs.get(owner)
         if cached is None:
-            is_read = owner.device == Device.reader.name
-            cached = self._programs[owner] = (
-                loaded(kernel, self.source(variant))
-                if is_read
-                else kernel.compile(owner.device)
-            )
+            if name == Device.reader.name:
+                cached = loaded(kernel, self.source(variant))
+            else:
+                compiled = self._shared(variant, name, lambda k: k.compile(name))
+                cached = replace(compiled, passes=tuple(map(replace, compiled.passes)))
+            self._programs[owner] = cached
         return cached
 
     def passes_before(self, variant: int, error: Exception) -> tuple[PassRecord, ...]:

@@ -9,12 +9,13 @@ one step back.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import islice, takewhile
 
 from workbench.backends.device import Device
 from workbench.backends.native.assembly import AsmLine
 from workbench.backends.program.language import Language
+from workbench.base.source import SourceLine
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 from workbench.ir.rewriting.rewrite import without
@@ -43,6 +44,11 @@ class Linker:
     passes: tuple[int | None, ...]
     """The place in the record of every pass before the code; None for one that the record lacks."""
     statements: Statements
+    _places: dict[int, tuple[tuple[SourceLine, ...], list[int]]] = field(
+        default_factory=dict
+    )
+    """Lines and their places, by the identity of the tuple of lines: it is one for equal lines
+    (see `Links`), and hashing them takes longer than the rest of a link."""
 
     def elsewhere(self, compiled: Compiled) -> Linker | None:
         """Return the linker of the same program in another language; None if it is another
@@ -143,8 +149,12 @@ class Linker:
         return rows
 
     def _lines(self, origin: Origin) -> list[int]:
-        places = [self.lines.add(line) for line in origin.lines]
-        return [place for place in places if place is not None]
+        memoised = self._places.get(id(origin.lines))
+        if memoised is None:
+            places = [self.lines.add(line) for line in origin.lines]
+            memoised = origin.lines, [place for place in places if place is not None]
+            self._places[id(origin.lines)] = memoised
+        return list(memoised[1])
 
 
 def _own_range(node: UOp) -> tuple[UOp, ...]:
