@@ -10,6 +10,7 @@ import pytest
 from tests.ir.schedule.support import COUNTS, A, B, kernels, numbers, planned
 from workbench import Tensor
 from workbench.execution import realize
+from workbench.execution.values import without_detach
 from workbench.ir.node.ops import MOVEMENT, Ops
 from workbench.ir.node.uop import UOp
 from workbench.ir.schedule.choose import MAX_READS
@@ -54,9 +55,8 @@ def test_every_value_is_stored_or_fused_for_a_reason(name: str) -> None:
 
 def decision_of(tensor: Tensor, value: Tensor) -> Any:
     plan, _ = realize.planned([tensor.uop])
-    return next(
-        d for d in plan.decisions if d.node is value.uop or d.node is _base(value.uop)
-    )
+    (node,) = without_detach([value.uop])
+    return next(d for d in plan.decisions if d.node is node or d.node is _base(node))
 
 
 def _base(node: UOp) -> UOp:
