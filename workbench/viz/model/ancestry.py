@@ -7,7 +7,8 @@ object, so a node that came about twice has the ancestors of both.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from types import MappingProxyType
 from typing import NamedTuple
 
 from workbench.base.trace import PassRecord, ProvenanceEdge
@@ -38,11 +39,16 @@ class Cause(NamedTuple):
     source: UOp
 
 
-class Ancestry:
-    """The family tree of the nodes in some records, which are added in order."""
+_NO_CAUSES: Mapping[UOp, Cause] = MappingProxyType({})
 
-    def __init__(self) -> None:
+
+class Ancestry:
+    """The family tree of the nodes in some records, which are added in order. It goes on from a
+    `base`, which many may share and which has none itself: it stays as it is."""
+
+    def __init__(self, base: Ancestry | None = None) -> None:
         self._causes: dict[UOp, dict[UOp, Cause]] = {}
+        self._before = {} if base is None else base._causes
         self.replaced: dict[UOp, UOp] = {}
         """Of a node that took the place of another, which had the same value: that one."""
 
@@ -60,66 +66,64 @@ class Ancestry:
     def of(self, *nodes: UOp) -> dict[UOp, None]:
         """Return some nodes and all their ancestors, at every level, as an ordered set."""
         origins: dict[UOp, None] = {}
-        causes = self._causes
         for node in nodes:
             if node in origins:
                 continue
             origins[node] = None
             pending = [node]
             while pending:
-                for source in causes.get(pending.pop(), ()):
+                for source in self._of(pending.pop()):
                     if source not in origins:
                         origins[source] = None
                         pending.append(source)
         return origins
 
-    def nodes(self) -> Iterator[UOp]:
-        """Yield the nodes that have ancestors, and these; some of them twice."""
-        yield from self._causes
-        for causes in self._causes.values():
-            yield from causes
-
-    def unions(self, own: Callable[[UOp], int]) -> dict[UOp, int]:
-        """Return, of each node that has ancestors, the union of its own mask and theirs.
+    def unions(
+        self, start: UOp, own: Callable[[UOp], int], masks: dict[UOp, int]
+    ) -> None:
+        """Add to `masks` the union of the own mask of a node and those of its ancestors, and so of
+        each of them.
 
         Ancestors come first; where equal nodes became each other's ancestors, what the first walk
         cannot know yet the next one adds.
         """
         order: list[UOp] = []
         visited: set[UOp] = set()
-        for start in self._causes:
-            pending = [(start, False)]
-            while pending:
-                node, is_done = pending.pop()
-                if is_done:
-                    order.append(node)
-                elif node not in visited:
-                    visited.add(node)
-                    pending.append((node, True))
-                    pending += [
-                        (s, False)
-                        for s in self._causes.get(node, ())
-                        if s not in visited
-                    ]
-        masks = {node: own(node) for node in order}
+        pending = [(start, False)]
+        while pending:
+            node, is_done = pending.pop()
+            if is_done:
+                order.append(node)
+            elif node not in visited and node not in masks:
+                visited.add(node)
+                pending.append((node, True))
+                pending += [(s, False) for s in self._of(node) if s not in visited]
+        masks.update({node: own(node) for node in order})
         changed = True
         while changed:
             changed = False
             for node in order:
                 mask = masks[node]
-                for source in self._causes.get(node, ()):
+                for source in self._of(node):
                     mask |= masks[source]
                 if mask != masks[node]:
                     masks[node], changed = mask, True
-        return masks
 
     def __iter__(self) -> Iterator[UOp]:
         """Yield the nodes that have ancestors."""
-        return iter(self._causes)
+        yield from self._before
+        yield from (node for node in self._causes if node not in self._before)
 
     def causes(self, node: UOp) -> Iterable[Cause]:
         """Return the causes of a node, one step back."""
-        return self._causes.get(node, {}).values()
+        return self._of(node).values()
+
+    def _of(self, node: UOp) -> Mapping[UOp, Cause]:
+        """Return the causes of a node by the node before, those of the base first."""
+        before, causes = self._before.get(node), self._causes.get(node)
+        if before is None or causes is None:
+            return before or causes or _NO_CAUSES
+        return before | causes
 
     def why(self, *nodes: UOp) -> list[Cause]:
         """Return the causes of some nodes at every level, the latest first: each match once, and
@@ -150,6 +154,9 @@ class Ancestry:
             or _is_shared(target)
             or (_is_shared(source) and not is_split)
         ):
+            return
+        before = self._before.get(target)
+        if before is not None and source in before:
             return
         causes = self._causes.setdefault(target, {})
         causes.setdefault(source, Cause(place, number, target, source))

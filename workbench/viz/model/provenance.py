@@ -62,22 +62,22 @@ class Origin:
 
 
 class _Tables(NamedTuple):
-    """What the bits of a mask stand for: axes first, then lines, nodes of the kernel, and nodes of
-    the tensor graph. A set is one number, so that a union of two costs little, however many nodes
-    there are, and the origins of a kernel are found in one walk over its ancestry."""
+    """What the bits of a mask stand for: axes first, then nodes of the kernel, nodes of the tensor
+    graph, and lines, as they are met. A set is one number, so that a union of two costs little,
+    however many nodes there are, and each node of an ancestry is walked over once."""
 
     axes: list[str]
+    kernel: Sequence[UOp]
+    tensor: Sequence[UOp]
     lines: list[SourceLine]
-    kernel: list[UOp]
-    tensor: list[UOp]
 
     def parts(self, mask: int) -> tuple[int, int, int, int]:
         """Return the mask of each table."""
         masks = []
-        for table in self:
+        for table in self[:3]:
             masks.append(mask & ((1 << len(table)) - 1))
             mask >>= len(table)
-        return masks[0], masks[1], masks[2], masks[3]
+        return masks[0], masks[1], masks[2], mask
 
 
 _NO_AXES: frozenset[str] = frozenset()
@@ -131,7 +131,7 @@ class Links:
 
     def _origin(self, mask: int, more_axes: AbstractSet[str]) -> Origin:
         tables = self._tables
-        axes, lines, kernel, tensor = tables.parts(mask)
+        axes, kernel, tensor, lines = tables.parts(mask)
         return Origin(
             self._axes_of(axes, more_axes),
             Members(tables.kernel, kernel),
@@ -159,12 +159,15 @@ class Links:
     def _mask(self, node: UOp) -> int:
         """Return the mask of a node and all its ancestors."""
         mask = self._masks.get(node)
-        return self._own(node) if mask is None else mask
+        if mask is None:
+            self.ancestry.unions(node, self._own, self._masks)
+            mask = self._masks[node]
+        return mask
 
     @once
     def _masks(self) -> dict[UOp, int]:
-        """The mask of each node that has ancestors: of the node itself, and of those."""
-        return self.ancestry.unions(self._own)
+        """The masks of nodes that were asked for, and of their ancestors."""
+        return {}
 
     @once
     def _masks_below(self) -> dict[UOp, int]:
@@ -174,12 +177,12 @@ class Links:
     def _own(self) -> Callable[[UOp], int]:
         """The mask of a node alone."""
         tables = self._tables
-        rows = tables.axes, map(_chain, tables.lines), tables.kernel, tables.tensor
-        start, bits = 0, []
-        for table in rows:
+        start, bits = 0, list[dict[Any, int]]()
+        for table in tables[:3]:
             bits.append({row: 1 << place for place, row in enumerate(table, start)})
-            start += len(bits[-1])
-        axes, lines, kernel, tensor = bits
+            start += len(table)
+        axes, kernel, tensor = bits
+        lines: dict[tuple[SourceLine, ...], int] = {}
 
         def own(node: UOp) -> int:
             mask = kernel.get(node, 0) | tensor.get(node, 0)
@@ -187,18 +190,19 @@ class Links:
                 for r in node.ranges:
                     mask |= axes[r.axis_name]
             for line in self.lines.own(node):
-                mask |= lines[_chain(line)]
+                chain = _chain(line)
+                if chain not in lines:
+                    lines[chain] = 1 << (start + len(lines))
+                    tables.lines.append(line)
+                mask |= lines[chain]
             return mask
 
         return own
 
     @once
     def _tables(self) -> _Tables:
-        nodes = dict.fromkeys([*self.ancestry.nodes(), *self.kernel, *self.tensor])
         axes = {r.axis_name for n in self.tree for r in n.ranges}
-        lines = {_chain(line): line for n in nodes for line in self.lines.own(n)}
-        tables = list(lines.values()), list(self.kernel), list(self.tensor)
-        return _Tables(sorted(axes), *tables)
+        return _Tables(sorted(axes), self.kernel, self.tensor, [])
 
     def why(self, *nodes: UOp) -> list[Cause]:
         """Return the causes of nodes, and of the indexes at which they read or write, the latest
@@ -292,21 +296,31 @@ def links_of(
     schedule: Sequence[PassRecord] = (),
     lines: UserLines = NO_LINES,
     value: UOp | None = None,
+    kernels: ScheduledKernels | None = None,
 ) -> Links:
     """Return the links of a compiled kernel; `schedule` are the passes that led to it, and
-    `lines` the user's (those of its Exploration; without them no line is known).
+    `lines` the user's (those of its Exploration; without them no line is known). `kernels` are
+    those of the schedule, where several are linked.
 
     `value` is the tensor node that the kernel stores, by which equal kernels differ.
     """
     original: UOp = compiled.passes[0].before
-    ancestry = Ancestry()
+    kernels = kernels or ScheduledKernels(schedule)
+    entries = [
+        entry
+        for entry in kernels.entries
+        if entry.kernel is original and value in (None, entry.stored)
+    ]
+    base = kernels.shared(entries[0]) if entries else None
+    ancestry = Ancestry(base)
     tensor: dict[UOp, None] = {}
-    for entry in scheduled(schedule):
-        if entry.kernel is original and value in (None, entry.stored):
-            for place, record in zip(entry.places, entry.records, strict=True):
-                ancestry.add(record, place)
-                if record.name == DECIDE.name:
-                    tensor.update(dict.fromkeys(reversed([*record.before.toposort()])))
+    for number, entry in enumerate(entries):
+        done = entry.shared if number == 0 else 0
+        for place, record in list(zip(entry.places, entry.records, strict=True))[done:]:
+            ancestry.add(record, place)
+        for record in entry.records:
+            if record.name == DECIDE.name:
+                tensor.update(dict.fromkeys(reversed([*record.before.toposort()])))
     for place, record in enumerate(compiled.passes, len(schedule)):
         ancestry.add(record, place)
     return Links(
@@ -322,12 +336,32 @@ def links_of(
 
 class Scheduled(NamedTuple):
     """A kernel of a schedule, the value it stores, the records of the passes between the two, and
-    their places in the record of the whole schedule."""
+    their places in the record of the whole schedule. The first `shared` ones are those of all
+    kernels of its device."""
 
     stored: UOp
     kernel: UOp
     records: tuple[PassRecord, ...]
     places: tuple[int, ...]
+    shared: int
+
+
+class ScheduledKernels:
+    """The kernels of a schedule, and what is known of the passes that they share, once."""
+
+    def __init__(self, schedule: Iterable[PassRecord]):
+        self.entries = tuple(scheduled(schedule))
+        self._ancestries: dict[tuple[int, ...], Ancestry] = {}
+
+    def shared(self, entry: Scheduled) -> Ancestry:
+        """Return the ancestry of the passes that a kernel shares with those of its device."""
+        rows = list(zip(entry.places, entry.records, strict=True))[: entry.shared]
+        key = entry.places[: entry.shared]
+        if key not in self._ancestries:
+            self._ancestries[key] = ancestry = Ancestry()
+            for place, record in rows:
+                ancestry.add(record, place)
+        return self._ancestries[key]
 
 
 def scheduled(records: Iterable[PassRecord]) -> Iterator[Scheduled]:
@@ -343,7 +377,8 @@ def scheduled(records: Iterable[PassRecord]) -> Iterator[Scheduled]:
         if own and (record is None or of_tensors or is_first):
             outer = [r for r, _ in own if r.parent is None]
             passes, places = zip(*shared, *own, strict=True)
-            yield Scheduled(outer[0].before, outer[-1].after, passes, places)
+            kernel = outer[0].before, outer[-1].after
+            yield Scheduled(*kernel, passes, places, len(shared))
             own = []
         if record is None:
             return

@@ -17,7 +17,7 @@ from workbench.kernel.kernel import Compiled, Kernel
 from workbench.pipeline import Recorded
 from workbench.viz.exploration.exploration import Exploration
 from workbench.viz.listing.statements import Statements, statements_of
-from workbench.viz.model.provenance import links_of
+from workbench.viz.model.provenance import ScheduledKernels, links_of
 from workbench.viz.model.recipes import compiled_passes
 from workbench.viz.record import variants as rows
 from workbench.viz.record.changes import Changes
@@ -48,6 +48,7 @@ class VariantCode:
         self._record, self._changes = record, changes
         self._passes, self._nodes, self._lines = passes, nodes, lines
         self._compilations = Compilations(kernels)
+        self._scheduled = ScheduledKernels(exploration.passes)
 
     def add_c(self, variant: int) -> None:
         """Add the C of a variant."""
@@ -175,7 +176,9 @@ class VariantCode:
         ex = self._exploration
         items = [item for item in ex.items if item.kernel is not None]
         passes = (*ex.passes, *compiled.passes)
-        links = links_of(compiled, ex.passes, ex.lines, items[number].nodes[0])
+        links = links_of(
+            compiled, ex.passes, ex.lines, items[number].nodes[0], self._scheduled
+        )
         places = tuple(map(self._passes.place, passes))
         return Linker(links, self._nodes, self._lines, places, statements)
 
