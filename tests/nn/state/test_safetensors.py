@@ -159,6 +159,7 @@ HOSTILE: list[tuple[str, Any, bytes, str]] = [
     ("a negative size", {"a": row(0, 4, (-1,))}, b"1234", "Expected `int` >= 0"),
     ("a size that overflows", {"a": row(0, 4, (2**62, 4))}, b"1234", "4 bytes, which are not"),
     ("empty, and too large", {"a": row(0, 0, (0, 2**60, 2**60))}, b"", "bytes 0 to 0 of 0"),
+    ("empty, of too many bytes", {"a": row(0, 0, (0, 3, 2**61))}, b"", "bytes 0 to 0 of 0"),
     ("too many axes", {"a": row(0, 4, (1,) * 65)}, b"1234", "it is of shape (1, 1, 1"),
     ("an unknown type", {"a": row(0, 4, dtype="F33")}, b"1234", "has the element type 'F33'"),
     ("a type that we lack", {"a": row(0, 8, dtype="C64")}, b"12345678", "the element type C64"),
