@@ -74,7 +74,8 @@ def choose(
         return _moved(node, reads), None
     if compares_positions(node):
         reason = "it compares positions, which are known: reading it would take as long"
-        return Decision("fuse-positions", node, False, reason), None
+        estimates = _estimates(node, reads, facts, facts.cost)
+        return Decision("fuse-positions", node, False, reason, estimates), None
     obstacle = _obstacle(node, reads, facts, step_counts)
     if obstacle is not None:
         estimates = _estimates(node, reads, facts, facts.whole_cost)
