@@ -75,6 +75,7 @@ template <typename T> T cos(T a) {{ return a; }}
 template <typename T> T sqrt(T a) {{ return a; }}
 template <typename T> T trunc(T a) {{ return a; }}
 template <typename T> T fmod(T a, T b) {{ return a; }}
+template <typename T> T fma(T a, T b, T c) {{ return a; }}
 template <typename T> struct matrix8x8 {{
   T elements[2];
   T *thread_elements() {{ return elements; }}

@@ -70,7 +70,7 @@ def test_a_plain_kernel_reads_as_one_would_write_it() -> None:
         "    for (long g1 = 0; g1 < 32; g1++) {  // global\n"
         "      float acc0 = 0.0f;\n"
         "      for (long r0 = 0; r0 < 80; r0++) {  // reduce\n"
-        "        acc0 += p1[g0*80 + r0] * p2[g1 + r0*32];\n"
+        "        acc0 = fma_f32(p1[g0*80 + r0], p2[g1 + r0*32], acc0);\n"
         "      }\n"
         "      p0[g0*32 + g1] = max_f32(0.0f, acc0 + p3[g1]);\n"
         "    }\n"

@@ -70,7 +70,7 @@ def test_machine_code_has_the_lines_of_the_text(clang: Clang) -> None:
     }
     assert of["ds_write_b128"] and all("float4 *)&" in x for x in of["ds_write_b128"])
     assert of["v_mfma_f32_16x16x4_f32"] and all(
-        "__builtin_amdgcn_mfma" in x for x in of["v_mfma_f32_16x16x4_f32"]
+        "= wmma_16x16x4" in x for x in of["v_mfma_f32_16x16x4_f32"]
     )
     numbers = [x.source_line for x in code.lines if not x.is_label]
     assert all(number <= len(lines) for number in numbers if number)

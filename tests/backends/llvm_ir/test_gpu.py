@@ -162,7 +162,7 @@ def test_lines_are_those_of_the_source(target: str) -> None:
     }[target]
     multiply = [x for x in code.lines if re.match(rf"\s+{words}", x.text)]
     assert multiply and all(
-        "acc0 +=" in lines[(x.source_line or 0) - 1] for x in multiply
+        "acc0 = fma" in lines[(x.source_line or 0) - 1] for x in multiply
     )
 
 

@@ -97,7 +97,7 @@ def test_a_rendered_text_has_its_lines(clang: Clang) -> None:
         for word in ("OpControlBarrier", "fma", "OpStore")
     }
     assert texts["OpControlBarrier"] == {"barrier(CLK_LOCAL_MEM_FENCE);"}
-    assert texts["fma"] and all("+=" in text for text in texts["fma"])
+    assert texts["fma"] and all(" = fma(" in text for text in texts["fma"])
     assert texts["OpStore"] and all(" = " in text for text in texts["OpStore"])
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -35,7 +37,10 @@ def evaluate(root: UOp, env: Env, fma: Callable[..., Array] | None = None) -> Ar
     values: Env = dict(env)
     with np.errstate(all="ignore"):
         for node in root.toposort():
-            src = [values[s] for s in node.src] if node not in env else []
+            if node.op is Ops.RANGE:
+                continue
+            computed = [s for s in node.src if s.op is not Ops.RANGE]
+            src = [values[s] for s in computed] if node not in env else []
             if node.op is Ops.CONST:
                 values[node] = np.asarray(node.arg, node.dtype.numpy)
             elif node.op is Ops.BITCAST:
@@ -44,6 +49,11 @@ def evaluate(root: UOp, env: Env, fma: Callable[..., Array] | None = None) -> Ar
                 values[node] = cast_array(src[0], node.src[0].dtype, node.dtype)
             elif node.op is Ops.FMA and fma is not None:
                 values[node] = fma(*src)
+            elif node.op is Ops.REDUCE:  # of a value that is the same at every step
+                steps = [src[0]] * math.prod(r.extent for r in node.src[1:])
+                combine = OPS[node.combines].python
+                assert combine is not None
+                values[node] = functools.reduce(combine, steps)
             elif node not in env:
                 meaning = OPS[node.op].python
                 assert meaning is not None, node

@@ -11,6 +11,7 @@ from workbench.base.trace import observe
 from workbench.ir.lower.decompose import DECOMPOSE_RULES
 from workbench.ir.lower.examples import EXAMPLES
 from workbench.ir.node.axis import AxisType
+from workbench.ir.node.construct import reduce
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 
@@ -90,15 +91,18 @@ def test_axes_divide_without_guards() -> None:
     assert decomposed(g0 % 4) is g0 & 3
 
 
-def test_products_that_are_added_are_fused() -> None:
+def test_only_products_of_a_reduction_are_fused() -> None:
+    """A product of elements is rounded by itself, as any other value is."""
     a, b, c = (variable(dtypes.float32, name) for name in "abc")
-    fused = a.alu(Ops.FMA, b, c)
-    assert decomposed(a * b + c) is fused
-    assert decomposed(c + a * b) is fused
-    assert decomposed(c - a * b) is (-a).alu(Ops.FMA, b, c)
-    assert decomposed(-(a * b) + c) is (-a).alu(Ops.FMA, b, c)
+    for value in (a * b + c, c + a * b, c - a * b, -(a * b) + c):
+        assert decomposed(value) is value
+    u0 = UOp.range(4, "u0", AxisType.UNROLL)
+    product = a.alu(Ops.FMA, b, a.like(-0.0))
+    assert decomposed(reduce(a * b, [u0], Ops.ADD)) is reduce(product, [u0], Ops.ADD)
     i, j = variable(dtypes.int32, "i"), variable(dtypes.int32, "j")
-    assert decomposed(i * j + i) is i * j + i
+    for value in (a + b, a.max(b), i * j):
+        assert decomposed(reduce(value, [u0], Ops.ADD)).src[0] is value
+    assert decomposed(reduce(a * b, [u0], Ops.MAX)).src[0] is a * b
 
 
 def test_every_rule_has_an_example_and_a_doc() -> None:

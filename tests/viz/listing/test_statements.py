@@ -12,7 +12,7 @@ from workbench.viz import Exploration
 from workbench.viz.record.record import Recorder
 from workbench.viz.schema.variant import CodeRow
 
-PRODUCT = {"C": "acc0 +=", "LLVM": "fmuladd", "asm": "fmadd", "IR": "acc0 +="}
+PRODUCT = {"C": "acc0 = fma", "LLVM": "fmuladd", "asm": "fmadd", "IR": "acc0 +="}
 
 
 def programs(ex: Exploration, variant: int = 0) -> dict[str, CodeRow]:

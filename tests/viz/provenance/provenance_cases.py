@@ -85,23 +85,23 @@ TILE = (
 CASES = {
     "chain": Case(
         chain, None,
-        {r"fmuladd": "scale shift", r"fmul ": "square", r"@llvm.sqrt": "root",
-         r"@llvm.trunc": "whole"},
+        {r"fmul .*3\.0": "scale", r"fmul .* (%\w+), \1$": "square", r"fadd ": "shift",
+         r"@llvm.sqrt": "root", r"@llvm.trunc": "whole"},
         {r"sqrt": "square root whole"},
-        {r"vfmadd": "scale shift", r"vmulps": "square", r"vsqrtps": "root",
+        {r"vaddps": "shift", r"vmulps\s+(%\w+), \1,": "square", r"vsqrtps": "root",
          r"vround|vrndscale": "whole"},
     ),
     "dense": Case(
         dense, TILE,
         {r"fmuladd": "product", r"phi <": "product", r"fadd ": "bias", r"fcmp ": "relu",
          r"%p3_v\d+ = load": "DATA bias", r"store .*%Bs": "DATA product", r"store .*%p0": "relu"},
-        {r"^acc.* \+= ": "product", r"= \*\(.*&p3\[": "DATA bias"},
+        {r"^acc.* = fma": "product", r"= \*\(.*&p3\[": "DATA bias"},
         {r"vfmadd": "product", r"vaddps": "bias", r"vmaxps": "relu"},
     ),
     "dense-auto": Case(
         dense, None,
         {r"fmuladd": "product", r"fadd ": "bias", r"fcmp ": "relu"},
-        {r"^acc.* \+= ": "product"},
+        {r"^acc.* = fma": "product"},
         {r"vfmadd": "product", r"vaddps": "bias", r"vmaxps": "relu"},
     ),
     "softmax": Case(
@@ -119,10 +119,11 @@ CASES = {
     ),
     "gathered": Case(
         gathered, None,
-        {r"= load i32": "rows pick", r"@llvm.masked.load": "DATA pick", r"fmul ": "weigh",
+        {r"= load i32": "rows pick", r"@llvm.masked.load": "DATA pick",
+         r"fmul ": "weigh total",
          r"fadd ": "total"},
         {r"= p1\[g0\];": "rows pick"},
-        {r"vmulps": "weigh", r"vadd[ps]s": "total"},
+        {r"vmulps": "weigh total", r"vadd[ps]s": "total"},
     ),
 }
 # fmt: on

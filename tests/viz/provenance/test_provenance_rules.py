@@ -37,18 +37,19 @@ def led_to(links: Links, records: list[PassRecord], *nodes: UOp) -> list[str]:
 
 TILED = (Opt(OptOps.UPCAST, "g1", 8), Opt(OptOps.UPCAST, "g0", 2))
 VECTOR = ["linearize", "statement-tree", "opt-upcast", "opt-upcast", "rangeify"]
+SUMMED = ["linearize", "form-fma", *VECTOR[1:]]
 # fmt: off
 LED = {
     # of a matmul with bias and relu: a sum step, the bias, and an index that an opt split
-    "product": (dense, TILED, "fmuladd", Ops.FMA, VECTOR),
+    "product": (dense, TILED, "fmuladd", Ops.FMA, SUMMED),
     "bias": (dense, TILED, "fadd ", Ops.ADD, VECTOR),
     "index": (dense, TILED, r"mul i64 %g1, 8", Ops.MUL,
               ["linearize", "opt-upcast", "opt-upcast", "rangeify"]),
-    # of a softmax: what exp2 is made of, and a multiply-add that came of two of its operations
+    # of a softmax: what exp2 is made of, and a multiply-add of its formula
     "shift": (softmax, (), "shl ", Ops.SHL,
               ["linearize", "exp2-polynomial", "statement-tree", "exp-formula", "rangeify"]),
     "reduced": (softmax, (), r"fmuladd.*0x3EDD94AE", Ops.FMA,
-                ["linearize", "form-fma", "statement-tree", "exp-formula", "rangeify"]),
+                ["linearize", "statement-tree", "exp-formula", "rangeify"]),
     # of a padded pooling: the load under its gate, and one side of the gate
     "window": (pooled, (), r"= load float", Ops.LOAD,
                ["linearize", "load-gate", "distribute", "rangeify", "mod-congruent", "mod-terms",

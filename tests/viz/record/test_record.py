@@ -341,7 +341,7 @@ def above(record: dict[str, Any], nodes: list[int]) -> set[int]:
 
 
 @pytest.mark.parametrize(
-    ("language", "words"), [("C", "acc0 +="), ("LLVM", "fmuladd.f32(")]
+    ("language", "words"), [("C", "acc0 = fma"), ("LLVM", "fmuladd.f32(")]
 )
 def test_a_line_of_code_leads_up_to_the_users_line(language: str, words: str) -> None:
     record = plain(build(matmul()))
@@ -397,7 +397,7 @@ def test_what_is_left_out_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(passes, "MOST_STATE_NODES", 3)
     record = plain(build(softmax()))
     assert broken(record) == []
-    long = next(p for p in record["passes"] if p["name"] == "decompose")
+    long = max(record["passes"], key=lambda p: p["matches"])
     assert len(long["rewrites"]) == 4 < long["matches"]
     roots = [root for *_, root, _ in long["rewrites"]]
     assert roots[0] != -1 and roots[-1] == -1

@@ -21,15 +21,15 @@ from workbench.backends.native.machine import CPU_WITHOUT, features_in_use
 from workbench.base.errors import CompileError, DeviceError
 from workbench.base.installation import install_command
 
-# What the renderer relies on: signed integers wrap, a*b + c is fused, float operations are never
-# done in another order. Not -fno-trapping-math: with it GCC 12 takes (float)(int)x for trunc(x),
-# which has a negative zero where an integer has none. Loops are not vectorised, as on LLVM: UPCAST
-# does that (and GCC 12 miscompiles sums over falling indexes when it vectorises them). But code
-# that is written lane by lane may become one instruction.
+# What the renderer relies on: signed integers wrap, a product and a sum are rounded each, float
+# operations are never done in another order. Not -fno-trapping-math: with it GCC 12 takes
+# (float)(int)x for trunc(x), which has a negative zero where an integer has none. Loops are not
+# vectorised, as on LLVM: UPCAST does that (and GCC 12 miscompiles sums over falling indexes when it
+# vectorises them). But code that is written lane by lane may become one instruction.
 # fmt: off
 _FLAGS = (
     "-x", "c", "-std=gnu11", "-O2", "-fPIC", "-w", "-g0",
-    "-fwrapv", "-ffp-contract=fast", "-fno-math-errno",
+    "-fwrapv", "-ffp-contract=off", "-fno-math-errno",
     "-fno-tree-vectorize", "-ftree-slp-vectorize",
     "-fno-stack-protector", "-fno-asynchronous-unwind-tables",
 )

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from workbench.backends.c.expressions.operands import COperands
-from workbench.backends.c.expressions.operators import product
 from workbench.backends.program.expression import ATOM, MUL, paren
 from workbench.backends.program.writer import CodeWriter
 from workbench.ir.node.ops import Ops
@@ -69,8 +68,6 @@ class CRegisters:
         has_name = self.values.texts.get(value, ("", ATOM))[0].isidentifier()
         if has_name or value.dtype.is_bool:
             return None
-        if value.op is Ops.FMA and value.src[2] is register:
-            return f"+= {product(self.values, value)[0]}"
         if value.op not in (Ops.ADD, Ops.MUL) or value.src[0] is not register:
             return None
         words = self.values.text(value.src[1])

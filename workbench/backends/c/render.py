@@ -18,8 +18,8 @@ This file has the order of the program, the loops, and which values get names; m
 registers.py and expressions/ write the expressions, comments.py the comments,
 expressions/helpers.py the functions above the kernel; program/analysis.py has the arguments.
 
-The text needs a compiler that wraps signed integers (-fwrapv) and fuses `a * b + c` where the
-machine can (-ffp-contract=fast), which are the runtime's flags.
+The text needs a compiler that wraps signed integers (-fwrapv) and fuses no product with a sum by
+itself (-ffp-contract=off), which are the runtime's flags: a multiply-add is a function.
 """
 
 from __future__ import annotations

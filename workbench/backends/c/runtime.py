@@ -110,7 +110,7 @@ def one_text(sources: Sequence[Source]) -> tuple[str, list[str]]:
         start = re.search(r"^void ", source.text, re.MULTILINE)
         at = 0 if start is None else start.start()
         for paragraph in source.text[:at].split("\n\n"):
-            one = paragraph.startswith("static ")
+            one = paragraph.startswith(("static ", "#if", "#define"))
             parts = [paragraph] if one else paragraph.splitlines()
             definitions.update(dict.fromkeys(p for p in parts if p[:2] != "//"))
         names.append(f"kernel_{number}")

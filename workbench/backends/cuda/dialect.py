@@ -36,6 +36,7 @@ class CudaCpp(GpuCpp):
     types = {**GpuCpp.types, "float16": "__half", "bfloat16": "__nv_bfloat16"}
 
     def __init__(self) -> None:
+        super().__init__()
         self._operators: dict[tuple[str, str, bool, bool], str] = {}
         self._vectors: dict[str, str] = {}
 
@@ -172,7 +173,12 @@ class CudaCpp(GpuCpp):
 
     def preamble(self, uses: frozenset[str]) -> list[str]:
         headers = [f"#include <{h}>" for name, h in _HEADERS.items() if name in uses]
-        return [*headers, *self._vectors.values(), *self._operators.values()]
+        return [
+            *headers,
+            *self._vectors.values(),
+            *self._operators.values(),
+            *self._multiply_adds.values(),
+        ]
 
 
 def _word(dtype: DType) -> DType:

@@ -148,6 +148,7 @@ def compile_text(text: str, arch: str) -> Image:
     options = [
         f"--gpu-architecture={arch}",
         "--std=c++17",
+        "--fmad=false",
         "-default-device",
         "-lineinfo",
     ]

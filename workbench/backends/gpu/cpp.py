@@ -7,7 +7,7 @@ import struct
 from collections.abc import Sequence
 
 from workbench.backends.gpu.dialect import COMPONENTS, Dialect, Parameter
-from workbench.backends.program.expression import Expression, call
+from workbench.backends.program.expression import ATOM, Expression, call
 from workbench.backends.program.launch import LaunchShape, group_size
 from workbench.base.dtypes import DType
 from workbench.base.errors import CompileError
@@ -54,12 +54,43 @@ class GpuCpp(Dialect):
     long_suffix = "ll"
     inline = "__device__ inline "
 
+    def __init__(self) -> None:
+        self._multiply_adds: dict[str, str] = {}
+
     def vector(self, dtype: DType) -> str:
         kind = self.scalar(dtype)
         return f"{_VECTORS.get(kind, kind)}{dtype.count}"
 
     def build(self, dtype: DType, lanes: Sequence[Expression]) -> Expression:
         return call(f"make_{self.vector(dtype)}", *[words for words, _ in lanes])
+
+    def splat(self, dtype: DType, value: Expression) -> Expression:
+        return self.build(dtype, [value] * dtype.count)
+
+    def multiply_add(
+        self, dtype: DType, operands: Sequence[Expression], splats: Sequence[bool]
+    ) -> Expression:
+        """Of a vector: a function that stands before the kernel, one for the types of operands."""
+        if dtype.count > 1:
+            self._note_multiply_add(dtype, splats)
+            return call("fma", *[words for words, _ in operands])
+        name = "fmaf" if dtype.bits <= 32 else "fma"
+        return call(name, *[words for words, _ in operands])
+
+    def _note_multiply_add(self, dtype: DType, splats: Sequence[bool]) -> None:
+        vector, count = self.vector(dtype), dtype.count
+        kinds = [self.scalar(dtype) if splat else vector for splat in splats]
+        lanes = []
+        for i in range(count):
+            pairs = zip("abc", splats, strict=True)
+            parts = [n if s else self.component(n, i, count) for n, s in pairs]
+            scalars = [(part, ATOM) for part in parts]
+            lanes.append(self.multiply_add(dtype.scalar, scalars, (False,) * 3))
+        listed = ", ".join(f"{k} {n}" for k, n in zip(kinds, "abc", strict=True))
+        head = f"{self.inline}{vector} fma({listed})"
+        self._multiply_adds[head] = (
+            f"{head} {{ return {self.build(dtype, lanes)[0]}; }}"
+        )
 
     def special_float(self, value: float, dtype: DType) -> str:
         if math.isnan(value):

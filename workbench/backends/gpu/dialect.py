@@ -215,6 +215,17 @@ class Dialect(ABC):
         """Return a function of floats."""
         return call(self.functions[op], *[words for words, _ in arguments])
 
+    def multiply_add(
+        self, dtype: DType, operands: Sequence[Expression], splats: Sequence[bool]
+    ) -> Expression:
+        """Return a * b + c of floats, rounded once: compilers are told to fuse no product with a
+        sum by themselves. Of a vector, an operand in `splats` is the scalar of all lanes."""
+        parts = [
+            self.splat(dtype, operand) if is_splat else operand
+            for operand, is_splat in zip(operands, splats, strict=True)
+        ]
+        return call("fma", *[words for words, _ in parts])
+
     def rest(self, a: Expression, b: Expression, dtype: DType) -> Expression:
         """Return the remainder of a truncated division of integers."""
         return f"{paren(a, MUL)} % {paren(b, UNARY)}", MUL
@@ -234,6 +245,10 @@ class Dialect(ABC):
     def build(self, dtype: DType, lanes: Sequence[Expression]) -> Expression:
         """Return a vector of these lanes."""
         return call(f"({self.vector(dtype)})", *[words for words, _ in lanes])
+
+    def splat(self, dtype: DType, value: Expression) -> Expression:
+        """Return a vector with one value in all lanes."""
+        return self.build(dtype, [value])
 
     def has_vector(self, dtype: DType) -> bool:
         """Whether there is a type for a vector; each lane of another is a value of its own."""

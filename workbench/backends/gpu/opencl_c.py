@@ -24,6 +24,8 @@ OPENCL_C = Language(
 STANDARD = "-cl-std=CL1.2"
 """The option that compilers get."""
 _ENABLE = "#pragma OPENCL EXTENSION {} : enable"
+_NO_CONTRACTION = "#pragma OPENCL FP_CONTRACT OFF"
+"""Else an implementation may round a product and its sum once."""
 _HALF_TYPE = _ENABLE.format("cl_khr_fp16")
 _HALF_FUNCTIONS = {
     "round_half": """\
@@ -231,5 +233,7 @@ class OpenCLC(Dialect):
         return [*lines, f"void {name}({', '.join(listed)}) {{"]
 
     def preamble(self, uses: frozenset[str]) -> list[str]:
-        lines = [_ENABLE.format("cl_khr_fp64")] if "float64" in uses else []
+        lines = [_NO_CONTRACTION]
+        if "float64" in uses:
+            lines += [_ENABLE.format("cl_khr_fp64")]
         return [*lines, *self._functions.values()]

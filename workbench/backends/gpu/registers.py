@@ -92,10 +92,6 @@ class WorkItemRegisters:
         is_vector = register.dtype.count > 1
         if is_vector and not register.dtype.is_float:
             return None
-        if value.op is Ops.FMA and value.src[2] is register:
-            if is_vector:
-                self.dialect.operator("+=", register.dtype, True, True)
-            return f"+= {self.values.product(value)}"
         if value.op not in (Ops.ADD, Ops.MUL) or value.src[0] is not register:
             return None
         words = self.values.whole(value.src[1])

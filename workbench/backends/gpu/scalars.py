@@ -43,7 +43,7 @@ _ON_BOOLS: dict[Ops, tuple[str, int]] = {
     Ops.XOR: ("!=", EQUAL), Ops.CMPNE: ("!=", EQUAL), Ops.CMPEQ: ("==", EQUAL),
 }
 _CHAINS = (Ops.ADD, Ops.MUL)
-_LEAVES_ITS_TYPE = (Ops.ADD, Ops.MUL, Ops.SHL, Ops.CDIV, Ops.FMA, Ops.NEG, Ops.NOT)
+_LEAVES_ITS_TYPE = (Ops.ADD, Ops.MUL, Ops.SHL, Ops.CDIV, Ops.NEG, Ops.NOT)
 # fmt: on
 
 
@@ -110,9 +110,6 @@ def _on_bools(op: Ops, arguments: Arguments) -> Expression:
             f"!{paren(arguments[0], UNARY)} {sign} {paren(arguments[1], EQUAL)}",
             binds,
         )
-    if op is Ops.FMA:
-        a, b, c = (paren(argument, EQUAL) for argument in arguments)
-        return f"({a} && {b}) || {c}", EITHER
     sign, binds = _ON_BOOLS[op]
     a, b = (paren(argument, ADD) for argument in arguments)
     return f"{a} {sign} {b}", binds
@@ -162,9 +159,7 @@ def _reciprocal(dialect: Dialect, dtype: DType, arguments: Arguments) -> Express
 
 
 def _fma(dialect: Dialect, dtype: DType, arguments: Arguments) -> Expression:
-    a, b, c = arguments
-    product, tail = f"{paren(a, MUL)} * {paren(b, UNARY)}", paren(c, MUL)
-    return f"{product} - {tail[1:]}" if tail[0] == "-" else f"{product} + {tail}", ADD
+    return dialect.multiply_add(dtype, arguments, (False, False, False))
 
 
 _UNARIES: dict[Ops, Callable[[Dialect, DType, Arguments], Expression]] = {

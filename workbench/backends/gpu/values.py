@@ -174,10 +174,11 @@ class Values:
             self.dialect.operator("-", node.dtype, False, True)
             return f"-{paren(self.whole(node.src[0]), UNARY)}", UNARY
         if node.op is Ops.FMA:
-            words, tail = self.product(node), paren(self._operand(node.src[2]), MUL)
-            sign = "-" if tail.startswith("-") else "+"
-            self.dialect.operator(sign, node.dtype, True, not is_splat(node.src[2]))
-            return sum_of(words, tail), ADD
+            splats = [is_splat(s) for s in node.src]
+            operands = [self._operand(s) for s in node.src]
+            if all(splats):
+                operands[0], splats[0] = self.whole(node.src[0]), False
+            return self.dialect.multiply_add(node.dtype, operands, splats)
         sign, binds = _INFIX[node.op]
         a, b = node.src
         left, right = self._operand(a), paren(self._operand(b), binds + 1)
@@ -187,16 +188,6 @@ class Values:
             sign, right = "-", right[1:]
         self.dialect.operator(sign, node.dtype, left_is_vector, not is_splat(b))
         return f"{words} {sign} {right}", binds
-
-    def product(self, node: UOp) -> str:
-        """Return the product of an FMA."""
-        a, b = node.src[:2]
-        if node.dtype.count == 1:
-            return f"{paren(self.scalar(a), MUL)} * {paren(self.scalar(b), UNARY)}"
-        left_is_vector = not is_splat(a) or is_splat(b)
-        self.dialect.operator("*", node.dtype, left_is_vector, not is_splat(b))
-        words = self.whole(a) if left_is_vector else self._operand(a)
-        return f"{paren(words, MUL)} * {paren(self._operand(b), UNARY)}"
 
     def _operand(self, node: UOp) -> Expression:
         """Return a value beside a vector, where a scalar will do for all lanes."""
@@ -210,11 +201,6 @@ class Values:
 def is_splat(node: UOp) -> bool:
     """Whether all lanes have one value that exists as a scalar."""
     return node.op in (Ops.CONST, Ops.BROADCAST) or node.dtype.count == 1
-
-
-def sum_of(left: str, right: str) -> str:
-    """Return a sum, or a difference where the second begins with a minus."""
-    return f"{left} - {right[1:]}" if right.startswith("-") else f"{left} + {right}"
 
 
 def pair_of(op: Ops, dtype: DType) -> UOp:

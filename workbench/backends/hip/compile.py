@@ -18,8 +18,9 @@ from workbench.base.target import Target
 # Wherever clang is from, the header is ours, so that lines are those of the text.
 _FLAGS = (
     "-x", "hip", "--cuda-device-only", "-nogpulib", "-nogpuinc", "-std=c++17",
-    "-O3", "-gline-tables-only", "-include", NAME,
+    "-O3", "-ffp-contract=off", "-gline-tables-only", "-include", NAME,
 )  # fmt: skip
+_NO_LINES = "__attribute__((nodebug))"
 
 
 def compile_source(source: Source, target: Target) -> MachineCode:
@@ -53,5 +54,7 @@ def compile_text(clang: Clang, text: str, arch: str) -> MachineCode:
 
     Errors: CompileError with the line that clang refuses.
     """
+    # An instruction of a function before the kernel is of the line that calls it.
+    text = text.replace("__device__ inline ", f"__device__ inline {_NO_LINES} ")
     written = clang.compile(text, {NAME: HEADER}, *_FLAGS, f"--offload-arch={arch}")
     return replace(read_gpu(AMDGCN, arch, written), compiler=clang.name)

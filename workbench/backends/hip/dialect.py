@@ -35,6 +35,7 @@ class HipCpp(GpuCpp):
     types = {**GpuCpp.types, "float16": "_Float16", "bfloat16": "__bf16"}
 
     def __init__(self) -> None:
+        super().__init__()
         self._vectors: dict[str, str] = {}
 
     def has_vector(self, dtype: DType) -> bool:
@@ -95,7 +96,7 @@ class HipCpp(GpuCpp):
         )
 
     def preamble(self, uses: frozenset[str]) -> list[str]:
-        return list(self._vectors.values())
+        return [*self._vectors.values(), *self._multiply_adds.values()]
 
 
 def _is_of_hip(dtype: DType) -> bool:

@@ -206,11 +206,7 @@ def _intrinsic(name: str) -> Callable[[UOp, Sequence[str], Emit], str]:
 
 def _fma(node: UOp, args: Sequence[str], emit: Emit) -> str:
     """fmuladd is a fused multiply-add wherever the machine has one, and never a call."""
-    dtype = node.dtype
-    if dtype.is_float:
-        return call("fmuladd", dtype, args)
-    product = emit(combine(Ops.MUL, dtype, args[:2], emit))
-    return combine(Ops.ADD, dtype, (product, args[2]), emit)
+    return call("fmuladd", node.dtype, args)
 
 
 def _where(node: UOp, args: Sequence[str], emit: Emit) -> str:

@@ -146,4 +146,8 @@ class Metal(Dialect):
         return "\n".join([*lines, f"  return {total}({parts});", "}"])
 
     def preamble(self, uses: frozenset[str]) -> list[str]:
-        return ["#include <metal_stdlib>", "using namespace metal;"]
+        return [
+            "#include <metal_stdlib>",
+            "using namespace metal;",
+            "#pragma clang fp contract(off)",
+        ]

@@ -7,7 +7,7 @@ error is that of erf itself, relative.
 from __future__ import annotations
 
 from workbench.base.dtypes import dtypes
-from workbench.ir.functions.formulas import polynomial
+from workbench.ir.functions.polynomial import fma, polynomial
 from workbench.ir.functions.signs import magnitude, with_sign_of
 from workbench.ir.node.uop import UOp
 
@@ -55,6 +55,6 @@ def erf(x: UOp) -> UOp:
     """
     size = magnitude(x)
     small = size.min(1.0)
-    near = small + small * polynomial(small * small, NEAR[x.dtype])
+    near = fma(small, polynomial(small * small, NEAR[x.dtype]), small)
     far = 1.0 - polynomial(size.min(END[x.dtype]), FAR[x.dtype]).exp2()
     return with_sign_of((size < 1.0).where(near, far), x)

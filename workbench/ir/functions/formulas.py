@@ -7,6 +7,7 @@ from collections.abc import Callable
 from functools import cache
 
 from workbench.base.dtypes import DType, dtypes
+from workbench.ir.functions.polynomial import fma, polynomial
 from workbench.ir.functions.signs import magnitude
 from workbench.ir.node.uop import UOp
 
@@ -27,11 +28,11 @@ def exp(x: UOp) -> UOp:
     exponent = x.max(-limit).min(limit)
     whole = exponent.trunc()
     rest = exponent - whole
-    large = whole * high
-    small = whole * low + rest * LOG2_E
-    power = large + small
-    error = (large - power) + small
-    return power.exp2() * (error * math.log(2) + 1.0)
+    large = whole, x.like(high)
+    small = fma(whole, x.like(low), rest * LOG2_E)
+    power = fma(*large, small)
+    error = fma(*large, -power) + small
+    return power.exp2() * fma(error, x.like(math.log(2)), x.like(1.0))
 
 
 def sigmoid(x: UOp) -> UOp:
@@ -127,11 +128,3 @@ def _tanh_fraction(depth: int) -> tuple[tuple[float, ...], tuple[float, ...]]:
         upper, lower = lower, sums
     scale = lower[0]
     return tuple(c / scale for c in upper), tuple(c / scale for c in lower)
-
-
-def polynomial(z: UOp, coefficients: tuple[float, ...]) -> UOp:
-    """Return the polynomial of z, by Horner's rule; `coefficients` start with the lowest power."""
-    value = z.like(coefficients[-1])
-    for coefficient in reversed(coefficients[:-1]):
-        value = value * z + coefficient
-    return value

@@ -10,7 +10,8 @@ from __future__ import annotations
 import math
 
 from workbench.base.dtypes import dtypes
-from workbench.ir.functions.formulas import exp, log1p, polynomial
+from workbench.ir.functions.formulas import exp, log1p
+from workbench.ir.functions.polynomial import fma, polynomial
 from workbench.ir.functions.signs import magnitude, with_sign_of
 from workbench.ir.node.uop import UOp
 
@@ -85,9 +86,8 @@ def atan(x: UOp) -> UOp:
     base = large.where(x.like(high), middle.where(x.like(high / 2), zero))
     rest = large.where(x.like(low), middle.where(x.like(low / 2), zero))
     t = upper / lower
-    return _with_sign_of(
-        x, base + (t + (t * t * t * polynomial(t * t, ATAN[x.dtype]) + rest))
-    )
+    cubic = fma(t * t * t, polynomial(t * t, ATAN[x.dtype]), rest)
+    return _with_sign_of(x, base + (t + cubic))
 
 
 def asin(x: UOp) -> UOp:
@@ -99,7 +99,8 @@ def asin(x: UOp) -> UOp:
     large = size > 0.5
     t, cubic = _half_angle(size, large)
     high, low = HALF_PI[x.dtype]
-    far = (t * -2.0 + (cubic * -2.0 + low)) + high
+    two = x.like(-2.0)
+    far = fma(t, two, fma(cubic, two, x.like(low))) + high
     return _with_sign_of(x, large.where(far, t + cubic))
 
 
@@ -113,7 +114,8 @@ def acos(x: UOp) -> UOp:
     t, cubic = _half_angle(size, large)
     high, low = HALF_PI[x.dtype]
     far = (t + cubic) * 2.0
-    beyond = (t * -2.0 + (cubic * -2.0 + 2 * low)) + 2 * high
+    two = x.like(-2.0)
+    beyond = fma(t, two, fma(cubic, two, x.like(2 * low))) + 2 * high
     signed, bent = negative.where(-t, t), negative.where(-cubic, cubic)
     near = (-signed + (-bent + low)) + high
     return large.where(negative.where(beyond, far), near)
@@ -176,7 +178,7 @@ def _half_exponentials(size: UOp) -> tuple[UOp, UOp]:
     """Return e**size / 2 and e**-size / 2. The first is finite where e**size no longer is."""
     less = exp(size - 1.0)
     high, low = HALF_E[size.dtype]
-    return less * high + less * low, 1 / (2 * math.e) / less
+    return fma(less, less.like(high), less * low), 1 / (2 * math.e) / less
 
 
 def _below_overflow(x: UOp) -> tuple[UOp, UOp]:

@@ -3,11 +3,15 @@ machine has.
 
 EXP2, LOG2, SIN and COS become branch-free polynomials, so they vectorise like any other
 arithmetic: a file each. IDIV, MOD and shifts get the guards that their definition needs, as few as
-bounds allow; a float product that is added becomes an FMA. None of it loops or calls a library.
+bounds allow. None of it loops or calls a library.
+
+A product that is summed over ranges becomes a multiply-add. No other one does: a value of the
+program is rounded when it is computed, the same in each kernel that computes it.
 """
 
 from __future__ import annotations
 
+from workbench.base.trace import derived_from
 from workbench.ir.lower.math.exp2 import exp2
 from workbench.ir.lower.math.float_bits import shr
 from workbench.ir.lower.math.log2 import log2
@@ -21,13 +25,6 @@ from workbench.ir.rewriting.rewrite import Rule, RuleSet
 def both_nonnegative(x: UOp, y: UOp) -> bool:
     """Whether bounds say that no sign needs care, and that the divisor is not 0."""
     return x.vmin >= 0 and y.vmin > 0
-
-
-def is_of_data(a: UOp, b: UOp, c: UOp) -> bool:
-    """Whether a sum with a product depends on more than axes. One that does not is a constant in
-    each lane, which passes compute as numpy does, rounding twice: a program that rounded once would
-    disagree with its own indexes, by a whole element where the number is truncated."""
-    return not (a.is_of_axes and b.is_of_axes and c.is_of_axes)
 
 
 def is_power_of_two(c: UOp) -> bool:
@@ -111,7 +108,26 @@ def guard_shift(n: UOp, x: UOp, y: UOp) -> UOp:
     return y.eq(amount).where(x.alu(n.op, amount), n.like(0))
 
 
-a, b, c = var("a", "float"), var("b", "float"), var("c", "float")
+def sums_products(n: UOp) -> bool:
+    """Whether products of floats are added up, over a loop or over lanes."""
+    product = _addend(n)
+    return n.combines is Ops.ADD and product.op is Ops.MUL and product.dtype.is_float
+
+
+def fuse_product(n: UOp) -> UOp:
+    """Leave the rounding of the product to the sum: it is FMA(a, b, -0.0), which is a * b exactly,
+    rounded once, until a step adds it to the total, as FMA(a, b, total)."""
+    product = _addend(n)
+    with derived_from(product):
+        exact = UOp(Ops.FMA, product.dtype, (*product.src, product.like(-0.0)))
+    return n.replace(src=tuple(exact if s is product else s for s in n.src))
+
+
+def _addend(n: UOp) -> UOp:
+    """Return the value that an ACCUMULATE or a REDUCE combines."""
+    return n.src[n.op is Ops.ACCUMULATE]
+
+
 x, y, k = var("x", "integer"), var("y", "integer"), const("c", "integer")
 xf = var("x", "float")
 
@@ -133,14 +149,8 @@ INTEGER_RULES = RuleSet("decompose", [
     Rule("mod-floor",         x % y, floor_mod),
     Rule("guard-shift",       Pat((Ops.SHL, Ops.SHR), (x, y), name="n"), guard_shift,
          where=may_exceed_width),
-    Rule("form-fma",          a * b + c, op(Ops.FMA, a, b, c), where=is_of_data,
-         doc="one rounding instead of two"),
-    Rule("form-fma-right",    c + a * b, op(Ops.FMA, a, b, c), where=is_of_data,
-         doc="one rounding instead of two, with the product on the right"),
-    Rule("form-fma-negated",  c + -(a * b), op(Ops.FMA, -a, b, c), where=is_of_data,
-         doc="a difference: the sign moves to a factor, where it is free"),
-    Rule("form-fma-subtract", -(a * b) + c, op(Ops.FMA, -a, b, c), where=is_of_data,
-         doc="a difference, with the product on the left"),
+    Rule("form-fma",          Pat((Ops.ACCUMULATE, Ops.REDUCE), None, name="n"), fuse_product,
+         where=sums_products),
 ])
 # fmt: on
 """The rules for a language that has functions, such as exp2."""

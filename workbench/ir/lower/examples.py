@@ -4,6 +4,7 @@ fires; the tests evaluate both sides."""
 from __future__ import annotations
 
 from workbench.base.dtypes import DType, dtypes
+from workbench.ir.node import construct
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 from workbench.ir.rewriting.example_graphs import at, axis, load, param, variable
@@ -24,10 +25,7 @@ EXAMPLES: dict[str, UOp] = {
     "idiv-floor": i // j,
     "mod-floor": i % j,
     "guard-shift": i.alu(Ops.SHL, j),
-    "form-fma": x * 3.0 + 1.0,
-    "form-fma-right": x + y * 3.0,
-    "form-fma-negated": x + -(y * 3.0),
-    "form-fma-subtract": -(x * 3.0) + y,
+    "form-fma": construct.reduce(x * y, [axis("u0", 4)], Ops.ADD),
 }
 
 

@@ -8,6 +8,7 @@ on it is a scalar to broadcast, anything else is gathered.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from itertools import product
 
@@ -177,7 +178,11 @@ class Expander:
                     across,
                     here if inner is None else {**here, inner: start},
                 )
-                total = one if total is None else combine(node, node.arg, total, one)
+                total = (
+                    _rounded(one)
+                    if total is None
+                    else combine(node, node.arg, total, one)
+                )
         assert total is not None
         if inner is None:
             return total
@@ -198,27 +203,40 @@ class Expander:
 
 
 def combine(source: UOp, kind: Ops, total: UOp, one: UOp) -> UOp:
-    """Return total (op) one, a step of the reduction `source`; a sum of float products is a fused
-    multiply-add."""
+    """Return total (op) one, a step of the reduction `source`; a product that is not rounded yet is
+    added by a multiply-add."""
     count = max(total.dtype.count, one.dtype.count)
     if kind is Ops.ADD and one.op is Ops.WMMA:
         with derived_from(
             source, one
         ):  # it begins with 0, and adds to any other number
             return UOp(Ops.WMMA, one.dtype, (*one.src[:2], total), one.arg)
-    if (
-        kind is Ops.ADD
-        and one.op is Ops.MUL
-        and one.dtype.is_float
-        and one.dtype is total.dtype
-    ):
+    if kind is Ops.ADD and _is_product(one):
         with derived_from(source, one):
-            return UOp(Ops.FMA, total.dtype, (*one.src, total))
-    if one.dtype.count < count:
-        one = UOp(Ops.BROADCAST, one.dtype.vec(count), (one,))
-    if total.dtype.count < count:
-        total = UOp(Ops.BROADCAST, total.dtype.vec(count), (total,))
+            a, b, addend = _widened([*one.src[:2], total], count)
+            return UOp(Ops.FMA, addend.dtype, (a, b, addend))
+    one, total = _widened([one, total], count)
     return UOp(kind, total.dtype, (total, one))
+
+
+def _widened(parts: list[UOp], count: int) -> list[UOp]:
+    return widened(parts, count) if count > 1 else parts
+
+
+def _is_product(value: UOp) -> bool:
+    """Whether a value is a product that the rule form-fma left to be rounded with its sum."""
+    if value.op is not Ops.FMA or not value.dtype.is_float:
+        return False
+    zero = value.src[2].src[0] if value.src[2].op is Ops.BROADCAST else value.src[2]
+    return zero.is_const and zero.arg == 0.0 and math.copysign(1.0, zero.arg) < 0.0
+
+
+def _rounded(one: UOp) -> UOp:
+    """Return the first number of a sum: nothing is added to it."""
+    if not _is_product(one):
+        return one
+    with derived_from(one):
+        return UOp(Ops.MUL, one.dtype, one.src[:2])
 
 
 def _key(node: UOp, vector: UOp | None, lanes: At) -> Key:

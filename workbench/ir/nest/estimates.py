@@ -67,7 +67,8 @@ def estimate(kernel: UOp) -> Estimates:
             if all(s.dtype.kind == "index" or s in places for s in node.src):
                 places.add(node)
             elif node.op is not Ops.WHERE:
-                flops += math.prod(r.extent for r in node.ranges)
+                each = 2 if node.op is Ops.FMA else 1
+                flops += each * math.prod(r.extent for r in node.ranges)
         elif node.op is Ops.REDUCE:
             inside = node.src[0].ranges.union(node.src[1:])
             flops += math.prod(r.extent for r in inside)

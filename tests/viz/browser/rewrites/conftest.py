@@ -30,14 +30,16 @@ def recorder() -> Recorder:
 
 
 def softmax_and_chain() -> tuple[Tensor, Tensor]:
-    return array(64, 48).softmax(1), chain(24)
+    """The first kernel has a sum of products, EXP2 and LOG2: a rule of `decompose` for each."""
+    scores = array(64, 8) @ array(8, 48)
+    return (scores.softmax(1) + 1.0).log2(), chain(48)
 
 
 def chain(steps: int) -> Tensor:
     """Return elementwise arithmetic in which many rewrites each change one node of a long chain."""
-    x = y = array(16, 16)
-    for step in range(steps):
-        y = (y * (0.5 + step) + x).relu()
+    x = y = array(16, 16).cast("int32")
+    for _ in range(steps):
+        y = (y // 2) ^ x
     return y
 
 

@@ -27,22 +27,22 @@ def uses_of(record: Record, name: str) -> list[tuple[int, int]]:
 def test_a_rule_is_searched_read_and_stepped_through(
     browser: Any, record: Record, tmp_path: Path
 ) -> None:
-    uses = uses_of(record, "form-fma")
+    uses = uses_of(record, "idiv-by-shift")
     assert len(uses) > 2
     for page in shown(browser, tmp_path, exported(record), mode="5"):
         everyone = page.locator(".wb-rules-row").count()
         assert everyone == len(record["panels"]["rules"]["data"]) > 100
         page.keyboard.press("/")
-        page.keyboard.type("one rounding product right")  # words of its sentence
+        page.keyboard.type("low k bits negative")  # words of its sentence
         assert page.locator(".wb-rules-row").count() == 1
         page.keyboard.press("Enter")
         card = page.inner_text(".wb-rules-card")
-        assert "form-fma-right" in card and "x + y * 3.0" in card
+        assert "mod-by-mask" in card and "i % 8" in card
         assert "fired nowhere" in card and "from Python: explore(" in card
         off = page.locator('[data-key="rule-off"]')
         assert off.get_attribute("aria-disabled") == "true"
-        page.fill(".wb-rules input[type=search]", "form-fma")
-        page.click('[data-key="rule-form-fma"]')
+        page.fill(".wb-rules input[type=search]", "idiv-by-shift")
+        page.click('[data-key="rule-idiv-by-shift"]')
         for place, (pass_place, step) in enumerate(uses[:3], 1):
             page.keyboard.press("n")
             assert page.inner_text(".wb-rw-rule .wb-uses span") == (
@@ -55,7 +55,7 @@ def test_a_rule_is_searched_read_and_stepped_through(
         assert "use 2 of" in page.inner_text(".wb-rw-rule .wb-uses")
         page.keyboard.press("r")
         selected = page.locator('.wb-rules-row[aria-selected="true"]')
-        assert selected.inner_text().split()[:2] == [str(len(uses)), "form-fma"]
+        assert selected.inner_text().split()[:2] == [str(len(uses)), "idiv-by-shift"]
 
 
 @pytest.mark.parametrize("width", [800, 953])

@@ -165,7 +165,7 @@ def test_text_for_a_gpu_becomes_its_machine_code(
     with session_of(exploration(device)) as session:
         text = text_in(session, language)
         done(session, "code", variant=0, language="asm")
-        head = next(line for line in text.split("\n") if "acc0 +=" in line)
+        head = next(line for line in text.split("\n") if "acc0 = fma" in line)
         edit = {"variant": 0, "language": language}
         child = done(session, "edit", **edit, text=f"// by hand\n{text}")["variant"]
         own, other = code_in(session, "asm"), code_in(session, "asm", child)

@@ -19,7 +19,7 @@ pytestmark = pytest.mark.usefixtures("nothing_saved")
 
 def test_switching_a_rule_off_keeps_the_opts() -> None:
     x = array(8, 8)
-    with session_of(explore(x * 1.5 + x.exp2())) as session:
+    with session_of(explore(x.exp2() + x.log2())) as session:
         _keeps_the_opts(session)
 
 
@@ -64,10 +64,10 @@ def test_a_rule_of_scheduling_changes_everything_and_comes_back() -> None:
         rule = rules.index("div-power-of-two")
         done(session, "paste", variant=0, text='UPCAST("g0", 2)')
         done(session, "rule_off", kernel=0, rule=rule, on=False, of=0)
-        assert "* 0.25f" in before and "/ 4.0f" in c_of(session)
-        assert "* 0.25f" not in c_of(session)
+        assert "0.25f" in before and "/ 4.0f" in c_of(session)
+        assert "0.25f" not in c_of(session)
         assert page.record["without"] == {
-            "rules": ["div-power-of-two"], "differs": "1 line of C differs",
+            "rules": ["div-power-of-two"], "differs": "7 lines of C differ",
         }  # fmt: skip
         assert page.record["baselines"][0]["name"] == "numpy"
         done(session, "check", variant=0)
@@ -121,7 +121,7 @@ def test_a_rule_of_scheduling_and_of_kernels_is_off_in_both() -> None:
 
 def test_a_rule_that_only_simplifies_can_be_off() -> None:
     x = array(8, 8)
-    with session_of(explore(x * 1.5 + x.sqrt())) as session:
+    with session_of(explore((x * 1.5).sum() + x.sqrt())) as session:
         done(session, "code", variant=0, language="LLVM")
         rows = plain(session.record)["rules"]
         names = [r["name"] for r in rows if r["set"] and r["file"]]

@@ -73,9 +73,6 @@ def _bool(values: COperands, node: UOp) -> Expression:
         return f"!{paren(values.text(source), UNARY)}", UNARY
     if op is Ops.WHERE:
         return where(values, node, 1)
-    if op is Ops.FMA:
-        a, b, c = (paren(values.text(s), OR) for s in node.src)
-        return f"({a} && {b}) || {c}", EITHER
     table = _ON_BOOLS if source.dtype.is_bool else INFIX
     sign, binds = table[op]
     tight = (ADD, ADD)
@@ -99,9 +96,6 @@ def _mask(values: COperands, node: UOp, count: int) -> Expression:
     parts = [paren(values.mask(s, bits, count), ATOM) for s in node.src]
     if op is Ops.NOT:
         return f"~{parts[0]}", UNARY
-    if op is Ops.FMA:
-        a, b, c = parts
-        return f"({a} & {b}) | {c}", OR
     a, b = parts
     words, binds = _ON_MASKS[op]
     return words.format(a=a, b=b), binds

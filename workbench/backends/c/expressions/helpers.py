@@ -117,6 +117,28 @@ class Prelude:
             f"return ({vector}){{{lanes}}};",
         )
 
+    def multiply_add(self, dtype: DType) -> str:
+        """a * b + c, rounded once where the machine can: compilers are told to fuse nothing that
+        does not ask for it (-ffp-contract=off), and a call of the C library would be slow. A macro:
+        its instruction is of the line that stands in the kernel."""
+        kind, name = self.type(dtype), f"fma_{vector_name(dtype)}"
+        if dtype.count == 1:
+            text = (
+                "#if defined(__FMA__) || defined(__FP_FAST_FMA)"
+                "  // rounded once where the machine can\n"
+                f"#define {name}(a, b, c) {math_name('fma', dtype)}(a, b, c)\n"
+                f"#else\n#define {name}(a, b, c) ((a) * (b) + (c))\n#endif"
+            )
+        else:
+            one = self.multiply_add(dtype.scalar)
+            parts = [f"{one}(a_[{i}], b_[{i}], c_[{i}])" for i in range(dtype.count)]
+            text = (
+                f"#define {name}(a, b, c) ({{\n    {kind} a_ = a, b_ = b, c_ = c;\n"
+                f"    ({kind}){{{_rows(parts)}}}; }})"
+            ).replace("\n", " \\\n")
+        self.functions.setdefault(name, text)
+        return name
+
     def divide(self, op: Ops, dtype: DType) -> str:
         """A quotient or remainder that wraps where INT_MIN / -1 is possible: machines trap
         there."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from workbench.backends.c.expressions.operands import COperands, is_constant, is_splat
+from workbench.backends.c.expressions.operands import COperands, is_constant
 from workbench.backends.c.expressions.types import constant, math_name
 from workbench.backends.program.expression import (
     ADD,
@@ -27,7 +27,6 @@ from workbench.backends.program.expression import (
     Expression,
     call,
     paren,
-    signed,
 )
 from workbench.backends.program.value_facts import is_number, may_overflow
 from workbench.base.dtypes import dtypes
@@ -43,7 +42,7 @@ INFIX: dict[Ops, tuple[str, int]] = {
     Ops.SHL: ("<<", SHIFT), Ops.SHR: (">>", SHIFT), Ops.CMPLT: ("<", LESS),
     Ops.CMPLE: ("<=", LESS), Ops.CMPEQ: ("==", EQUAL), Ops.CMPNE: ("!=", EQUAL),
 }
-_LEAVES_ITS_TYPE = (Ops.ADD, Ops.MUL, Ops.SHL, Ops.CDIV, Ops.FMA)
+_LEAVES_ITS_TYPE = (Ops.ADD, Ops.MUL, Ops.SHL, Ops.CDIV)
 _CHAINS = (Ops.ADD, Ops.MUL)  # a + b + c needs no parentheses; a shift or a bit op gets them
 # fmt: on
 
@@ -68,16 +67,6 @@ def arithmetic(values: COperands, node: UOp, count: int) -> Expression:
             hint=advice(),
         )
     return _narrowed(values, node, _infix(values, node, *INFIX[op]))
-
-
-def product(values: COperands, node: UOp) -> Expression:
-    """Return the product of an FMA: the compiler fuses it with the sum around it."""
-    a, b = values.pair(node.src[0], node.src[1], MUL, UNARY)
-    both_scalar = all(is_splat(s) for s in node.src[:2])
-    if node.dtype.count > 1 and both_scalar:
-        count = node.dtype.count
-        a = paren(values.vector(node.src[0], count), MUL)
-    return f"{a} * {b}", MUL
 
 
 def _infix(values: COperands, node: UOp, sign: str, binds: int) -> Expression:
@@ -133,16 +122,10 @@ def _function(values: COperands, node: UOp, count: int) -> Expression:
 
 
 def _fma(values: COperands, node: UOp, count: int) -> Expression:
-    tail = node.src[2]
-    words = product(values, node)[0]
-    if is_splat(tail):
-        after = signed(values.scalar_of(tail, UNARY))
-    else:
-        after = values.text(tail)
-    sign, rest = "+", paren(after, MUL)
-    if rest.startswith("-") and (_has_opposite(tail) or tail.op is Ops.NEG):
-        sign, rest = "-", rest[1:]
-    return _narrowed(values, node, (f"{words} {sign} {rest}", ADD))
+    """A macro, for which a comma in braces would begin another operand."""
+    operands = (values.vector(s, count)[0] for s in node.src)
+    texts = [f"({text})" if "{" in text else text for text in operands]
+    return call(values.prelude.multiply_add(node.dtype), *texts)
 
 
 def _extreme(values: COperands, node: UOp, count: int) -> Expression:

@@ -13,7 +13,8 @@ from collections.abc import Sequence
 from functools import cache
 
 from workbench.base.dtypes import DType, dtypes
-from workbench.ir.lower.math.float_bits import FORMATS, FloatFormat, fma, shl, shr
+from workbench.ir.functions.polynomial import fma
+from workbench.ir.lower.math.float_bits import FORMATS, FloatFormat, shl, shr
 from workbench.ir.node.uop import UOp
 
 LIMB = 0xFFFFFFFF

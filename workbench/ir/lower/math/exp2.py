@@ -7,7 +7,8 @@ the float at hand). Source of the reduction: Cody and Waite 1980.
 from __future__ import annotations
 
 from workbench.base.dtypes import dtypes
-from workbench.ir.lower.math.float_bits import FORMATS, fma, polynomial, shl, shr
+from workbench.ir.functions.polynomial import fma, polynomial
+from workbench.ir.lower.math.float_bits import FORMATS, shl, shr
 from workbench.ir.node.uop import UOp
 
 # (2**f - 1) / f on [-1/2, 1/2], lowest power first. Error of 1 + f*p(f) relative to 2**f:

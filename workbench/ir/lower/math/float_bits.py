@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import NamedTuple
 
 from workbench.base.dtypes import DType, dtypes
-from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 
 
@@ -36,19 +34,6 @@ FORMATS = {
     dtypes.float32: FloatFormat(dtypes.uint32, 23, 127, 2.0**-126),
     dtypes.float64: FloatFormat(dtypes.uint64, 52, 1023, 2.0**-1022),
 }
-
-
-def polynomial(x: UOp, coefficients: Sequence[float]) -> UOp:
-    """Return the polynomial of x; `coefficients` start with the lowest power."""
-    *rest, value = [x.like(c) for c in coefficients]
-    for coefficient in reversed(rest):
-        value = fma(value, x, coefficient)
-    return value
-
-
-def fma(a: UOp, b: UOp, c: UOp) -> UOp:
-    """Return a * b + c, rounded once where the machine can."""
-    return a.alu(Ops.FMA, b, c)
 
 
 def shl(x: UOp, amount: int | UOp) -> UOp:

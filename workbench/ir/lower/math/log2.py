@@ -9,7 +9,8 @@ from __future__ import annotations
 import math
 
 from workbench.base.dtypes import dtypes
-from workbench.ir.lower.math.float_bits import FORMATS, fma, polynomial, shr
+from workbench.ir.functions.polynomial import fma, polynomial
+from workbench.ir.lower.math.float_bits import FORMATS, shr
 from workbench.ir.node.uop import UOp
 
 # The bits of sqrt(1/2).

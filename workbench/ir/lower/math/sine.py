@@ -15,8 +15,9 @@ import math
 from typing import NamedTuple
 
 from workbench.base.dtypes import dtypes
+from workbench.ir.functions.polynomial import fma, polynomial
 from workbench.ir.lower.math.argument_reduction import reduce_argument
-from workbench.ir.lower.math.float_bits import FORMATS, fma, polynomial, shl
+from workbench.ir.lower.math.float_bits import FORMATS, shl
 from workbench.ir.node.uop import UOp
 
 # (sin(r)/r - 1) / r**2 in powers of r**2 for |r| <= pi/4. Error of r + r**3 * p(r**2)
