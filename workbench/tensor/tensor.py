@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextvars import copy_context
 from difflib import get_close_matches
-from functools import partial
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any, Self, overload
 
 import numpy as np
@@ -220,8 +220,9 @@ class Tensor(
     if not TYPE_CHECKING:  # or every attribute would have a type
 
         def __getattr__(self, name: str) -> Any:
-            public = [n for n in dir(type(self)) if not n.startswith("_")]
-            near = [] if name.startswith("_") else get_close_matches(name, public)
+            near = (
+                [] if name.startswith("_") else get_close_matches(name, _public_names())
+            )
             question = f": did you mean {' or '.join(near)}?" if near else ""
             raise AttributeError(f"a Tensor has no attribute {name!r}{question}")
 
@@ -425,6 +426,11 @@ def _own(result: UOp, memory: VersionedMemory | None) -> UOp:
     if own is None or not own.owner.is_shared or (memory and memory.shared):
         return result
     return reshaped(copied(under), result.shape)
+
+
+@cache
+def _public_names() -> list[str]:
+    return [name for name in dir(Tensor) if not name.startswith("_")]
 
 
 def _by_device(tensors: tuple[Tensor, ...]) -> dict[str, list[Tensor]]:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import copy
 import functools
+import threading
+import weakref
 from collections import deque
+from contextvars import ContextVar
 from dataclasses import dataclass
-from types import ModuleType, SimpleNamespace
+from types import MappingProxyType, ModuleType, SimpleNamespace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -161,6 +164,13 @@ PROGRAMS: dict[str, Program] = {
         "m = N(a=np.float32([1, 2])); big = np.ones((300, 2)); old = m.a", "x * m.a + big[7, 1]", {
         3: "m.a = np.float32([3, 4])", 4: "m.a[1] = 9", 5: "big[7, 1] = 2", 6: "old[0] = 100",
         7: "m.a = old", 8: "m.a.shape = (2, 1)"}),
+    "other holders": Program(
+        "o = D(v(1, 2), []); d = {'n': 3}; w = d.values(); m = [weakref.ref(o), 0, 0,"
+        " ContextVar('c'), bytearray(b'ab'), threading.local()];"
+        " p = MappingProxyType(d); m[3].set(v(1, 1)); m[5].k = 2",
+        "x * m[0]().w * p['n'] + sum(w) + m[3].get() + m[4][0] + m[5].k", {
+        2: "o.w = v(5, 5)", 3: "d['n'] = 4", 4: "m[3].set(v(7, 7))", 5: "m[4][0] = 1",
+        6: "m[5].k = 9", 7: "o.w = Tensor.ones(2)"}),
     "what special methods read": Program(
         "m = [2.0]\nclass G:\n    def __getattr__(self, name): return m[0]\ng = G()",
         "x * g.any", {4: "m[0] = 5.0"}),
@@ -185,6 +195,8 @@ def test_a_replay_reads_what_a_name_stands_for(name: str) -> None:
         names = {
             "__name__": "program", "N": SimpleNamespace, "M": ModuleType, "D": Pair,
             "v": vector, "np": np, "copy": copy, "dtypes": dtypes,
+                "weakref": weakref, "threading": threading, "ContextVar": ContextVar,
+                "MappingProxyType": MappingProxyType,
             "Tensor": Tensor, "functools": functools, "deque": deque, "jit": jit, "seen": seen,
         }  # fmt: skip
         exec(text, names)
@@ -225,6 +237,15 @@ def test_a_number_that_the_function_changes_is_no_constant(number: str) -> None:
     names["runs"].clear()
     assert {tuple(call(vector(1, 2)).tolist()) for _ in range(8)} == {(3, 6)}
     assert len(names["runs"]) == 3, "a number that counts alone is left alone"
+
+
+def test_a_constant_that_is_gone_is_not_taken_for_another() -> None:
+    """Another one may get its identity."""
+    m = SimpleNamespace(part=slice(0, 1))
+    call = TinyJit(lambda x: x[m.part] * 2)
+    for n in range(40):
+        m.part = slice(0, 1) if n % 3 else slice(1, 2)
+        assert call(vector(1, 5)).tolist() == [2 if n % 3 else 10]
 
 
 def test_keyword_arguments_come_in_any_order() -> None:

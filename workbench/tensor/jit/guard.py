@@ -157,7 +157,7 @@ class Guard:
     def _note(self, now: Reached, tensors: Mapping[Path, Tensor]) -> None:
         """Note what is there now, for quick looks. Another tensor may get the identity of one that
         is gone: then there is a thorough look, too."""
-        self._now = Reached({}, {}, now.holders)
+        self._now = Reached({}, {}, now.holders, (), now.constants)
         self._dead = []
         note = self._dead.append
         self._references = [ref(tensor, note) for tensor in tensors.values()]

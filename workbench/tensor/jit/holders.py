@@ -45,8 +45,6 @@ class Holder:
     identities: list[int]
     free: list[int]
     below: list[tuple[int, Holder]]
-    constants: list[Any]
-    """The parts that hold no tensor, kept alive: no other object gets their identity."""
 
 
 @dataclass(slots=True)
@@ -59,6 +57,8 @@ class Reached:
     values: dict[Path, Any]
     holders: list[tuple[int, Holder]]
     names: Collection[str] = ()
+    constants: Sequence[Any] = ()
+    """All values, kept alive: no other object gets the identity of one that is compared."""
 
     def twice_named(self) -> set[int]:
         """Return the tensors, by their identity, that are at several paths which code names: it may
@@ -107,7 +107,7 @@ def reached(roots: Sequence[tuple[Path, Any]], free: Collection[Path] = ()) -> R
         if holder.below or not is_code:  # code is not bound anew
             place.beside.append((place.number, holder))
     values = search.named_values()
-    return Reached(search.tensors, values, holders, search.names)
+    return Reached(search.tensors, values, holders, search.names, search.constants())
 
 
 class _Occurrence(NamedTuple):
@@ -155,8 +155,7 @@ class _Lookup:
         self._note_kind(path, value, parts)
         if layout is None:
             return []
-        constants = [part for part in parts if isinstance(part, PLAIN)]
-        holder = Holder(layout.parts, [], [], [], constants)
+        holder = Holder(layout.parts, [], [], [])
         is_code = isinstance(value, CODE) and all(isinstance(p, CODE) for p in parts)
         self.holders.append((place, holder, is_code))
         steps = [
@@ -186,6 +185,10 @@ class _Lookup:
             self._values[(*path, Step("kind", None))] = (
                 value if is_constant else type(value)
             )
+
+    def constants(self) -> list[Any]:
+        """Return what has no parts that are compared."""
+        return [*self._values.values()]
 
     def named_values(self) -> dict[Path, Any]:
         """Return the numbers, texts and constants whose names the code that was reached has."""

@@ -9,22 +9,26 @@ from __future__ import annotations
 
 import builtins
 import sys
+from array import array
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, ItemsView, Iterator, KeysView, ValuesView
+from contextvars import ContextVar
 from dis import get_instructions
 from functools import cache, cached_property, partial, partialmethod
 from hashlib import blake2b
+from threading import local
 from types import (
     BuiltinFunctionType,
     CodeType,
     FunctionType,
+    MappingProxyType,
     MethodDescriptorType,
     MethodType,
     ModuleType,
     WrapperDescriptorType,
 )
 from typing import Any, NamedTuple
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, ref
 
 import numpy as np
 
@@ -55,7 +59,7 @@ _LIBRARIES = {*sys.stdlib_module_names, "builtins", "numpy", "workbench"}
 """Modules in whose variables no user puts a tensor."""
 
 
-CONTAINERS = (dict, list, tuple, deque, set, frozenset)
+CONTAINERS = (dict, MappingProxyType, list, tuple, deque, set, frozenset)
 
 
 class Layout(NamedTuple):
@@ -92,8 +96,20 @@ def layout_of(holder: Any, used: frozenset[str]) -> Layout | None:
             return None if is_library(holder.__name__) else _of_names([*used])
         case type():
             return _of_class(holder)
-        case np.ndarray():  # somebody may write to it
+        case np.ndarray():  # it may be written to
             return Layout([Step("contents", None)], _of_array)
+        case bytearray() | array():
+            return Layout([Step("contents", None)], lambda value: [bytes(value)])
+        case ref():
+            return Layout([Step("referent", None)], lambda value: [value()])
+        case ContextVar():
+            return Layout([Step("context", None)], lambda value: [value.get(None)])
+        case KeysView() | ValuesView() | ItemsView():
+            steps: list[Step | None] = [Step("member", n) for n in range(len(holder))]
+            return Layout(steps, list)
+        case local():  # what this thread has there
+            steps = [Step("attribute", name) for name in holder.__dict__]
+            return Layout(steps, lambda value: [*value.__dict__.values()])
         case Unpicklable():  # a captured function: the captures in it are its own
             return _of_attributes("_function") if hasattr(holder, "_function") else None
     return _joined([*_of_items(holder), *_of_object(holder)])
@@ -157,7 +173,7 @@ def _of_class(kind: type) -> Layout | None:
 
 
 def _of_items(holder: Any) -> Iterator[Layout]:
-    if isinstance(holder, dict):
+    if isinstance(holder, dict | MappingProxyType):
         yield Layout(
             [*[Step("item", key) for key in holder], *[None] * len(holder)], _entries
         )

@@ -15,8 +15,9 @@ Path = tuple["Step", ...]
 @dataclass(frozen=True, slots=True)
 class Step:
     """From an object to a part of it: `kind` is "attribute", "item", "member" (of a set), "cell",
-    "global", "module" or "gradient", and `name` which one it is. To "length", "contents" (of an
-    array), "code" and "kind" leads no tensor: what is there is compared alone."""
+    "global", "module", "referent" (of a weak reference), "context" or "gradient", and `name` which
+    one it is. To "length", "contents" (of an array), "code" and "kind" leads no tensor: what is
+    there is compared alone."""
 
     kind: str
     name: Any
@@ -34,6 +35,10 @@ class Step:
                 return sys.modules[self.name]
             case "gradient":
                 return holder.grad
+            case "referent":
+                return holder()
+            case "context":
+                return holder.get()
             case "cell":
                 return holder.__closure__[self.name].cell_contents
         return holder.__globals__[self.name]
