@@ -6,7 +6,7 @@ import gc
 import signal
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from types import FrameType
 from typing import Any
@@ -119,6 +119,43 @@ def test_a_handler_that_the_block_sets_stays() -> None:
         assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
         with Context(NOOPT=1):  # nothing to defer
             assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def test_a_handler_that_is_set_where_nothing_interrupts_stays() -> None:
+    before = signal.getsignal(signal.SIGINT)
+    try:
+        with Uninterrupted():
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
+        assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def test_a_generator_ends_its_block_in_another_thread() -> None:
+    def steps() -> Iterator[int]:
+        with Training():
+            yield 1
+            yield 2
+
+    values, errors = steps(), []
+
+    def finish() -> None:
+        try:
+            errors.extend([*values, "none"][1:])
+        except BaseException as error:
+            errors.append(error)
+
+    before = signal.getsignal(signal.SIGINT)
+    try:
+        next(values)
+        thread = threading.Thread(target=finish)
+        thread.start()
+        thread.join()
+        assert errors == ["none"]
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
     finally:
         signal.signal(signal.SIGINT, before)
 

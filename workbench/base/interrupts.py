@@ -55,7 +55,8 @@ class Uninterrupted:
     ) -> None:
         if self._before is None:
             return
-        _handle(_SIGINT, self._before)
+        if _handler_of(_SIGINT) == self._note:  # or the block has set another one
+            _handle(_SIGINT, self._before)
         if self._is_pressed:
             signal.raise_signal(_SIGINT)
 
@@ -180,6 +181,8 @@ _UNUSED = _Handler(None)
 
 
 def _uninstall(handler: _Handler, is_own: bool) -> None:
-    """Let the handler before have Ctrl-C again, unless somebody has set another one."""
-    if is_own and _handler_of(_SIGINT) is handler:
+    """Let the handler before have Ctrl-C again, unless another one was set. A generator may end its
+    block in another thread, which cannot set one: then this one stays, and passes Ctrl-C on."""
+    is_main = threading.get_ident() == threading.main_thread().ident
+    if is_own and is_main and _handler_of(_SIGINT) is handler:
         _handle(_SIGINT, handler.before)

@@ -83,12 +83,12 @@ def require_readable(node: UOp) -> None:
     count, (root,) = overwriting_count(), without_detach([node])
     if count not in _readable:
         _readable.clear()
-    known = _readable.setdefault(count, WeakSet())
-    graph = root.toposort(lambda n: n not in known and not _is_computed(n))
+    readable = _readable.setdefault(count, WeakSet())
+    graph = root.toposort(lambda n: n not in readable and not _is_computed(n))
     for below in graph:
         if is_overwritten(below) and not _is_computed(below):
             raise overwritten(below)
-    known.update(graph)
+    readable.update(graph)
 
 
 def value_in_memory(node: UOp) -> UOp:

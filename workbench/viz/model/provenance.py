@@ -315,8 +315,10 @@ def links_of(
     ancestry = Ancestry(base)
     tensor: dict[UOp, None] = {}
     for number, entry in enumerate(entries):
-        done = entry.shared if number == 0 else 0
-        for place, record in list(zip(entry.places, entry.records, strict=True))[done:]:
+        first = entry.shared if number == 0 else 0
+        for place, record in list(zip(entry.places, entry.records, strict=True))[
+            first:
+        ]:
             ancestry.add(record, place)
         for record in entry.records:
             if record.name == DECIDE.name:
