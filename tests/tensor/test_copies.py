@@ -108,3 +108,13 @@ def test_a_cast_to_the_same_dtype_is_the_tensor_itself() -> None:
         weak.cast(dtypes.float32) + Tensor([1], dtype="half")
     ).dtype is dtypes.float32
     assert (weak + Tensor([1], dtype="half")).dtype is dtypes.half
+
+
+def test_copies_of_an_expression_and_what_is_made_of_it_belong_together() -> None:
+    x = Tensor([1.0, 2.0]).realize() * 1.5
+    y = x * x
+    x2, y2 = copy.deepcopy((x, y))
+    assert y2.sum().gradient(x2)[0].tolist() == [3, 6]
+    assert y.sum().gradient(x)[0].tolist() == [3, 6]
+    with pytest.raises(GradientError):
+        y2.sum().gradient(x)

@@ -36,6 +36,7 @@ from workbench.tensor.versions import (
 Memo = dict[Any, Any]
 Steps = tuple[Step, ...]
 _NUMBERS = "leaves that are copies"
+_NODES = "copies of expressions"
 
 
 class Copies(Base):
@@ -63,6 +64,8 @@ class Copies(Base):
         node, number, memory = self.uop, number_of(self), self._memory
         if memory is None:
             copy = self._with(detached(node) if number else _copied_node(node, memo))
+            if not number:
+                memo.setdefault(_NODES, {})[node] = copy.uop
         else:
             if number and node is not memory.value and node.op is Ops.DETACH:
                 node = node.src[
@@ -125,8 +128,11 @@ def _restored_view(
 
 
 def _copied_node(node: UOp, memo: Memo) -> UOp:
-    """Return a node of its own for an expression, of the copies of the leaves that it is of."""
-    return duplicate(_of_copied_leaves(node, memo))
+    """Return a node of its own for an expression, of the copies of the leaves that it is of, and of
+    the expressions that were copied before it."""
+    copies = {n: c for n, c in memo.get(_NODES, {}).items() if n is not node}
+    inner = node.substitute(copies) if copies else node
+    return duplicate(_of_copied_leaves(inner, memo))
 
 
 def _of_copied_leaves(node: UOp, memo: Memo) -> UOp:
