@@ -65,7 +65,7 @@ class Copies(Base):
         if memory is None:
             copy = self._with(detached(node) if number else _copied_node(node, memo))
             if not number:
-                memo.setdefault(_NODES, {})[node] = copy.uop
+                _note_copy(node, copy.uop, memo)
         else:
             if number and node is not memory.value and node.op is Ops.DETACH:
                 node = node.src[
@@ -165,6 +165,11 @@ def _copied_memory(memory: VersionedMemory, number: int, memo: Memo) -> Versione
 def _copied_view(node: UOp, whole: UOp, copy: VersionedMemory, memo: Memo) -> UOp:
     """Return the view of the copy of a memory that `node` is of its value `whole`."""
     return _of_copied_leaves(rebased(node, whole, copy.value), memo)
+
+
+def _note_copy(node: UOp, copy: UOp, memo: Memo) -> None:
+    """Note the copy of an expression."""
+    memo.setdefault(_NODES, {})[node] = copy
 
 
 def _note_leaf(number: int, memo: Memo) -> None:

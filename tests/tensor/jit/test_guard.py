@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import copy
 import functools
+import itertools
 import threading
 import weakref
-from collections import deque
+from collections import ChainMap, deque
 from contextvars import ContextVar
 from dataclasses import dataclass
+from fractions import Fraction
 from types import MappingProxyType, ModuleType, SimpleNamespace
 from typing import Any, NamedTuple
 
@@ -17,6 +19,7 @@ import pytest
 
 from tests.tensor.jit.support import held
 from workbench import GlobalCounters, Tensor, TinyJit, dtypes
+from workbench.base.errors import JitError
 
 
 def vector(*values: float) -> Tensor:
@@ -171,6 +174,26 @@ PROGRAMS: dict[str, Program] = {
         "x * m[0]().w * p['n'] + sum(w) + m[3].get() + m[4][0] + m[5].k", {
         2: "o.w = v(5, 5)", 3: "d['n'] = 4", 4: "m[3].set(v(7, 7))", 5: "m[4][0] = 1",
         6: "m[5].k = 9", 7: "o.w = Tensor.ones(2)"}),
+    "names that hide others": Program(
+        "class A:\n    k = 2.0\n    def act(self, x): return x * 2\nclass B(A): pass\nm = B()",
+        "m.act(x) * m.k + (m.late if hasattr(m, 'late') else 0) + len([1, 2])", {
+        2: "m.k = 7.0", 3: "B.act = lambda self, x: x * 5", 4: "m.act = lambda x: -x",
+        5: "m.late = 3", 6: "len = lambda items: 9", 7: "del m.k", 8: "B.k = 4.0"}),
+    "functions under names": Program(
+        "import operator\nop = operator.add\nact = Tensor.relu\ng = lambda x: x + 1\n"
+        "def h(x): return x * 3", "h(g(act(op(x, -2))))", {
+        2: "op = operator.mul", 3: "act = Tensor.abs", 4: "g = lambda x: x + 6",
+        5: "h.__code__ = (lambda x: x * 4).__code__",
+        6: "def h(x): return x", 7: "op = operator.sub"}),
+    "names in texts": Program(
+        "m = N(k=2.0); k = 3.0; name = 'k'", "x * getattr(m, name) + globals()['k']", {
+        3: "m.k = 7.0", 5: "k = 4.0", 7: "name = 'z'; m.z = 1.0"}),
+    "numbers of libraries": Program(
+        "o = N(f=Fraction(1, 2)); d = ChainMap({}, {'k': 2.0})", "x * float(o.f) + d['k']", {
+        3: "o.f = Fraction(7)", 5: "d['k'] = 9.0"}),
+    "a leaf": Program(
+        "w = v(2, 2)", "(w * x).sum().gradient(w)[0] if w.requires_grad else x * 9", {
+        3: "w.requires_grad_()", 6: "w.requires_grad_(False)"}),
     "what special methods read": Program(
         "m = [2.0]\nclass G:\n    def __getattr__(self, name): return m[0]\ng = G()",
         "x * g.any", {4: "m[0] = 5.0"}),
@@ -195,8 +218,8 @@ def test_a_replay_reads_what_a_name_stands_for(name: str) -> None:
         names = {
             "__name__": "program", "N": SimpleNamespace, "M": ModuleType, "D": Pair,
             "v": vector, "np": np, "copy": copy, "dtypes": dtypes,
-                "weakref": weakref, "threading": threading, "ContextVar": ContextVar,
-                "MappingProxyType": MappingProxyType,
+            "Fraction": Fraction, "ChainMap": ChainMap, "weakref": weakref,
+            "threading": threading, "ContextVar": ContextVar, "MappingProxyType": MappingProxyType,
             "Tensor": Tensor, "functools": functools, "deque": deque, "jit": jit, "seen": seen,
         }  # fmt: skip
         exec(text, names)
@@ -237,6 +260,14 @@ def test_a_number_that_the_function_changes_is_no_constant(number: str) -> None:
     names["runs"].clear()
     assert {tuple(call(vector(1, 2)).tolist()) for _ in range(8)} == {(3, 6)}
     assert len(names["runs"]) == 3, "a number that counts alone is left alone"
+
+
+def test_an_iterator_is_refused() -> None:
+    numbers = itertools.count()
+    call = TinyJit(lambda x: x * next(numbers))
+    call(vector(1, 1))
+    with pytest.raises(JitError, match="reaches the iterator"):
+        call(vector(1, 1))
 
 
 def test_a_constant_that_is_gone_is_not_taken_for_another() -> None:

@@ -27,7 +27,7 @@ from workbench.tensor.jit.guard import (
 from workbench.tensor.jit.holders import reached, tensors_by_path
 from workbench.tensor.jit.inputs import input_node, kind_of
 from workbench.tensor.jit.own_numbers import NumberChanges
-from workbench.tensor.jit.paths import LENGTH, Path
+from workbench.tensor.jit.paths import LENGTH, Path, words_of
 from workbench.tensor.jit.rebinding import (
     Places,
     bind,
@@ -132,8 +132,12 @@ class _CaptureRun:
             compute_results([self.result, self.bindings.new], self.written)
         del originals
         self.draws = draws
-        values, after = reached_before.values, reached(roots).values
+        reached_after = reached(roots)
+        values, after = reached_before.values, reached_after.values
+        self._leaves = {p: t.requires_grad for p, t in reached_after.tensors.items()}
+        self._iterators = reached_before.iterators
         self._values = {p: v for p, v in values.items() if is_at(p, after, v)}
+        self._known = {*values, *after}
         self._changed = [
             p
             for p in values
@@ -205,7 +209,14 @@ class _CaptureRun:
         memory = {*state.read, *state.memory_written(False), *outline.memory_named}
         tensors = outline.existing_named | self._twice_named
         uses = Uses(memory, nodes, tensors)
-        return Guard(self.standing, self._values, self.bindings.paths, uses)
+        return Guard(
+            self.standing,
+            self._values,
+            self._known,
+            self._leaves,
+            self.bindings.paths,
+            uses,
+        )
 
     def has_written_memory(self) -> bool:
         """Whether all that was written of what there was before is memory, which a replay writes,
@@ -225,6 +236,13 @@ class _CaptureRun:
                 f"cannot capture {name}",
                 "it ran no kernel, wrote no tensor and returned none: a replay would do nothing",
                 "the function without TinyJit",
+            )
+        if self._iterators:
+            return JitError(
+                f"cannot capture {name}",
+                f"it reaches the iterator {words_of(self._iterators[0])}, which a replay would not "
+                "advance",
+                "next() outside of the function, and the value as an argument",
             )
         written = state.memory_written(False)
         refusal = two_names(self.bindings, self._after, written, name)

@@ -19,7 +19,14 @@ from workbench.ir.node.uop import UOp
 from workbench.ir.schedule.schedule import base
 from workbench.tensor.jit.holders import Reached, reached
 from workbench.tensor.jit.inputs import Kind, kind_of
-from workbench.tensor.jit.paths import GRADIENT, Path, Step, gradient_of, tensor_at
+from workbench.tensor.jit.paths import (
+    ASPECTS,
+    GRADIENT,
+    Path,
+    Step,
+    gradient_of,
+    tensor_at,
+)
 from workbench.tensor.nest import same
 from workbench.tensor.tensor import Tensor
 from workbench.tensor.versions import VersionedMemory, steps_to
@@ -60,18 +67,22 @@ class Uses:
 
 class Guard:
     """The tensors that a function reached `before` its capture, by their paths, with what they
-    stood for; `values` are the numbers and texts that it did not change itself. The tensors at
-    `bound` paths are bound anew by the function: they are looked at elsewhere."""
+    stood for; `values` are the numbers and texts that it did not change itself, of those at `known`
+    paths: another name may hide one of them. `leaves` says what has gradients, after it. The
+    tensors at `bound` paths are bound anew by the function: they are looked at elsewhere."""
 
     def __init__(
         self,
         before: Mapping[Path, Standing],
         values: Mapping[Path, Any],
+        known: Collection[Path],
+        leaves: Mapping[Path, bool | None],
         bound: Collection[Path],
         uses: Uses,
     ):
         self._before = {p: s for p, s in before.items() if p not in bound}
         self._values, self._bound, self._uses = values, {*bound}, uses
+        self._known, self._leaf_paths = known, leaves
         self._named = {p for p, s in before.items() if id(s.tensor()) in uses.tensors}
         """The paths of tensors that are among the results: later they may be gone."""
         self.moving: list[Path] = []
@@ -81,6 +92,7 @@ class Guard:
         self._references: list[ref[Tensor]] = []
         self._memories: list[tuple[ref[Tensor], VersionedMemory]] = []
         self._gradients: list[tuple[ref[Tensor], int]] = []
+        self._leaves: list[tuple[ref[Tensor], bool | None]] = []
         self._nodes: list[tuple[ref[Tensor], UOp]] = []
 
     def holds(self, roots: Roots) -> bool:
@@ -95,6 +107,9 @@ class Guard:
             return False
         for tensor, memory in self._memories:
             if tensor()._memory is not memory:  # type: ignore[union-attr]  # it is alive
+                return False
+        for tensor, is_leaf in self._leaves:
+            if tensor().requires_grad is not is_leaf:  # type: ignore[union-attr]
                 return False
         for tensor, gradient in self._gradients:
             if id(tensor()._grad_state.grad) != gradient:  # type: ignore[union-attr]
@@ -118,6 +133,13 @@ class Guard:
         for path, value in self._values.items():
             if not is_at(path, now.values, value):
                 return False
+        if any(_is_name(p) for p in now.values.keys() - self._known):
+            return False
+        if any(
+            t.requires_grad is not self._leaf_paths.get(p, t.requires_grad)
+            for p, t in tensors.items()
+        ):
+            return False
         self._note(now, tensors)
         return True
 
@@ -157,7 +179,7 @@ class Guard:
     def _note(self, now: Reached, tensors: Mapping[Path, Tensor]) -> None:
         """Note what is there now, for quick looks. Another tensor may get the identity of one that
         is gone: then there is a thorough look, too."""
-        self._now = Reached({}, {}, now.holders, (), now.constants)
+        self._now = Reached({}, {}, now.holders, constants=now.constants)
         self._dead = []
         note = self._dead.append
         self._references = [ref(tensor, note) for tensor in tensors.values()]
@@ -167,6 +189,7 @@ class Guard:
             for t in tensors.values()
             if t._grad_state is not None
         ]
+        self._leaves = [(ref(t), t.requires_grad) for t in tensors.values()]
         self._memories = [
             (t, s.memory)
             for t, s in pairs
@@ -206,6 +229,12 @@ def roots_of(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Ro
 def is_at(path: Path, values: Mapping[Path, Any], value: Any) -> bool:
     """Whether `value` is, or equals, what is at a path among `values`."""
     return path in values and same(value, values[path])
+
+
+def _is_name(path: Path) -> bool:
+    """Whether a path leads to what a name stands for, no item of a list."""
+    kinds = [step.kind for step in path if step.kind not in ASPECTS]
+    return kinds[-1] in ("attribute", "global", "cell")
 
 
 def _movement(tensor: Tensor) -> tuple[Any, ...]:

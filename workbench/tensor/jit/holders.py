@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from types import FunctionType, MethodType
@@ -50,13 +50,14 @@ class Holder:
 @dataclass(slots=True)
 class Reached:
     """What was reached from roots: `tensors`, each by the first path to its holder; `values`, the
-    numbers and texts that code names; the holders below the roots; and the `names` of attributes
-    in the code that was reached."""
+    numbers and texts that code names; the holders below the roots; the `names` of attributes in
+    the code that was reached; and `iterators` that code names."""
 
     tensors: dict[Path, Tensor]
     values: dict[Path, Any]
     holders: list[tuple[int, Holder]]
     names: Collection[str] = ()
+    iterators: Sequence[Path] = ()
     constants: Sequence[Any] = ()
     """All values, kept alive: no other object gets the identity of one that is compared."""
 
@@ -103,11 +104,17 @@ def reached(roots: Sequence[tuple[Path, Any]], free: Collection[Path] = ()) -> R
     stack.reverse()
     while stack and len(search.visited) < MOST_OBJECTS:
         stack.extend(search.parts_of(stack.pop()))
-    for place, holder, is_code in reversed(search.holders):  # those below come first
-        if holder.below or not is_code:  # code is not bound anew
-            place.beside.append((place.number, holder))
+    for place, holder in reversed(search.holders):  # those below come first
+        place.beside.append((place.number, holder))
     values = search.named_values()
-    return Reached(search.tensors, values, holders, search.names, search.constants())
+    return Reached(
+        search.tensors,
+        values,
+        holders,
+        search.names,
+        search.iterators(),
+        search.constants(),
+    )
 
 
 class _Occurrence(NamedTuple):
@@ -130,7 +137,7 @@ class _Lookup:
         self._values: dict[Path, Any] = {}
         self.tensors: dict[Path, Tensor] = {}
         self.visited: dict[int, Any] = {}
-        self.holders: list[tuple[_Occurrence, Holder, bool]] = []
+        self.holders: list[tuple[_Occurrence, Holder]] = []
 
     def parts_of(self, place: _Occurrence) -> list[_Occurrence]:
         """Note a value; return its parts, the last one first."""
@@ -156,8 +163,7 @@ class _Lookup:
         if layout is None:
             return []
         holder = Holder(layout.parts, [], [], [])
-        is_code = isinstance(value, CODE) and all(isinstance(p, CODE) for p in parts)
-        self.holders.append((place, holder, is_code))
+        self.holders.append((place, holder))
         steps = [
             (n, (*path, step))
             for n, step in enumerate(layout.steps)
@@ -190,8 +196,19 @@ class _Lookup:
         """Return what has no parts that are compared."""
         return [*self._values.values()]
 
+    def iterators(self) -> list[Path]:
+        """Return the paths of iterators whose names the code has. One of a library's own class,
+        such as an open file, is no number's."""
+        return [
+            p[:-1] for p, v in self._values.items()
+            if isinstance(v, Iterator) and type(v).__module__ in ("builtins", "itertools")
+            and self._is_named(p)
+        ]  # fmt: skip
+
     def named_values(self) -> dict[Path, Any]:
-        """Return the numbers, texts and constants whose names the code that was reached has."""
+        """Return the numbers, texts and constants whose names the code that was reached has, or a
+        text that was reached, with which getattr() may find them."""
+        self.names |= {v for v in self._values.values() if isinstance(v, str)}
         return {p: v for p, v in self._values.items() if self._is_named(p)}
 
     def _is_named(self, path: Path) -> bool:

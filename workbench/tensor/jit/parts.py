@@ -7,13 +7,14 @@ tuples, dicts, sets and queues.
 
 from __future__ import annotations
 
-import builtins
 import sys
 from array import array
 from collections import deque
 from collections.abc import Callable, ItemsView, Iterator, KeysView, ValuesView
 from contextvars import ContextVar
+from decimal import Decimal
 from dis import get_instructions
+from fractions import Fraction
 from functools import cache, cached_property, partial, partialmethod
 from hashlib import blake2b
 from threading import local
@@ -46,15 +47,16 @@ class _Absent:
 ABSENT = _Absent()
 
 
-PLAIN = (str, bytes, int, float, complex, np.generic, type(None))
+PLAIN = (str, bytes, int, float, complex, Fraction, Decimal, np.generic, type(None))
 """What holds no tensor."""
 CODE = (
     FunctionType, BuiltinFunctionType, MethodDescriptorType, WrapperDescriptorType, type,
     ModuleType, property, staticmethod, classmethod, cached_property, partialmethod, _Absent,
 )  # fmt: skip
 """What a program binds once."""
-STRUCTURE = {"func", "args", "keywords", "fget", "_function"}
-"""Attributes by which functions hold others: like `__self__`, no code need name them."""
+STRUCTURE = {"func", "args", "keywords", "fget", "_function", "maps", "data"}
+"""Attributes by which functions, ChainMap and UserDict hold others: like `__self__`, no code need
+name them."""
 _LIBRARIES = {*sys.stdlib_module_names, "builtins", "numpy", "workbench"}
 """Modules in whose variables no user puts a tensor."""
 
@@ -132,7 +134,8 @@ def _of_names(names: list[str]) -> Layout:
 
 def _of_function(function: FunctionType) -> Layout:
     own, names = function.__globals__, names_in(function.__code__)
-    variables = [n for n in names.variables if n in own or not hasattr(builtins, n)]
+    texts = [n for n in names.attributes if n in own]  # globals()[..]
+    variables = [*dict.fromkeys([*names.variables, *texts])]
     modules = names.modules
     if is_library(function.__module__):
         variables, modules = [], []
@@ -149,12 +152,14 @@ def _of_function(function: FunctionType) -> Layout:
             *[variables_of.get(name, ABSENT) for name in variables],
             *[sys.modules.get(name, ABSENT) for name in modules],
             *[getattr(value, name) for name in others],
+            value.__code__,
         ]
 
     steps = [Step("cell", n) for n in range(len(function.__closure__ or ()))]
     steps += [Step("global", name) for name in variables]
     steps += [Step("module", name) for name in modules]
-    return Layout([*steps, *[Step("attribute", name) for name in others]], parts)
+    steps += [Step("attribute", name) for name in others]
+    return Layout([*steps, None], parts)
 
 
 def _of_class(kind: type) -> Layout | None:
@@ -169,7 +174,8 @@ def _of_class(kind: type) -> Layout | None:
         and (isinstance(part, FunctionType) or not is_special(name))
     ]
     bases = _of_attributes("__bases__")
-    return _joined([_of_names(variables), bases])
+    count = Layout([None], lambda value: [len(vars(value))])  # a base may have it now
+    return _joined([_of_names(variables), bases, count])
 
 
 def _of_items(holder: Any) -> Iterator[Layout]:

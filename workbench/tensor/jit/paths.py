@@ -58,6 +58,8 @@ class Step:
 
 GRADIENT = Step("gradient", "grad")
 LENGTH = Step("length", None)
+ASPECTS = ("length", "contents", "code", "kind")
+"""Kinds of steps to what is compared of an object beside its parts."""
 
 
 def gradient_of(tensor: Tensor) -> Any:
