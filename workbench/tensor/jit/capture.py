@@ -21,10 +21,11 @@ from workbench.tensor.jit.guard import (
     Guard,
     Standing,
     Uses,
+    has_gradients,
     is_at,
     roots_of,
 )
-from workbench.tensor.jit.holders import reached, tensors_by_path
+from workbench.tensor.jit.holders import Reached, reached, tensors_by_path
 from workbench.tensor.jit.inputs import input_node, kind_of
 from workbench.tensor.jit.own_numbers import NumberChanges
 from workbench.tensor.jit.paths import LENGTH, Path, words_of
@@ -132,21 +133,20 @@ class _CaptureRun:
             compute_results([self.result, self.bindings.new], self.written)
         del originals
         self.draws = draws
-        reached_after = reached(roots)
-        values, after = reached_before.values, reached_after.values
-        self._leaves = {p: t.requires_grad for p, t in reached_after.tensors.items()}
-        self._iterators = reached_before.iterators
-        self._values = {p: v for p, v in values.items() if is_at(p, after, v)}
-        self._known = {*values, *after}
-        self._changed = [
-            p
-            for p in values
-            if p in after and p not in self._values and p[-1] != LENGTH
-        ]
+        self._compare(reached_before, reached(roots))
         pairs = zip(self.existing, memories, strict=True)
         self._replaced = count != replacements.count and any(
             t._memory is not memory for t, memory in pairs
         )
+
+    def _compare(self, before: Reached, after: Reached) -> None:
+        """Note which values the function reached, and which of them it changed itself."""
+        self._leaves = {p: has_gradients(t) for p, t in after.tensors.items()}
+        self._iterators = before.iterators
+        self._paths = {*before.values, *after.values}
+        same = {p: v for p, v in before.values.items() if is_at(p, after.values, v)}
+        changed = [p for p in before.values if p in after.values and p not in same]
+        self._values, self._changed = same, [p for p in changed if p[-1] != LENGTH]
 
     def changed_inputs(self) -> dict[int, Tensor]:
         """Return the stand-ins that have another value now, by their place."""
@@ -212,7 +212,7 @@ class _CaptureRun:
         return Guard(
             self.standing,
             self._values,
-            self._known,
+            self._paths,
             self._leaves,
             self.bindings.paths,
             uses,

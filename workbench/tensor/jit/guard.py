@@ -67,22 +67,22 @@ class Uses:
 
 class Guard:
     """The tensors that a function reached `before` its capture, by their paths, with what they
-    stood for; `values` are the numbers and texts that it did not change itself, of those at `known`
-    paths: another name may hide one of them. `leaves` says what has gradients, after it. The
+    stood for; `values` are the numbers and texts that it did not change itself, of those at
+    `paths`: another name may hide one of them. `leaves` says what has gradients, after it. The
     tensors at `bound` paths are bound anew by the function: they are looked at elsewhere."""
 
     def __init__(
         self,
         before: Mapping[Path, Standing],
         values: Mapping[Path, Any],
-        known: Collection[Path],
+        paths: Collection[Path],
         leaves: Mapping[Path, bool | None],
         bound: Collection[Path],
         uses: Uses,
     ):
         self._before = {p: s for p, s in before.items() if p not in bound}
         self._values, self._bound, self._uses = values, {*bound}, uses
-        self._known, self._leaf_paths = known, leaves
+        self._paths, self._leaf_paths = paths, leaves
         self._named = {p for p, s in before.items() if id(s.tensor()) in uses.tensors}
         """The paths of tensors that are among the results: later they may be gone."""
         self.moving: list[Path] = []
@@ -109,7 +109,7 @@ class Guard:
             if tensor()._memory is not memory:  # type: ignore[union-attr]  # it is alive
                 return False
         for tensor, is_leaf in self._leaves:
-            if tensor().requires_grad is not is_leaf:  # type: ignore[union-attr]
+            if has_gradients(tensor()) is not is_leaf:
                 return False
         for tensor, gradient in self._gradients:
             if id(tensor()._grad_state.grad) != gradient:  # type: ignore[union-attr]
@@ -133,12 +133,11 @@ class Guard:
         for path, value in self._values.items():
             if not is_at(path, now.values, value):
                 return False
-        if any(_is_name(p) for p in now.values.keys() - self._known):
+        if any(_is_name(p) for p in now.values.keys() - self._paths):
             return False
-        if any(
-            t.requires_grad is not self._leaf_paths.get(p, t.requires_grad)
-            for p, t in tensors.items()
-        ):
+        leaves = self._leaf_paths
+        both = tensors.keys() & leaves.keys()
+        if any(has_gradients(tensors[p]) is not leaves[p] for p in both):
             return False
         self._note(now, tensors)
         return True
@@ -189,7 +188,7 @@ class Guard:
             for t in tensors.values()
             if t._grad_state is not None
         ]
-        self._leaves = [(ref(t), t.requires_grad) for t in tensors.values()]
+        self._leaves = [(ref(t), has_gradients(t)) for t in tensors.values()]
         self._memories = [
             (t, s.memory)
             for t, s in pairs
@@ -229,6 +228,12 @@ def roots_of(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Ro
 def is_at(path: Path, values: Mapping[Path, Any], value: Any) -> bool:
     """Whether `value` is, or equals, what is at a path among `values`."""
     return path in values and same(value, values[path])
+
+
+def has_gradients(tensor: Tensor | None) -> bool | None:
+    """Return what was said of a tensor with `requires_grad`; None where nothing was."""
+    state = None if tensor is None else tensor._grad_state
+    return None if state is None else state.requires_grad
 
 
 def _is_name(path: Path) -> bool:

@@ -197,8 +197,8 @@ class _Lookup:
         return [*self._values.values()]
 
     def iterators(self) -> list[Path]:
-        """Return the paths of iterators whose names the code has. One of a library's own class,
-        such as an open file, is no number's."""
+        """Return the paths of iterators whose names the code has, but for objects of a
+        library, such as an open file."""
         return [
             p[:-1] for p, v in self._values.items()
             if isinstance(v, Iterator) and type(v).__module__ in ("builtins", "itertools")
