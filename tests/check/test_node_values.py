@@ -127,10 +127,14 @@ def test_what_is_no_value_says_so(op: Ops) -> None:
     valueless = next(n for n in kernel.ast.toposort() if n.op is op)
     with pytest.raises(WorkbenchError, match=f"{op.name} has no values"):
         kernel.values(valueless)
+
+
+def test_a_product_that_is_added_in_an_fma_has_values() -> None:
+    kernel = product()
     lowered = kernel.compile()["lowered"]
     fma = next(n for n in lowered.toposort() if n.op is Ops.FMA)
-    with pytest.raises(WorkbenchError, match="cannot interpret FMA"):
-        kernel.values(fma)
+    terms = kernel.values(fma).array
+    assert sorted(terms.flat) == sorted((A[:, None] * B.T[None]).flat)
 
 
 def test_values_of_a_tensor() -> None:

@@ -285,7 +285,8 @@ SEEDED: list[tuple[Callable[[], Tensor], list[float]]] = [
 @pytest.mark.parametrize(("make", "values"), SEEDED)
 def test_weights_are_tinygrad_s_for_a_seed(make: Any, values: list[float]) -> None:
     Tensor.manual_seed(1337)
-    assert make().flatten()[:4].tolist() == values
+    # The last place may differ: there a product and a sum are rounded once, here twice.
+    np.testing.assert_allclose(make().flatten()[:4].numpy(), values, rtol=2e-7)
 
 
 def test_layers_keep_low_precision() -> None:

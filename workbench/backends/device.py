@@ -113,14 +113,17 @@ class Devices:
         """Return the names of all devices, available or not."""
         return tuple(self._devices)
 
-    def on_machine(self, device: str = "", machine: str | Target = "") -> str:
+    def on_machine(
+        self, device: str | None = "", machine: str | Target | None = ""
+    ) -> str:
         """Return the name of a device on a machine that need not be here: "CUDA" and "H100", one of
-        them alone ("": any), or both in one as "CUDA:H100"; a Target stands for its machine. A
+        them alone ("" or None: any), or both in one as "CUDA:H100"; a Target stands for its machine. A
         device that is not available has its first machine; one that runs nothing is what it is.
 
         Errors: DeviceError for an unknown name, with those that there are.
         """
-        require(device, str, "on_machine: device", '"CUDA"')
+        device, machine = device or "", machine or ""
+        require(device, str, "on_machine: device", "one of Device.names()")
         require(machine, (str, Target), "on_machine: machine", '"H100"')
         if isinstance(machine, Target):
             of_device, _, alone = machine.device.partition(":")
@@ -208,7 +211,7 @@ class Devices:
     def renderer_of(self, name: str) -> tuple[DeviceInfo, Language] | None:
         """Return a device in whose language `name` kernels can be read here, and the language: one
         of `renderers`, or else the first machine of a device with work-groups; or None."""
-        require(name, str, "renderer_of: name", '"CUDA C++"')
+        require(name, str, "renderer_of: name", '"C"')
         devices = [*self.renderers, *self._first_machines()]
         pairs = ((d, each) for d in devices for each in d.languages)
         return next((pair for pair in pairs if pair[1].name == name), None)
