@@ -117,8 +117,9 @@ class Devices:
         self, device: str | None = "", machine: str | Target | None = ""
     ) -> str:
         """Return the name of a device on a machine that need not be here: "CUDA" and "H100", one of
-        them alone ("" or None: any), or both in one as "CUDA:H100"; a Target stands for its machine. A
-        device that is not available has its first machine; one that runs nothing is what it is.
+        them alone ("" or None: any), or both in one as "CUDA:H100"; a Target stands for its
+        machine. A device that is not available has its first machine; one that runs nothing is what
+        it is.
 
         Errors: DeviceError for an unknown name, with those that there are.
         """
