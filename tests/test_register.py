@@ -264,6 +264,40 @@ def test_programs_are_never_stale() -> None:
     assert (jitted(Tensor(data).realize()).numpy() == 2 * data).all()
 
 
+def test_what_a_rule_made_wrong_is_not_shared_without_it() -> None:
+    x = var("x", "float")
+    a = Tensor(np.ones((2, 2), np.float32)).realize()
+    held = explore((a * 2).sqrt())  # so are its values, which are noted by their nodes
+    right = (a * 2 + 1).realize()
+    wrong = RuleSet("wrong", [Rule("wrong", x * 2, x * 3)])
+    register(wrong, into="simplify-kernel")
+    kept = (a * 2).realize()
+    assert (kept.numpy() == 3).all() and (right.numpy() == 3).all()
+    again = explore(a * 2)
+    assert not again.kernels and not again.check(), "compared with the expression"
+    unregister("wrong")
+    assert (kept.numpy() == 3).all(), "it is in memory"
+    assert ((a * 2).numpy() == 2).all() and explore(a * 2).check()
+    register(wrong, into="simplify-kernel")
+    assert ((a * 2).numpy() == 2).all(), "what the package's own rules made is shared"
+    assert held.kernels
+
+
+def test_what_a_rule_made_wrong_is_computed_again_of_old_versions() -> None:
+    x = var("x", "float")
+    a = Tensor(np.ones((2, 2), np.float32)).realize()
+    y = a * 2
+    held = y + 0
+    register(RuleSet("wrong", [Rule("wrong", x * 2, x * 3)]), into="simplify-kernel")
+    wrong = y.numpy()
+    unregister("wrong")
+    a += 1
+    a.realize()
+    assert (wrong == 3).all() and (a.numpy() == 2).all()
+    assert (held.numpy() == 2).all(), "its old version is not written over"
+    assert ((a * 2).numpy() == 4).all()
+
+
 def test_a_rule_that_a_device_needs_is_named() -> None:
     x = var("x", "float")
     own = [r.name for r in DECOMPOSE_RULES.rules if Ops.SIN in (r.match.ops or ())]

@@ -46,19 +46,22 @@ Memory = Callable[[UOp], Array]
 class Meanings:
     """The `roots` of the user's graph, and the `outputs` that rules made of them, by the records of
     the scheduler's passes. `trusted` names the gradient rules that the user gave: gradients mean
-    what these say."""
+    what these say. `whole` are the roots with all that is below them: in `roots` values that were
+    computed before are BUFFERs."""
 
     def __init__(
         self,
         records: Sequence[PassRecord],
         outputs: Sequence[UOp],
         trusted: Sequence[str] = (),
+        whole: Sequence[UOp] = (),
     ) -> None:
         names = (SIMPLIFY_TENSOR.name, SPLIT_REDUCTIONS.name)
         self._passes = [next(r for r in records if r.name == name) for name in names]
         self.roots: tuple[UOp, ...] = self._passes[0].before.src
         self.outputs = tuple(outputs)
         self._trusted = tuple(trusted)
+        self.whole = tuple(whole)
 
     @property
     def against(self) -> str:
@@ -151,9 +154,11 @@ def comparison_of(
     )
 
 
-def whole_reference(meanings: Meanings, leaf: Memory) -> Reference:
-    """Return the reference of all results of an expression."""
-    return _reference(list(enumerate(meanings.roots)), {}, leaf, meanings.against)
+def whole_reference(
+    meanings: Meanings, roots: Sequence[UOp], leaf: Memory
+) -> Reference:
+    """Return the reference of all results of an expression, its `roots`."""
+    return _reference(list(enumerate(roots)), {}, leaf, meanings.against)
 
 
 def _operands(

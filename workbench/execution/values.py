@@ -22,6 +22,7 @@ from workbench.ir.meaning.interpret import interpret_tensor
 from workbench.ir.node.constants import constant_of, is_known
 from workbench.ir.node.ops import MOVEMENT, Ops
 from workbench.ir.node.uop import UOp
+from workbench.ir.rewriting.rewrite import RulesInForce, rules_in_force
 from workbench.ir.schedule.schedule import base
 
 _SAME_VALUES = frozenset(
@@ -41,6 +42,9 @@ _CHEAP = MOVEMENT | _SAME_VALUES | {Ops.CAST}
 _MOST = 1 << 24
 """Values that are looked at before something is computed with them."""
 _computed: WeakKeyDictionary[UOp, UOp] = WeakKeyDictionary()
+_made_by: WeakKeyDictionary[UOp, RulesInForce] = WeakKeyDictionary()
+"""The rules in force when a value was computed, where they were not the package's own: such a value
+is what an equal expression means under the same rules alone."""
 _plain: WeakKeyDictionary[UOp, UOp] = WeakKeyDictionary()
 """Graphs without DETACH, by those with it."""
 
@@ -51,15 +55,24 @@ _readable: dict[int, WeakSet[UOp]] = {}
 
 def mark_computed(nodes: Sequence[UOp], results: Sequence[UOp]) -> None:
     """Note the results, in memory, that are the values of `nodes`."""
-    for plain, result in zip(without_detach(nodes), results, strict=True):
-        if plain is not result:
-            _computed[plain] = result
+    pairs = zip(without_detach(nodes), results, strict=True)
+    _note({plain: result for plain, result in pairs if plain is not result})
 
 
 def mark_stored(buffers: Mapping[UOp, UOp]) -> None:
     """Note the BUFFER of each value, of graphs without DETACH. A constant that a kernel reads from
     memory stays one: others of its value are the same node."""
-    _computed.update({n: b for n, b in buffers.items() if constant_of(n) is None})
+    _note({n: b for n, b in buffers.items() if constant_of(n) is None})
+
+
+def _note(results: Mapping[UOp, UOp]) -> None:
+    _computed.update(results)
+    rules = rules_in_force()
+    if any(rules):
+        _made_by.update(dict.fromkeys(results, rules))
+    elif _made_by:
+        for node in results:
+            _made_by.pop(node, None)
 
 
 def with_computed(node: UOp, computed: Mapping[UOp, UOp] | None = None) -> UOp:
@@ -172,5 +185,25 @@ def without_detach(roots: Sequence[UOp]) -> list[UOp]:
 
 
 def _is_computed(node: UOp) -> bool:
+    """Whether a value is in memory that is the value under the present rules, or the only one that
+    is left of it."""
     result = _computed.get(node)
-    return result is not None and not is_overwritten(base(result))
+    if result is None or is_overwritten(base(result)):
+        return False
+    return _is_of_these_rules(node) or _reads_overwritten(node)
+
+
+def _is_of_these_rules(node: UOp) -> bool:
+    return node not in _made_by or _made_by[node] == rules_in_force()
+
+
+def _reads_overwritten(node: UOp) -> bool:
+    """Whether a value cannot be computed again: something below it was written over."""
+
+    def is_kept(below: UOp) -> bool:
+        result = _computed.get(below)
+        is_there = result is not None and not is_overwritten(base(result))
+        return is_there and _is_of_these_rules(below)
+
+    graph = node.toposort(lambda n: n is node or not is_kept(n))
+    return any(is_overwritten(n) and not is_kept(n) for n in graph)

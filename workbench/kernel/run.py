@@ -12,6 +12,7 @@ import numpy as np
 from workbench.backends.buffer import Buffer
 from workbench.backends.device import Device
 from workbench.base.dtypes import DType
+from workbench.base.errors import WorkbenchError
 from workbench.check.answer import CheckResult, compared
 from workbench.check.meanings import (
     Meanings,
@@ -19,15 +20,22 @@ from workbench.check.meanings import (
     comparison_of,
     whole_reference,
 )
-from workbench.execution.buffers import Array, is_absent, memory_of
+from workbench.execution.buffers import (
+    Array,
+    allocated,
+    is_absent,
+    is_overwritten,
+    memory_of,
+)
 from workbench.execution.readers import read_by
 from workbench.ir.meaning.interpret import interpret_tensors
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
-from workbench.ir.schedule.item import ScheduleItem
+from workbench.ir.schedule.item import ScheduleItem, base
 from workbench.pipeline import build, tuned
 
 NOTHING: Mapping[UOp, Array] = MappingProxyType({})
+IN_MEMORY = "nothing is computed: all is in memory, and it is not known what of"
 
 
 @dataclass(slots=True, eq=False, weakref_slot=True)
@@ -121,9 +129,33 @@ class Run:
     def check(
         self, device: str, number: int = 0, outputs: Mapping[UOp, Array] = NOTHING
     ) -> CheckResult:
-        """Compare all results with what the expression means (see `results`)."""
-        reference = whole_reference(self.meanings, lambda b: self.leaf(b, device))
+        """Compare all results with what the expression means (see `results`). Where no item
+        computes them, they are compared with the expression that they were computed from before.
+
+        Errors: WorkbenchError where that is not known any more.
+        """
+        meanings, roots = self.meanings, self.meanings.roots
+        if self.is_in_memory:
+            raise WorkbenchError("there is nothing to compare", IN_MEMORY)
+        if not self.items and self._has_whole():
+            roots = meanings.whole
+        reference = whole_reference(meanings, roots, lambda b: self.leaf(b, device))
         return compared(reference, self.results(device, number, outputs))
+
+    @property
+    def is_in_memory(self) -> bool:
+        """Whether all results were in memory before, and their expression is not known."""
+        if self.items or self._has_whole():
+            return False
+        return all(base(root).op is Ops.BUFFER for root in self.meanings.roots)
+
+    def _has_whole(self) -> bool:
+        """Whether the whole expression is known, and all that it reads is still there."""
+        whole = self.meanings.whole
+        leaves = [n for n in UOp.sink(*whole).toposort() if n.op is Ops.BUFFER]
+        if any(is_overwritten(n) or allocated(n) is None for n in leaves):
+            return False
+        return any(base(root).op is not Ops.BUFFER for root in whole)
 
     def _buffer(
         self, node: UOp, device: str, memory: dict[UOp, Buffer], fill: bool

@@ -105,3 +105,9 @@ def test_what_was_computed_before_is_an_input() -> None:
     v["z"].numpy()
     again = ex.replan({})
     assert texts(again) == texts(ex) and "PARAM 2" in texts(ex)[0]
+
+
+def test_what_is_in_memory_is_right_beside_its_expression_alone() -> None:
+    in_memory = Tensor(A).realize()
+    checks = explore(in_memory).check()
+    assert "right" not in str(checks) and "nothing is computed" in str(checks)

@@ -11,7 +11,7 @@ from workbench.base.errors import WorkbenchError
 from workbench.base.trace import unobserved
 from workbench.check.answer import CheckResult
 from workbench.kernel.kernel import Kernel
-from workbench.kernel.run import Run
+from workbench.kernel.run import IN_MEMORY, Run
 from workbench.viz.model.words import error_text
 
 
@@ -19,11 +19,13 @@ from workbench.viz.model.words import error_text
 class Checks(Printed):
     """The verdicts on the kernels of an exploration, with the opts that they run with, and on its
     `results`: a CheckResult each, or the error of what cannot be compiled or run. Printed, a line
-    each, and then what they were compared with."""
+    each, and then what they were compared with. `in_memory` says that there are results that
+    nothing computes, and nothing to compare them with."""
 
     titles: tuple[str, ...]
     kernels: tuple[CheckResult | WorkbenchError, ...]
     results: tuple[CheckResult | WorkbenchError, ...]
+    in_memory: bool = False
 
     @property
     def ok(self) -> bool:
@@ -50,6 +52,8 @@ class Checks(Printed):
             else:
                 text = "ERROR: " + error_text(verdict).splitlines()[0]
             yield f"{name:{width}}  {text}"
+        if self.in_memory:
+            yield f"{'results' if self._all else 'all results'}  {IN_MEMORY}"
         verdicts = [v for v in self._all if isinstance(v, CheckResult)]
         for against in dict.fromkeys([verdict.against for verdict in verdicts]):
             yield f"compared with {against}"
@@ -61,7 +65,8 @@ def checks_of(kernels: Sequence[Kernel], runs: Sequence[Run], on: str) -> Checks
     return Checks(
         tuple(kernel.title or kernel.name for kernel in kernels),
         tuple([_of_kernel(kernel) for kernel in kernels]),
-        tuple([_of_results(run, on) for run in runs]),
+        tuple([_of_results(run, on) for run in runs if not run.is_in_memory]),
+        any(run.is_in_memory for run in runs),
     )
 
 

@@ -11,6 +11,7 @@ from workbench.base.source import ModuleCall, SourceLine
 from workbench.base.trace import PassRecord, observe, unobserved
 from workbench.check.meanings import Meanings
 from workbench.execution import realize
+from workbench.execution.values import without_detach
 from workbench.ir.functions.expand import FUNCTIONS
 from workbench.ir.node.ops import MOVEMENT, Ops
 from workbench.ir.node.shapes import Shape
@@ -67,6 +68,7 @@ def planned(
     plan = Planned(passes=[*origin.gradients, *_gradients(expression)])
     for device, places in expression.places_by_device().items():
         group = [expression.nodes[place] for place in places]
+        whole = without_detach(group)
         with Context(DEV=device), without(rules_off), observe() as watching:
             try:
                 schedule, outputs = realize.planned(group, forced, expression.computed)
@@ -81,7 +83,7 @@ def planned(
             break
         rangeified = (r.after for r in watching.records if r.name == RANGEIFY.name)
         built = next(rangeified, schedule.items)
-        meanings = Meanings(watching.records, outputs, _given_rules(expression))
+        meanings = Meanings(watching.records, outputs, _given_rules(expression), whole)
         run = Run(schedule.items, meanings, device)
         plan.runs.append(run)
         plan.kernels += _kernels(schedule, built, outputs, off, on, run)
