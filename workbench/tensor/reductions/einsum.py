@@ -13,6 +13,7 @@ from workbench.tensor.operands.arguments import short, text
 from workbench.tensor.operands.broadcast import wide_dtype
 from workbench.tensor.operands.literal import as_dtype
 from workbench.tensor.operands.refuse import dtype_error, shape_error
+from workbench.tensor.reductions.reduce import sum_dtype
 
 _TERM = re.compile(r"([A-Za-z]*)(\.\.\.)?([A-Za-z]*)")
 _WORTH = 2
@@ -44,7 +45,8 @@ class Einsum(Base):
         A letter names an axis of the operands, `...` all axes that have no letter, which broadcast.
         Letters that the result lacks are summed over; a letter twice in a term is the diagonal.
         Without "->" the result has the letters that stand once, in the order of the alphabet.
-        Dtypes: operands promote; `dtype` is that of the sum and the result.
+        Dtypes: operands promote; integers of which one is summed over an axis of its own give that
+        of sum(), as in PyTorch; `dtype` is that of the sum and the result.
         Errors: ShapeError where formula and operands do not fit.
         """
         tensors = _listed(operands)
@@ -56,6 +58,8 @@ class Einsum(Base):
         sizes = _sizes(each, formula)
         target = _output(output, inputs, each, formula)
         kind = _promoted(tensors) if dtype is None else as_dtype(dtype)
+        if dtype is None and _sums_alone(each, target):
+            kind = sum_dtype(kind)
         terms = [Term(t.tensor.cast(wide_dtype(kind)), t.letters) for t in each]
         while len(terms) > 1:
             count = len(terms) if _at_once(terms, target, sizes) else 2
@@ -106,6 +110,12 @@ def _term(tensor: Any, term: str, formula: str) -> Term:
         while letters.count(letter) > 1:
             tensor, letters = _diagonal(tensor, letters, letter, formula)
     return Term(tensor, letters)
+
+
+def _sums_alone(terms: Sequence[Term], target: str) -> bool:
+    """Whether an axis of one operand alone is summed over."""
+    letters = "".join(term.letters for term in terms)
+    return any(letters.count(letter) == 1 for letter in letters if letter not in target)
 
 
 def _dots(count: int) -> str:
