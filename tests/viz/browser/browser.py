@@ -58,6 +58,13 @@ COPIED = """() => {
 }"""
 """From now on `copied` is what the page copied last."""
 
+NODES_IN_SIGHT = """(which) => [...document.querySelectorAll(".wb-rw g.wb-g-node")].filter((node) => node.matches(which))
+  .map((node) => {
+    const { x, y, width, height } = node.querySelector(".wb-g-box").getBoundingClientRect();
+    return [node, x + width / 2, y + height / 2];
+  }).filter(([node, x, y]) => node.contains(document.elementFromPoint(x, y))).map(([, x, y]) => [x, y])"""
+"""Returns the middles of the boxes of some nodes, of those that can be clicked."""
+
 FAINT = """() => {
   const rgb = (c) => (c.match(/[\\d.]+/g) || []).map(Number);
   const light = (c) => c.slice(0, 3).map((v) => v / 255)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.viz.browser.browser import FAINT, drawn
+from tests.viz.browser.browser import FAINT, NODES_IN_SIGHT, drawn
 from tests.viz.browser.lab import LAB, Notebook
 
 pytestmark = LAB
@@ -78,7 +78,7 @@ def show_mode(wb: Any, key: str) -> None:
     elif key == "2":
         wb.locator(".wb-rw-pass:has-text('decompose')").click()
         wb.page.keyboard.press("j")
-        wb.locator("g.wb-g-new").click()
+        wb.page.mouse.click(*wb.page.evaluate(NODES_IN_SIGHT, ".wb-g-new")[0])
         wb.locator(".wb-rw-node").wait_for()
     else:
         wb.locator(".wb-loops [data-item]").first.click()

@@ -49,7 +49,7 @@ def look_around(wb: Any) -> None:
     wb.locator(".wb-code-body .wb-lit").first.wait_for()
     row.click()
     wb.page.keyboard.press("2")
-    wb.locator(".wb-rw-pass:has-text('decompose')").click()
+    wb.locator(".wb-rw-pass:has-text('linearize')").click()
     at = expect(wb.locator(".wb-rw-at"))
     for step in ("1 of", "2 of"):
         wb.page.keyboard.press("j")

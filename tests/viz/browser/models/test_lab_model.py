@@ -112,7 +112,7 @@ def a_gradient_kernel_leads_to_its_forward(wb: Any) -> None:
     wb.locator("[data-key=mode-tune]").click()
     if wb.locator(".wb-code-body").is_hidden():
         wb.locator("[data-key=fold-right]").click()
-    wb.locator(".wb-code-body [data-line]:has-text('+=')").first.click()
+    wb.locator(".wb-code-body [data-line]:has-text('= fma_f32(')").first.click()
     lit = wb.locator(".wb-sources .wb-lit")
     expect(lit.filter(has_text=f"reading.py:{TANH_LINE}").first).to_be_attached()
     wb.page.keyboard.press("Escape")

@@ -50,7 +50,7 @@ def step_twice(page: Any, record: Record) -> None:
     passes = [*range(len(record["passes"]))]
     shared = [p for p in passes if record["passes"][p]["variant"] is None]
     here = [*shared, *variant["passes"]]
-    rules = [p for p in here if record["passes"][p]["unit"] == "rewrite"]
+    rules = [p for p in here if record["passes"][p]["unit"] in ("rewrite", "step")]
     place = max(rules, key=lambda p: len(record["passes"][p]["rewrites"]))
     steps = len(record["passes"][place]["rewrites"])
     assert steps >= 2

@@ -6,7 +6,13 @@ import copy
 from pathlib import Path
 from typing import Any
 
-from tests.viz.browser.browser import drawn, session_page, shown, stop_clock
+from tests.viz.browser.browser import (
+    NODES_IN_SIGHT,
+    drawn,
+    session_page,
+    shown,
+    stop_clock,
+)
 from tests.viz.browser.rewrites.support import Record, decompose, rewrites_page
 from tests.viz.record.support import exported, plain
 from tests.viz.session import support as live
@@ -45,19 +51,11 @@ def pick_a_value(page: Any) -> None:
 
 def pick_in_sight(page: Any, key: str) -> None:
     """Pick a node that has the button `key`."""
-    for x, y in page.evaluate(NODES_IN_SIGHT):
+    for x, y in page.evaluate(NODES_IN_SIGHT, "*"):
         page.mouse.click(x, y)
         if page.locator(f'[data-key="{key}"]').count():
             return
     raise AssertionError(f"no node in sight has {key}")
-
-
-NODES_IN_SIGHT = """() => [...document.querySelectorAll(".wb-rw g.wb-g-node .wb-g-box")].map((box) => {
-  const { x, y, width, height } = box.getBoundingClientRect();
-  return [box, x + width / 2, y + height / 2];
-}).filter(([box, x, y]) => box.parentNode.contains(document.elementFromPoint(x, y)))
-  .map(([, x, y]) => [x, y])"""
-"""Returns the middles of the boxes that can be clicked."""
 
 
 def test_questions_to_python(session: Any, record: Record) -> None:
@@ -111,8 +109,10 @@ def test_questions_to_python(session: Any, record: Record) -> None:
 def test_values_are_asked_for_where_there_are_some(session: Any) -> None:
     """In the lowered program they are in registers: there is nothing to press that must fail."""
     page = session
-    page.keyboard.press("j")
-    page.click("g.wb-g-new")
+    for _ in range(2):  # to a step of the function of a sum
+        page.keyboard.press("j")
+    drawn(page)
+    page.mouse.click(*page.evaluate(NODES_IN_SIGHT, ".wb-g-new")[0])
     assert page.locator('[data-key="values"]').count() == 0
     assert "they are in registers" in page.inner_text(".wb-rw-valuebox")
     pick_a_value(page)

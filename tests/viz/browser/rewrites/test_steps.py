@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.viz.browser.browser import COPIED, drawn
+from tests.viz.browser.browser import COPIED, NODES_IN_SIGHT, drawn
 from tests.viz.browser.rewrites.support import Record, decompose, where
 from tests.viz.layouts import Functions
 from tests.viz.record.support import plain
@@ -140,6 +140,15 @@ def test_a_step_shows_what_was_and_what_is(page: Any) -> None:
     page.wait_for_selector('.wb-rw-whole:has-text("fma(")')
 
 
+def test_what_is_new_is_in_sight_where_the_change_has_no_room(page: Any) -> None:
+    """An operand of a sum becomes an FMA, far above the sum."""
+    page.set_viewport_size({"width": 1400, "height": 700})
+    page.keyboard.press("j")
+    drawn(page)
+    assert page.text_content("g.wb-g-new .wb-g-label").startswith("fma")
+    assert page.evaluate(NODES_IN_SIGHT, ".wb-g-new")
+
+
 def test_a_function_is_stepped_through_as_it_lists_its_steps(
     page: Any, record: Record
 ) -> None:
@@ -149,7 +158,7 @@ def test_a_function_is_stepped_through_as_it_lists_its_steps(
     words = {
         "rangeify": ("STORE(", "push-through-op"),
         "statement-tree": ("+ for ", "place-identity"),
-        "linearize": ("v0 = max(v0, p1[", "close-loop", "):", "end of "),
+        "linearize": ("v0 = max(v0, row0[", "close-loop", "):", "end of "),
     }
     for name, texts in words.items():
         page.click(f'.wb-rw-pass:has(span:text-is("{name}")) >> nth=0')

@@ -135,9 +135,12 @@ def test_between_open_columns_the_reasons_stand_below_the_plan(page: Any) -> Non
 
 
 def test_what_a_step_changed_is_in_sight_and_not_covered(sized: Any) -> None:
+    """In a pass each of whose steps changes few nodes."""
     sized.focus(".wb")
     keys(sized, "2")
+    sized.click('.wb-rw-pass:has-text("rangeify")')
     for more in ("", "g"):
+        sized.focus(".wb")
         keys(sized, f"Home {more}")
         for _ in range(4):
             keys(sized, "j")

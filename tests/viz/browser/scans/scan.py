@@ -85,7 +85,7 @@ _UNEXPLAINED = r"""(plain) => {
   };
   const isCode = (e) => e.closest(".wb-code-body, .wb-source, .wb-expr, .wb-rw-pattern");
   const isFigure = (text) =>
-    /^[\d.,]+ ?(%|ns|µs|ms|s|[KMGT]?i?B|[kMG]|GFLOP\/s)?( [\d.,]+ ?(ns|µs|ms|s))?$/.test(text);
+    /^<?[\d.,]+ ?(%|ns|µs|ms|s|[KMGT]?i?B|[kMG]|GFLOP\/s)?( [\d.,]+ ?(ns|µs|ms|s))?$/.test(text);
   const isPlain = (text) => text.toLowerCase().split(/[\s.,:;()?]+/).every((w) =>
     !w || plain.includes(w) || /^\d+$/.test(w));
   const where = (e) => `${e.parentElement.getAttribute("class")} > ${e.getAttribute("class")}`;

@@ -153,15 +153,19 @@ export class RewriteGraph {
   }
 }
 
-/** What of a drawing to bring into sight: what the step is about, else where it begins.
+/** What of a drawing to bring into sight: what the step is about, else where it begins. Where that is
+ * too large: what was rewritten, or what it got that is new if only its operands are other ones.
  * @param {Drawing} drawing
  * @param {Scene} scene */
 function wishOf({ nodes }, { focus, first }) {
   const drawn = new Set(nodes.map(({ key }) => key));
   const keys = focus.filter((key) => drawn.has(key));
+  const rewritten = nodes.filter(({ key }) => first.some((other) => other === key));
+  const fresh = nodes.filter(({ state }) => state === "new");
+  const isOperand = fresh.length > 0 && rewritten.every(({ state }) => state === "changed");
   return {
     keys: keys.length ? keys : nodes.slice(0, 1).map(({ key }) => key),
-    first: first.filter((key) => drawn.has(key)),
+    first: (isOperand ? fresh : rewritten).map(({ key }) => key),
   };
 }
 
