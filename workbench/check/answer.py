@@ -22,15 +22,22 @@ from workbench.ir.node.uop import UOp
 
 ENOUGH = 24
 """Results of which one at least tells how much a kernel loses by cancellation."""
+FLIPPED = 64
+"""One in so many elements at most may be like neither reference, where roundings decide."""
+TELLING = 1 / 8
+"""A tolerance above this share of the greatest value tells too little."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class CheckResult(Printed):
-    """The outcome. `tolerance` bounds the absolute error; `checked` of `total` elements were
-    compared. `relative` has the error and the tolerance as shares of the greatest value of the
-    output that is nearest to its tolerance, or furthest beyond it; None where there is no such
-    value: of whole numbers, of which the error is how many differ, and of zeros. `against` says
-    what it was compared with."""
+    """The outcome. Of floats, `max_abs_error` is the greatest error of an element that is judged by
+    its size, and `tolerance` the greatest that was allowed; of whole numbers, how many elements
+    differ, and how many may. `checked` of `total` elements were compared. `relative` has the error
+    and the tolerance as shares of the greatest value of the output that is nearest to its
+    tolerance, or furthest beyond it; None where there is no such value: of whole numbers and of
+    zeros. `flipped` elements are like neither reference, but few: a rounding may have decided them.
+    `told` is whether there is an answer: where it is not, the references differ on too many
+    elements, and `ok` is false. `against` says what it was compared with."""
 
     ok: bool
     max_abs_error: float
@@ -39,6 +46,9 @@ class CheckResult(Printed):
     tolerance: float
     relative: tuple[float, float] | None = None
     against: str = ""
+    flipped: int = 0
+    told: bool = True
+    whole: bool = False
 
     def __bool__(self) -> bool:
         return self.ok
@@ -50,11 +60,18 @@ class CheckResult(Printed):
     @property
     def summary(self) -> str:
         """The verdict in words, without what it was compared with."""
-        verdict = "right" if self.ok else "WRONG"
+        verdict = "right" if self.ok else "WRONG" if self.told else "cannot be told"
         count = f"{self.checked:,} of {self.total:,} elements compared"
-        return f"{verdict}: {count}, {self._error_text()}"
+        words = f"{verdict}: {count}, {self._error_text()}"
+        if self.flipped:
+            words += f"; {self.flipped:,} may have been decided by a rounding"
+        if not self.told:
+            words += "; in float64 and in its own dtypes too many elements differ"
+        return words
 
     def _error_text(self) -> str:
+        if self.whole:
+            return f"{self.max_abs_error:,.0f} of {self.checked:,} differ"
         if self.relative is None:
             return f"greatest error {self.max_abs_error:.3g} (tolerance {self.tolerance:.3g})"
         error, tolerance = self.relative
@@ -76,7 +93,7 @@ def check(
 
 def compared(reference: Reference, actual_arrays: Sequence[Array]) -> CheckResult:
     """Compare the arrays of a kernel's outputs with what is right."""
-    worst, allowed, right = 0.0, 0.0, True
+    worst, allowed, right, told, flipped = 0.0, 0.0, True, True, 0
     nearest = _Comparison(0.0, 0.0, 0.0)
     total = sum(result.size for result in actual_arrays)
     masks = [np.zeros(result.size, bool) for result in actual_arrays]
@@ -89,18 +106,27 @@ def compared(reference: Reference, actual_arrays: Sequence[Array]) -> CheckResul
             if error > limit:
                 # the kernel's own dtypes may lose more by cancellation, which is not an opt's fault
                 narrow = part.values(False)[number]
-                error, limit = as_narrow(actual, expected, narrow, part.steps)
-                if error > limit:
+                scale = max(map(closeness.greatest, part.inputs), default=1.0)
+                judged = as_narrow(actual, expected, narrow, part.steps, scale)
+                if not judged.ok and dtypes.from_numpy(actual.dtype).is_float:
                     lost = _usual_loss(part, number)
-                    error, limit = as_narrow(actual, expected, narrow, part.steps, lost)
+                    judged = as_narrow(
+                        actual, expected, narrow, part.steps, scale, lost
+                    )
+                error, limit = judged.error, judged.limit
+                flipped += judged.flipped
+                told = told and judged.told
             worst, allowed = max(worst, error), max(allowed, limit)
-            one = _Comparison(error, limit, closeness.greatest(expected))
+            is_float = dtypes.from_numpy(actual.dtype).is_float
+            one = _Comparison(error, limit, closeness.greatest(expected) * is_float)
             nearest = max(nearest, one, key=_Comparison.rank)
             right = right and error <= limit
     checked = sum(int(np.count_nonzero(places)) for places in masks)
+    whole = not any(dtypes.from_numpy(a.dtype).is_float for a in actual_arrays)
     return CheckResult(
-        right, worst, checked, total, allowed, nearest.relative(), reference.against
-    )
+        right, worst, checked, total, allowed, nearest.relative(), reference.against,
+        flipped, told, whole,
+    )  # fmt: skip
 
 
 def with_results(own: CheckResult, results: CheckResult) -> CheckResult:
@@ -112,7 +138,7 @@ def with_results(own: CheckResult, results: CheckResult) -> CheckResult:
 
 
 class _Comparison(NamedTuple):
-    """An error, what is allowed (0 for whole numbers), and the greatest right value."""
+    """An error, what is allowed, and the greatest right value (0 of whole numbers)."""
 
     error: float
     limit: float
@@ -130,8 +156,9 @@ class _Comparison(NamedTuple):
 
 
 def compare(actual: Array, expected: Array, steps: int) -> tuple[float, float]:
-    """Return (greatest error, tolerance): rounding errors grow with the square root of the length
-    of the reduction, which is computed in float32 at least."""
+    """Return (greatest error, tolerance), of whole numbers how many differ and 0: rounding errors
+    grow with the square root of the length of the reduction, which is computed in float32 at least.
+    """
     errors = closeness.errors(actual, expected)
     if not dtypes.from_numpy(actual.dtype).is_float:
         return float(np.count_nonzero(errors)), 0.0
@@ -139,41 +166,100 @@ def compare(actual: Array, expected: Array, steps: int) -> tuple[float, float]:
     return float(errors.max(initial=0.0)), limit
 
 
+class Judged(NamedTuple):
+    """How an answer stands beside both references (see `as_narrow`); `error` and `limit` count
+    elements, where it is of whole numbers."""
+
+    error: float
+    limit: float
+    flipped: int
+    told: bool
+
+    @property
+    def ok(self) -> bool:
+        return self.error <= self.limit
+
+
 def as_narrow(
-    actual: Array, expected: Array, narrow: Array, steps: int, lost: float = 0.0
-) -> tuple[float, float]:
-    """Return (greatest error, tolerance) beside the reference in the kernel's own dtypes: where it
-    overflows to an infinity or NaN, so must `actual`; elsewhere its error (`lost`, where that is
-    greater) tells how large the numbers were that cancelled: the usual tolerance holds for those.
-    A whole number may be that of either, since a rounding may have decided it; as many as differ
-    between the two may be another one.
+    actual: Array,
+    expected: Array,
+    narrow: Array,
+    steps: int,
+    scale: float = 1.0,
+    lost: float = 0.0,
+) -> Judged:
+    """Return how `actual` stands beside the reference in float64 and the one in the kernel's own
+    dtypes: each element must be near one of them (see `limits`). Where a rounding decides (a floor,
+    a comparison), a few may be like neither: no more than the references differ on, and one in
+    `FLIPPED` at most. Where more are like neither, but nearly all of these are elements on which
+    the references differ, it cannot be told.
     """
+    near = limits(expected, narrow, steps, scale, lost)
+    errors = np.minimum(_distances(actual, expected), _distances(actual, narrow))
+    beyond = errors > near
+    decided = _distances(narrow, expected) > near
+    few = min(int(np.count_nonzero(decided)), actual.size // FLIPPED)
+    count = int(np.count_nonzero(beyond))
+    told = count <= few or int(np.count_nonzero(beyond & ~decided)) > few
+    flipped = count if count <= few else 0
     if not dtypes.from_numpy(actual.dtype).is_float:
-        decided = np.count_nonzero(narrow != expected)
-        differ = np.count_nonzero((actual != expected) & (actual != narrow))
-        return float(differ), float(decided)
-    limit = closeness.limit_of(actual, expected, steps)
-    overflows = ~np.isfinite(narrow) & np.isfinite(expected)
-    if np.any(np.isfinite(actual[overflows])):
-        return math.inf, limit
-    rest = ~overflows
-    kind = dtypes.from_numpy(actual.dtype)
-    lost = max(lost, _greatest(narrow[rest], expected[rest]))
-    allowed = max(limit, lost * closeness.units(kind, steps) / 2)
-    return _greatest(actual[rest], expected[rest]), allowed
+        return Judged(float(count), float(few), flipped, told)
+    if count > few:
+        worst = np.argmax(np.where(beyond, errors, -1.0))
+        return Judged(float(errors.flat[worst]), float(near.flat[worst]), 0, told)
+    error = float(errors[~beyond].max(initial=0.0))
+    return Judged(error, float(near.max(initial=0.0)), flipped, told)
+
+
+def limits(
+    expected: Array, narrow: Array, steps: int, scale: float = 1.0, lost: float = 0.0
+) -> Array:
+    """Return how far each element may be off. The kernel's own dtypes lose what the references
+    differ by: at an element, and (`lost`, where that is greater) at nine in ten of all, which tells
+    how large the numbers were that cancelled. The usual tolerance holds for those, while it tells
+    right from wrong: it is small beside the greatest value, or beside the inputs' `scale`.
+    """
+    kind = dtypes.from_numpy(narrow.dtype)
+    loss = _distances(narrow, expected)
+    loss = np.where(np.isfinite(loss), loss, 0.0)
+    greatest = closeness.greatest(expected)
+    telling = greatest * TELLING
+    if kind.is_float:
+        base = np.full(loss.shape, closeness.limit_of(narrow, expected, steps))
+        noise = min(TELLING, 64 * closeness.tolerance(kind, steps))
+        telling = max(telling, noise * scale)
+    else:
+        # of floats, if the references differ: a cast keeps their error
+        share = closeness.tolerance(dtypes.float32, steps) * bool(loss.any())
+        base = np.abs(expected.astype(np.float64)) * share
+    usual = max(lost, float(np.quantile(loss, 0.9)) if loss.size else 0.0)
+    for each in (usual, loss):
+        allowed = each * closeness.units(kind, steps) / 2
+        base = np.maximum(base, np.where(allowed <= telling, allowed, 0.0))
+    return base
+
+
+def _distances(actual: Array, expected: Array) -> Array:
+    """Return how far each element is off; of whole numbers, at least 1 where they differ."""
+    errors = closeness.errors(actual, expected)
+    if dtypes.from_numpy(actual.dtype).is_float:
+        return errors
+    far = np.abs(actual.astype(np.float64) - expected.astype(np.float64))
+    return np.where(errors > 0, np.maximum(far, 1.0), 0.0)
 
 
 def _usual_loss(part: ReferencePart, number: int) -> float:
-    """Return the greatest error of the reference in the kernel's own dtypes on inputs beside the
-    given ones, on which it may be exact by chance."""
+    """Return the error that nine in ten do not exceed, of the reference in the kernel's own dtypes
+    on inputs beside the given ones, on which it may be exact by chance."""
     random = np.random.default_rng(0)
-    worst, size = 0.0, part.values(True)[number].size
+    size, losses = part.values(True)[number].size, []
     for _ in range(math.ceil(ENOUGH / max(1, size))):
         near = [_near(array, random) for array in part.inputs]
         wide, narrow = (part.compute(near, widen)[number] for widen in (True, False))
         finite = np.isfinite(narrow) & np.isfinite(wide)
-        worst = max(worst, _greatest(narrow[finite], wide[finite]))
-    return worst
+        losses.append(closeness.errors(narrow[finite], wide[finite]).reshape(-1))
+    all_losses = np.concatenate(losses)
+    return float(np.quantile(all_losses, 0.9)) if all_losses.size else 0.0
 
 
 def _near(array: Array, random: np.random.Generator) -> Array:
@@ -183,7 +269,3 @@ def _near(array: Array, random: np.random.Generator) -> Array:
     factors = random.uniform(0.999, 1.001, array.shape)
     with np.errstate(all="ignore"):
         return (array * factors).astype(array.dtype)
-
-
-def _greatest(actual: Array, expected: Array) -> float:
-    return float(closeness.errors(actual, expected).max(initial=0.0))

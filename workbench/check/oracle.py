@@ -49,7 +49,10 @@ class StateReference(NamedTuple):
             error, limit = compare(actual, want, self.steps)
             if error > limit:
                 narrow = self.narrow[slot].reshape(want.shape)
-                error, limit = as_narrow(actual, want, narrow, self.steps)
+                judged = as_narrow(actual, want, narrow, self.steps)
+                error, limit = judged.error, judged.limit
+            if error > limit and not dtypes.from_numpy(actual.dtype).is_float:
+                return f"{error:,.0f} of {actual.size:,} elements differ"
             if error > limit:
                 return f"the greatest error is {error:.3g} (tolerance {limit:.3g})"
         return ""

@@ -13,7 +13,7 @@ from workbench.backends.program.source import Source, signature
 from workbench.base.dtypes import DType
 from workbench.base.errors import WorkbenchError
 from workbench.base.trace import unobserved
-from workbench.check.answer import as_narrow
+from workbench.check.answer import limits
 from workbench.check.reference import FULL_STEPS, RightOutput, lane_steps
 from workbench.execution.buffers import Array
 from workbench.ir.node.ops import Ops
@@ -77,9 +77,11 @@ def _answer(right: RightOutput) -> tuple[Array, float]:
     own = right.narrow
     if own.dtype.kind in "iub":
         return own, 0.0
-    _, tolerance = as_narrow(own, right.wide, own, right.steps)
-    with np.errstate(over="ignore"):
-        exact = np.where(np.isfinite(own), right.wide, own).astype(own.dtype)
+    near = limits(right.wide, own, right.steps)
+    tolerance = float(near.max(initial=0.0))
+    with np.errstate(all="ignore"):
+        is_near = np.isfinite(own) & (np.abs(own - right.wide) <= near)
+        exact = np.where(is_near, right.wide, own).astype(own.dtype)
     return exact, tolerance
 
 
