@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -209,3 +210,27 @@ def test_a_kernel_whose_slots_have_a_gap(device: str) -> None:
     graph = kernel("g0", (at(param(0, 6), g0), load(param(2, 6), g0) * 2.0, "g0"))
     subject = Kernel.from_text(to_text(graph))
     assert subject.run(device)[0].shape == (6,) and subject.check(device).ok
+
+
+A, B = (
+    np.random.default_rng(n).standard_normal(4000).astype(np.float32) for n in (1, 2)
+)
+DECIDED: dict[str, Callable[[Tensor], Tensor]] = {
+    "floor": lambda p: p - p.floor(),
+    "remainder": lambda p: p % 1.0,
+    "sine": lambda p: (p * 1e4).sin(),
+    "comparison": lambda p: (p > p.round()).cast("int32"),
+    "cast": lambda p: (p.exp() * 1000).cast("int32"),
+    "product": lambda p: (p.reshape(50, 80).maximum(0.9) * 1e8).cast("int32"),
+}
+
+
+@pytest.mark.parametrize("name", DECIDED)
+def test_where_a_rounding_decides_other_answers_are_wrong(name: str) -> None:
+    kernel = explore(DECIDED[name](Tensor(A) * Tensor(B) * 5)).kernels[-1]
+    assert kernel.check("LLVM") and kernel.optimized().check("LLVM")
+    run = kernel.data.check_run(kernel.original, "LLVM")
+    answers = kernel.run("LLVM")
+    for other in (np.zeros_like, np.ones_like, lambda a: np.roll(a, 1)):
+        verdict = run.verdict([other(array) for array in answers])
+        assert not verdict and "WRONG" in str(verdict)

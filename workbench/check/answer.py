@@ -23,7 +23,7 @@ from workbench.ir.node.uop import UOp
 ENOUGH = 24
 """Results of which one at least tells how much a kernel loses by cancellation."""
 FLIPPED = 64
-"""One in so many elements at most may be like neither reference, where roundings decide."""
+"""Of this many elements one at most may be like neither reference, where roundings decide."""
 TELLING = 1 / 8
 """A tolerance above this share of the greatest value tells too little."""
 
@@ -36,7 +36,7 @@ class CheckResult(Printed):
     and the tolerance as shares of the greatest value of the output that is nearest to its
     tolerance, or furthest beyond it; None where there is no such value: of whole numbers and of
     zeros. `flipped` elements are like neither reference, but few: a rounding may have decided them.
-    `told` is whether there is an answer: where it is not, the references differ on too many
+    `is_told` is whether there is an answer: where it is not, the references differ on too many
     elements, and `ok` is false. `against` says what it was compared with."""
 
     ok: bool
@@ -47,7 +47,7 @@ class CheckResult(Printed):
     relative: tuple[float, float] | None = None
     against: str = ""
     flipped: int = 0
-    told: bool = True
+    is_told: bool = True
     whole: bool = False
 
     def __bool__(self) -> bool:
@@ -60,12 +60,12 @@ class CheckResult(Printed):
     @property
     def summary(self) -> str:
         """The verdict in words, without what it was compared with."""
-        verdict = "right" if self.ok else "WRONG" if self.told else "cannot be told"
+        verdict = "right" if self.ok else "WRONG" if self.is_told else "cannot be told"
         count = f"{self.checked:,} of {self.total:,} elements compared"
         words = f"{verdict}: {count}, {self._error_text()}"
         if self.flipped:
             words += f"; {self.flipped:,} may have been decided by a rounding"
-        if not self.told:
+        if not self.is_told:
             words += "; in float64 and in its own dtypes too many elements differ"
         return words
 
@@ -93,7 +93,7 @@ def check(
 
 def compared(reference: Reference, actual_arrays: Sequence[Array]) -> CheckResult:
     """Compare the arrays of a kernel's outputs with what is right."""
-    worst, allowed, right, told, flipped = 0.0, 0.0, True, True, 0
+    worst, allowed, right, is_told, flipped = 0.0, 0.0, True, True, 0
     nearest = _Comparison(0.0, 0.0, 0.0)
     total = sum(result.size for result in actual_arrays)
     masks = [np.zeros(result.size, bool) for result in actual_arrays]
@@ -107,15 +107,15 @@ def compared(reference: Reference, actual_arrays: Sequence[Array]) -> CheckResul
                 # the kernel's own dtypes may lose more by cancellation, which is not an opt's fault
                 narrow = part.values(False)[number]
                 scale = max(map(closeness.greatest, part.inputs), default=1.0)
-                judged = as_narrow(actual, expected, narrow, part.steps, scale)
-                if not judged.ok and dtypes.from_numpy(actual.dtype).is_float:
+                nearness = as_narrow(actual, expected, narrow, part.steps, scale)
+                if not nearness.ok and dtypes.from_numpy(actual.dtype).is_float:
                     lost = _usual_loss(part, number)
-                    judged = as_narrow(
+                    nearness = as_narrow(
                         actual, expected, narrow, part.steps, scale, lost
                     )
-                error, limit = judged.error, judged.limit
-                flipped += judged.flipped
-                told = told and judged.told
+                error, limit = nearness.error, nearness.limit
+                flipped += nearness.flipped
+                is_told = is_told and nearness.is_told
             worst, allowed = max(worst, error), max(allowed, limit)
             is_float = dtypes.from_numpy(actual.dtype).is_float
             one = _Comparison(error, limit, closeness.greatest(expected) * is_float)
@@ -125,7 +125,7 @@ def compared(reference: Reference, actual_arrays: Sequence[Array]) -> CheckResul
     whole = not any(dtypes.from_numpy(a.dtype).is_float for a in actual_arrays)
     return CheckResult(
         right, worst, checked, total, allowed, nearest.relative(), reference.against,
-        flipped, told, whole,
+        flipped, is_told, whole,
     )  # fmt: skip
 
 
@@ -166,14 +166,14 @@ def compare(actual: Array, expected: Array, steps: int) -> tuple[float, float]:
     return float(errors.max(initial=0.0)), limit
 
 
-class Judged(NamedTuple):
+class Nearness(NamedTuple):
     """How an answer stands beside both references (see `as_narrow`); `error` and `limit` count
     elements, where it is of whole numbers."""
 
     error: float
     limit: float
     flipped: int
-    told: bool
+    is_told: bool
 
     @property
     def ok(self) -> bool:
@@ -187,7 +187,7 @@ def as_narrow(
     steps: int,
     scale: float = 1.0,
     lost: float = 0.0,
-) -> Judged:
+) -> Nearness:
     """Return how `actual` stands beside the reference in float64 and the one in the kernel's own
     dtypes: each element must be near one of them (see `limits`). Where a rounding decides (a floor,
     a comparison), a few may be like neither: no more than the references differ on, and one in
@@ -197,18 +197,21 @@ def as_narrow(
     near = limits(expected, narrow, steps, scale, lost)
     errors = np.minimum(_distances(actual, expected), _distances(actual, narrow))
     beyond = errors > near
-    decided = _distances(narrow, expected) > near
-    few = min(int(np.count_nonzero(decided)), actual.size // FLIPPED)
+    is_float = dtypes.from_numpy(actual.dtype).is_float
+    apart = _distances(narrow, expected)
+    decided = apart > near
+    differ = int(np.count_nonzero(decided if is_float else apart))
+    few = min(differ, actual.size // FLIPPED)
     count = int(np.count_nonzero(beyond))
-    told = count <= few or int(np.count_nonzero(beyond & ~decided)) > few
+    is_told = count <= few or int(np.count_nonzero(beyond & ~decided)) > few
     flipped = count if count <= few else 0
-    if not dtypes.from_numpy(actual.dtype).is_float:
-        return Judged(float(count), float(few), flipped, told)
+    if not is_float:
+        return Nearness(float(count), float(few), flipped, is_told)
     if count > few:
         worst = np.argmax(np.where(beyond, errors, -1.0))
-        return Judged(float(errors.flat[worst]), float(near.flat[worst]), 0, told)
+        return Nearness(float(errors.flat[worst]), float(near.flat[worst]), 0, is_told)
     error = float(errors[~beyond].max(initial=0.0))
-    return Judged(error, float(near.max(initial=0.0)), flipped, told)
+    return Nearness(error, float(near.max(initial=0.0)), flipped, is_told)
 
 
 def limits(

@@ -49,8 +49,8 @@ class StateReference(NamedTuple):
             error, limit = compare(actual, want, self.steps)
             if error > limit:
                 narrow = self.narrow[slot].reshape(want.shape)
-                judged = as_narrow(actual, want, narrow, self.steps)
-                error, limit = judged.error, judged.limit
+                nearness = as_narrow(actual, want, narrow, self.steps)
+                error, limit = nearness.error, nearness.limit
             if error > limit and not dtypes.from_numpy(actual.dtype).is_float:
                 return f"{error:,.0f} of {actual.size:,} elements differ"
             if error > limit:
