@@ -37,7 +37,8 @@ def led_to(links: Links, records: list[PassRecord], *nodes: UOp) -> list[str]:
 
 TILED = (Opt(OptOps.UPCAST, "g1", 8), Opt(OptOps.UPCAST, "g0", 2))
 VECTOR = ["linearize", "statement-tree", "opt-upcast", "opt-upcast", "rangeify"]
-SUMMED = ["linearize", "form-fma", *VECTOR[1:]]
+SUMMED = ["linearize", "form-fma", "decompose", *VECTOR[1:]]
+"""The rule changes what is added; the sum around it is made anew by its pass."""
 # fmt: off
 LED = {
     # of a matmul with bias and relu: a sum step, the bias, and an index that an opt split

@@ -52,7 +52,9 @@ def whole(value: Any, name: str, least: int | None = None) -> int:
             f"{name} = {short(integer)} is too small", f"it is {least} or more"
         )
     if least is not None and integer >= 1 << 63:
-        raise shape_error(f"{name} = {short(integer)} is too large", "it has 63 bits")
+        raise shape_error(
+            f"{name} = {short(integer)} is too large", "positions are 64-bit integers"
+        )
     return integer
 
 
