@@ -123,7 +123,8 @@ class Devices:
 
         Errors: DeviceError for an unknown name, with those that there are.
         """
-        device, machine = device or "", machine or ""
+        device = "" if device is None else device
+        machine = "" if machine is None else machine
         require(device, str, "on_machine: device", "one of Device.names()")
         require(machine, (str, Target), "on_machine: machine", '"H100"')
         if isinstance(machine, Target):
