@@ -11,7 +11,7 @@ import pytest
 
 from workbench import Context, GlobalCounters, Tensor
 from workbench.backends.memory import BufferPool
-from workbench.backends.native.host_memory import host_memory
+from workbench.backends.native.host_memory import HOST, host_memory
 from workbench.execution import realize
 from workbench.execution.realize import run_item
 from workbench.ir.schedule.item import ScheduleItem
@@ -225,3 +225,17 @@ def test_a_value_that_is_read_late_stays_until_then() -> None:
     del first, second
     n = np.arange(48) + 1
     np.testing.assert_array_equal(y.numpy(), (2 * n + 1) + n + 2 * n + n.sum())
+
+
+def test_a_value_of_constants_is_computed_on_each_device() -> None:
+    """It has no device: another one's memory is no operand of a kernel."""
+
+    def numbers() -> Tensor:
+        return (Tensor.arange(1000) * 3 % 7).contiguous()
+
+    with Context(DEV="LLVM"):
+        first = numbers().realize()
+    with Context(DEV="PYTHON"):
+        items = (Tensor(np.arange(1000, dtype=np.int32)) + numbers()).schedule()
+        assert {b.device for item in items for b in item.buffers} <= {"PYTHON", HOST}
+    assert first.device == "LLVM"

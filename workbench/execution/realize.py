@@ -35,6 +35,7 @@ from workbench.execution.pieces import in_place
 from workbench.execution.placement import Placement, place
 from workbench.execution.readers import read_later
 from workbench.execution.values import (
+    computed_below,
     mark_computed,
     mark_stored,
     to_numpy,
@@ -114,8 +115,23 @@ def planned(
     """Return the schedule of `outputs` and the simplified outputs. Values that were computed before
     are reused (`computed` has them, where it is about an earlier time), and a contiguous piece of
     one is read in place. `forced` stores (True) or fuses (False) simplified values."""
+    if computed is None:
+        computed = _computed_for(outputs)
     roots = [in_place(o) for o in with_computed(UOp.sink(*outputs), computed).src]
     return make_schedule(roots, device_of(outputs), forced)
+
+
+def _computed_for(outputs: Sequence[UOp]) -> dict[UOp, UOp]:
+    """Return what was computed before below `outputs`, but for values of constants alone, which
+    have no device, that are in the memory of another device."""
+    device, results = device_of(outputs), computed_below(outputs)
+    return {
+        node: result
+        for node, result in results.items()
+        if base(result).op is not Ops.BUFFER
+        or base(result).device in (device, HOST)
+        or any(n.op in (Ops.BUFFER, Ops.COPY) for n in node.toposort())
+    }
 
 
 def run_item(item: ScheduleItem) -> None:
