@@ -115,19 +115,19 @@ def planned(
     """Return the schedule of `outputs` and the simplified outputs. Values that were computed before
     are reused (`computed` has them, where it is about an earlier time), and a contiguous piece of
     one is read in place. `forced` stores (True) or fuses (False) simplified values."""
+    device = device_of(outputs)
     if computed is None:
-        computed = _computed_for(outputs)
+        computed = _computed_for(outputs, device)
     roots = [in_place(o) for o in with_computed(UOp.sink(*outputs), computed).src]
-    return make_schedule(roots, device_of(outputs), forced)
+    return make_schedule(roots, device, forced)
 
 
-def _computed_for(outputs: Sequence[UOp]) -> dict[UOp, UOp]:
+def _computed_for(outputs: Sequence[UOp], device: str) -> dict[UOp, UOp]:
     """Return what was computed before below `outputs`, but for values of constants alone, which
-    have no device, that are in the memory of another device."""
-    device, results = device_of(outputs), computed_below(outputs)
+    have no device, that are in the memory of another device than `device`."""
     return {
         node: result
-        for node, result in results.items()
+        for node, result in computed_below(outputs).items()
         if base(result).op is not Ops.BUFFER
         or base(result).device in (device, HOST)
         or any(n.op in (Ops.BUFFER, Ops.COPY) for n in node.toposort())

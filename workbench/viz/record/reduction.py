@@ -165,12 +165,7 @@ def _plan_nodes(record: PageRecord) -> NodeColumns:
         if row.loops is not None:
             rows = [replace(each, nodes=[]) for each in row.loops.rows]
             row.loops = replace(row.loops, rows=rows)
-        row.code = [
-            replace(
-                code, links=[link and replace(link, nodes=[]) for link in code.links]
-            )
-            for code in row.code
-        ]
+        row.code = [_without_nodes(code) for code in row.code]
     plan, nodes = record.plan, record.nodes
     waiting = [
         *(box.n for box in plan.nodes),
