@@ -139,3 +139,16 @@ def estimated_registers(monkeypatch: pytest.MonkeyPatch) -> None:
     module = sys.modules.get("workbench.kernel.registers")
     if module is not None:
         monkeypatch.setattr(module, "_registers", lambda *_: None)
+
+
+@pytest.fixture(autouse=True)
+def unchanged_settings() -> Iterator[None]:
+    """Fail the test that leaves a setting changed, not a later one."""
+    from workbench.base.context import SETTINGS
+
+    before = {name: setting.value for name, setting in SETTINGS.items()}
+    yield
+    after = {name: setting.value for name, setting in SETTINGS.items()}
+    for name, value in before.items():
+        SETTINGS[name].set(value)
+    assert after == before, "the test left settings changed"

@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
+from contextvars import copy_context
 from types import FrameType
 from typing import Any
 
@@ -149,7 +150,8 @@ def test_a_generator_ends_its_block_in_another_thread() -> None:
 
     before = signal.getsignal(signal.SIGINT)
     try:
-        next(values)
+        # Another thread cannot reset a setting of this one: the block has a context of its own.
+        copy_context().run(next, values)
         thread = threading.Thread(target=finish)
         thread.start()
         thread.join()
