@@ -37,3 +37,11 @@ def test_a_product_is_rounded_before_it_is_read(dtype: str, device: str) -> None
         assert (product - product.max()).max().item() == 0.0
         fraction = (product - product.floor()).numpy()
         assert (fraction >= 0).all() and (fraction <= 1).all()
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_a_product_of_matrices_is_added_up_in_one_order(device: str) -> None:
+    a, b = (np.random.RandomState(n).rand(16, 16).astype("float32") for n in (1, 10))
+    with Context(DEV=device):
+        x = Tensor(a) @ Tensor(b)
+        assert (x.pad(((1, 1), (1, 1))).max() - x).numpy().min() == 0

@@ -1,5 +1,5 @@
 """How many kernels layers and steps of optimisers need: at most what tinygrad 0.8.2 needed. Whole
-networks: at most what they needed when they were counted first."""
+networks: at most what they needed when a sum was first stored that several loops read."""
 
 from __future__ import annotations
 
@@ -100,10 +100,10 @@ ROWS: list[tuple[str, bool, int, Callable[[], list[Tensor]]]] = [
     (
         "residual network, SGD",
         True,
-        33,
+        36,
         network(ResNet, IMAGES, lambda p: optim.SGD(p, 0.1, 0.9)),
     ),
-    ("language model, AdamW", True, 43, network(Gpt, TEXTS, optim.AdamW)),
+    ("language model, AdamW", True, 50, network(Gpt, TEXTS, optim.AdamW)),
 ]
 """What, whether in training, the most kernels, the tensors."""
 

@@ -30,6 +30,9 @@ DIFFERENT = {
 """Rows that are not compared, with the reason."""
 
 TOLERANCE = {"float64": 1e-7, "float32": 2e-4}
+CONDITION = {"statistics-logcumsumexp-8-float32": 40}
+"""Rows whose gradient depends on a rounded value by so many times TOLERANCE: exp(x - y) of x and y
+near -90,000, which float32 rounds to 1/128; torch's is off by as much."""
 
 _NONE = "is not (implemented|differentiable)|returned an invalid gradient"
 """What torch says where it has no gradient."""
@@ -80,13 +83,14 @@ def _compare(comparison: Comparison, orders: int) -> int:
     mine = [ours[i].requires_grad_() for i in places]
     others = [theirs[i].requires_grad_() for i in places]
     results, expected = row.ours(ours), row.theirs(theirs)
+    condition = CONDITION.get(key.rpartition("-")[0], 1)
     for order in range(orders):
         results = our_gradients(total(key, results, Tensor, dtype), mine)
         loss = total(key, expected, torch.tensor, dtype)
         expected = torchs_gradients(loss, others)
         if not expected:
             return order
-        _assert_close(results, expected, inputs)
+        _assert_close(results, expected, inputs, condition)
     return orders
 
 
@@ -106,17 +110,20 @@ def total(key: str, results: Sequence[Any], tensor: Any, dtype: str) -> Any:
 
 
 def _assert_close(
-    ours: Sequence[Tensor], theirs: Sequence[Any], inputs: Sequence[Array]
+    ours: Sequence[Tensor],
+    theirs: Sequence[Any],
+    inputs: Sequence[Array],
+    condition: float,
 ) -> None:
-    """Check shape, dtype and values of the gradients of `inputs`. None is torch's zeros; where its
-    gradient is infinite or NaN, ours may be anything."""
+    """Check shape, dtype and values of the gradients of `inputs`, to `condition` times TOLERANCE.
+    None is torch's zeros; where its gradient is infinite or NaN, ours may be anything."""
     for mine, other, array in zip(ours, theirs, inputs, strict=True):
         want = (
             np.zeros(mine.shape) if other is None else other.detach().numpy(force=True)
         )
         have = mine.numpy()
         assert have.shape == want.shape and have.dtype == array.dtype
-        tolerance = TOLERANCE[str(array.dtype)]
+        tolerance = condition * TOLERANCE[str(array.dtype)]
         at = np.isfinite(want)
         scale = float(np.max(np.abs(want[at]), initial=1e-3))
         np.testing.assert_allclose(

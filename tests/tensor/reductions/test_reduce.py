@@ -230,3 +230,26 @@ def test_reductions_of_expressions() -> None:
     assert_agrees(e / e.sum(1, keepdim=True), want.astype("f4"), 32)
     relu = quiet(np.maximum, x @ x.T[:, :6] + b, 0)
     np.testing.assert_allclose((s @ s.T[:, :6] + c).relu().numpy(), relu, 1e-5, 1e-5)
+
+
+@pytest.mark.parametrize(
+    ("formula", "shapes", "dtype"),
+    [
+        ("ij,j->i", [(3, 1), (4,)], "int64"),
+        ("ij,j->i", [(3, 4), (4,)], "int32"),
+        ("ij,j->i", [(3, 1), (1,)], "int32"),
+        ("ij,k->ik", [(3, 4), (2,)], "int64"),
+        ("ij,k->ik", [(3, 1), (2,)], "int32"),
+        ("ij->i", [(3, 1)], "int64"),
+        ("ij->ji", [(3, 1)], "int32"),
+    ],
+)
+def test_einsum_sums_an_axis_of_one_operand_in_64_bits(
+    formula: str, shapes: list[tuple[int, ...]], dtype: str
+) -> None:
+    """As torch 2.13."""
+    arrays = [np.ones(shape, np.int32) for shape in shapes]
+    assert_agrees(
+        Tensor.einsum(formula, *map(Tensor, arrays)),
+        np.einsum(formula, *arrays).astype(dtype),
+    )

@@ -22,6 +22,7 @@ from workbench.ir.schedule.cost import (
     TILE_REUSE,
     WINDOW_REUSE,
     compares_positions,
+    rounds_in_order,
 )
 from workbench.ir.schedule.item import Decision
 from workbench.ir.schedule.plan import OutputGroup
@@ -221,6 +222,9 @@ def _by_cost(
             f"computing it {evaluations:,} times for {node.size:,} elements costs more"
         )
         return Decision("store-cheaper", node, True, reason, estimates), None
+    if len(reads) > 1 and rounds_in_order(node):
+        reason = "loops that add it up in other orders would round it in other ways"
+        return Decision("store-one-order", node, True, reason, estimates), None
     if evaluations <= node.size:
         reason = "fused, each element is computed once"
         return Decision("fuse-once", node, False, reason, estimates), None

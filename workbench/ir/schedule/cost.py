@@ -132,6 +132,14 @@ def rereads(node: UOp, boundaries: Collection[UOp]) -> bool:
     return node.src[0].size >= REREADS * max(1, operands)
 
 
+def rounds_in_order(node: UOp) -> bool:
+    """Whether a value is a sum or product of floats whose rounding depends on the order of its
+    steps, which each loop chooses, and not one that is selected."""
+    if node.op is not Ops.REDUCE_AXIS or not node.dtype.is_float:
+        return False
+    return node.combines in (Ops.ADD, Ops.MUL) and not _selects(node)
+
+
 def _selects(node: UOp) -> bool:
     """Whether a sum selects the elements whose position equals an index: `rules.collapse` turns its
     loop into a load."""

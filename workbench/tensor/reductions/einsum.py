@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, NoReturn, Self
 
 from workbench.base.dtypes import DType, promote
@@ -58,7 +59,7 @@ class Einsum(Base):
         sizes = _sizes(each, formula)
         target = _output(output, inputs, each, formula)
         kind = _promoted(tensors) if dtype is None else as_dtype(dtype)
-        if dtype is None and _sums_alone(each, target):
+        if dtype is None and _sums_alone(each, target, sizes):
             kind = sum_dtype(kind)
         terms = [Term(t.tensor.cast(wide_dtype(kind)), t.letters) for t in each]
         while len(terms) > 1:
@@ -112,10 +113,19 @@ def _term(tensor: Any, term: str, formula: str) -> Term:
     return Term(tensor, letters)
 
 
-def _sums_alone(terms: Sequence[Term], target: str) -> bool:
-    """Whether an axis of one operand alone is summed over."""
-    letters = "".join(term.letters for term in terms)
-    return any(letters.count(letter) == 1 for letter in letters if letter not in target)
+def _sums_alone(terms: Sequence[Term], target: str, sizes: Mapping[str, int]) -> bool:
+    """Whether an axis of one operand alone is summed over: others lack it, or have one place. With
+    others, an axis of one place is dropped, not summed."""
+    if len(terms) == 1:
+        return len(target) < len(sizes)
+    owners: Counter[str] = Counter()
+    for term in terms:
+        owners.update(
+            letter
+            for letter, size in zip(term.letters, term.tensor.shape, strict=True)
+            if size == sizes[letter] > 1
+        )
+    return any(owners[letter] == 1 for letter in sizes if letter not in target)
 
 
 def _dots(count: int) -> str:
