@@ -61,6 +61,7 @@ FUNCTIONS = {
 }
 SUMS = {
     "dot":     Kind(2, "({} * {}).sum(-1, keepdim=True)"),
+    "outer":   Kind(2, "({}.unsqueeze(-1) * {}.unsqueeze(-2)).sum(-1)"),
     "mean":    Kind(1, "{}.mean(-1, keepdim=True)"),
     "softmax": Kind(1, "{}.softmax(-1)"),
     "var":     Kind(1, "{}.var(-1, keepdim=True, correction=0)"),
@@ -128,6 +129,10 @@ DIFFERENCES = (
     "((x + x) == (stored + x)).all()",
     "((x - x.sort(-1)[0].contiguous()).sum(-1).abs() <= x.abs().sum(-1) * 0.01).all()",
     "((x - x.max()).exp().max() == 1).all()",
+    "((x.pad(((1, 1),) * x.ndim).max() - x) >= 0).all()",
+    "((x.transpose(0, -1).contiguous().transpose(0, -1) - x) == 0).all()",
+    "((x.flip(0).contiguous().flip(0) - x) == 0).all()",
+    "((x.cat(x + 0, dim=0).max(0) - x.max(0)) == 0).all()",
     "(((x - stored.floor()) >= 0) & ((x - stored.floor()) <= 1)).all()",
 )
 DECISIONS = (
