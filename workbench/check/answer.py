@@ -6,7 +6,6 @@ What it is compared with, a `Reference` says: what the user's expression means
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
@@ -15,17 +14,16 @@ import numpy as np
 
 from workbench.base.display import Printed
 from workbench.base.dtypes import dtypes
+from workbench.check.nearness import (
+    Nearness,
+    References,
+    nearness,
+    usual_nearness,
+)
 from workbench.check.reference import Reference, ReferencePart, kernel_reference
 from workbench.execution.buffers import Array
 from workbench.ir.meaning import closeness
 from workbench.ir.node.uop import UOp
-
-ENOUGH = 24
-"""Results of which one at least tells how much a kernel loses by cancellation."""
-FLIPPED = 64
-"""Of this many elements one at most may be like neither reference, where roundings decide."""
-TELLING = 1 / 8
-"""A tolerance above this share of the greatest value tells too little."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -35,9 +33,9 @@ class CheckResult(Printed):
     differ, and how many may. `checked` of `total` elements were compared. `relative` has the error
     and the tolerance as shares of the greatest value of the output that is nearest to its
     tolerance, or furthest beyond it; None where there is no such value: of whole numbers and of
-    zeros. `flipped` elements are like neither reference, but few: a rounding may have decided them.
-    `is_told` is whether there is an answer: where it is not, the references differ on too many
-    elements, and `ok` is false. `against` says what it was compared with."""
+    zeros. `flipped` elements are as other roundings may have them, and few (`check/nearness.py`).
+    `is_told` is whether there is an answer: where it is not, roundings decide too many elements,
+    and `ok` is false. `against` says what it was compared with."""
 
     ok: bool
     max_abs_error: float
@@ -66,7 +64,7 @@ class CheckResult(Printed):
         if self.flipped:
             words += f"; {self.flipped:,} may have been decided by a rounding"
         if not self.is_told:
-            words += "; in float64 and in its own dtypes too many elements differ"
+            words += "; roundings decide too many elements"
         return words
 
     def _error_text(self) -> str:
@@ -93,7 +91,7 @@ def check(
 
 def compared(reference: Reference, actual_arrays: Sequence[Array]) -> CheckResult:
     """Compare the arrays of a kernel's outputs with what is right."""
-    worst, allowed, right, is_told, flipped = 0.0, 0.0, True, True, 0
+    worst, allowed, right, is_wrong, flipped = 0.0, 0.0, True, False, 0
     nearest = _Comparison(0.0, 0.0, 0.0)
     total = sum(result.size for result in actual_arrays)
     masks = [np.zeros(result.size, bool) for result in actual_arrays]
@@ -102,20 +100,10 @@ def compared(reference: Reference, actual_arrays: Sequence[Array]) -> CheckResul
         for number, (output, place) in enumerate(part.places):
             expected, actual = wide[number], actual_arrays[output].reshape(-1)[place]
             masks[output][place] = True
-            error, limit = compare(actual, expected, part.steps)
-            if error > limit:
-                # the kernel's own dtypes may lose more by cancellation, which is not an opt's fault
-                narrow = part.values(False)[number]
-                scale = max(map(closeness.greatest, part.inputs), default=1.0)
-                nearness = as_narrow(actual, expected, narrow, part.steps, scale)
-                if not nearness.ok and dtypes.from_numpy(actual.dtype).is_float:
-                    lost = _usual_loss(part, number)
-                    nearness = as_narrow(
-                        actual, expected, narrow, part.steps, scale, lost
-                    )
-                error, limit = nearness.error, nearness.limit
-                flipped += nearness.flipped
-                is_told = is_told and nearness.is_told
+            stands = _stands(actual, number, part)
+            error, limit = stands.error, stands.limit
+            flipped += stands.flipped
+            is_wrong = is_wrong or not stands.ok and stands.is_told
             worst, allowed = max(worst, error), max(allowed, limit)
             is_float = dtypes.from_numpy(actual.dtype).is_float
             one = _Comparison(error, limit, closeness.greatest(expected) * is_float)
@@ -125,8 +113,28 @@ def compared(reference: Reference, actual_arrays: Sequence[Array]) -> CheckResul
     whole = not any(dtypes.from_numpy(a.dtype).is_float for a in actual_arrays)
     return CheckResult(
         right, worst, checked, total, allowed, nearest.relative(), reference.against,
-        flipped, is_told, whole,
+        flipped, right or is_wrong, whole,
     )  # fmt: skip
+
+
+def _stands(actual: Array, number: int, part: ReferencePart) -> Nearness:
+    """Return how output `number` of a part stands beside the references: where it is right, with
+    the greatest error, beside the greatest value, if that is small."""
+    wide = part.values(True)[number]
+    references = References(wide, wide, (), part.steps)
+    usual = usual_nearness(actual, references)
+    close = usual
+    references = references._replace(is_close=part.is_close)
+    if usual.ok and part.is_close:
+        close = usual_nearness(actual, references)
+    if not close.ok:
+        references = references._replace(
+            narrow=part.values(False)[number],
+            others=[run[number] for run in part.others()],
+            scale=max(map(closeness.greatest, part.inputs), default=1.0),
+        )
+        close = nearness(actual, references)
+    return usual if usual.ok and close.ok else close
 
 
 def with_results(own: CheckResult, results: CheckResult) -> CheckResult:
@@ -164,111 +172,3 @@ def compare(actual: Array, expected: Array, steps: int) -> tuple[float, float]:
         return float(np.count_nonzero(errors)), 0.0
     limit = closeness.limit_of(actual, expected, steps)
     return float(errors.max(initial=0.0)), limit
-
-
-class Nearness(NamedTuple):
-    """How an answer stands beside both references (see `as_narrow`); `error` and `limit` count
-    elements, where it is of whole numbers."""
-
-    error: float
-    limit: float
-    flipped: int
-    is_told: bool
-
-    @property
-    def ok(self) -> bool:
-        return self.error <= self.limit
-
-
-def as_narrow(
-    actual: Array,
-    expected: Array,
-    narrow: Array,
-    steps: int,
-    scale: float = 1.0,
-    lost: float = 0.0,
-) -> Nearness:
-    """Return how `actual` stands beside the reference in float64 and the one in the kernel's own
-    dtypes: each element must be near one of them (see `limits`). Where a rounding decides (a floor,
-    a comparison), a few may be like neither: no more than the references differ on, and one in
-    `FLIPPED` at most. Where more are like neither, but nearly all of these are elements on which
-    the references differ, it cannot be told.
-    """
-    near = limits(expected, narrow, steps, scale, lost)
-    errors = np.minimum(_distances(actual, expected), _distances(actual, narrow))
-    beyond = errors > near
-    is_float = dtypes.from_numpy(actual.dtype).is_float
-    apart = _distances(narrow, expected)
-    decided = apart > near
-    differ = int(np.count_nonzero(decided if is_float else apart))
-    few = min(differ, actual.size // FLIPPED)
-    count = int(np.count_nonzero(beyond))
-    is_told = count <= few or int(np.count_nonzero(beyond & ~decided)) > few
-    flipped = count if count <= few else 0
-    if not is_float:
-        return Nearness(float(count), float(few), flipped, is_told)
-    if count > few:
-        worst = np.argmax(np.where(beyond, errors, -1.0))
-        return Nearness(float(errors.flat[worst]), float(near.flat[worst]), 0, is_told)
-    error = float(errors[~beyond].max(initial=0.0))
-    return Nearness(error, float(near.max(initial=0.0)), flipped, is_told)
-
-
-def limits(
-    expected: Array, narrow: Array, steps: int, scale: float = 1.0, lost: float = 0.0
-) -> Array:
-    """Return how far each element may be off. The kernel's own dtypes lose what the references
-    differ by: at an element, and (`lost`, where that is greater) at nine in ten of all, which tells
-    how large the numbers were that cancelled. The usual tolerance holds for those, while it tells
-    right from wrong: it is small beside the greatest value, or beside the inputs' `scale`.
-    """
-    kind = dtypes.from_numpy(narrow.dtype)
-    loss = _distances(narrow, expected)
-    loss = np.where(np.isfinite(loss), loss, 0.0)
-    greatest = closeness.greatest(expected)
-    telling = greatest * TELLING
-    if kind.is_float:
-        base = np.full(loss.shape, closeness.limit_of(narrow, expected, steps))
-        noise = min(TELLING, 64 * closeness.tolerance(kind, steps))
-        telling = max(telling, noise * scale)
-    else:
-        # of floats, if the references differ: a cast keeps their error
-        share = closeness.tolerance(dtypes.float32, steps) * bool(loss.any())
-        base = np.abs(expected.astype(np.float64)) * share
-    usual = max(lost, float(np.quantile(loss, 0.9)) if loss.size else 0.0)
-    for each in (usual, loss):
-        allowed = each * closeness.units(kind, steps) / 2
-        base = np.maximum(base, np.where(allowed <= telling, allowed, 0.0))
-    return base
-
-
-def _distances(actual: Array, expected: Array) -> Array:
-    """Return how far each element is off; of whole numbers, at least 1 where they differ."""
-    errors = closeness.errors(actual, expected)
-    if dtypes.from_numpy(actual.dtype).is_float:
-        return errors
-    far = np.abs(actual.astype(np.float64) - expected.astype(np.float64))
-    return np.where(errors > 0, np.maximum(far, 1.0), 0.0)
-
-
-def _usual_loss(part: ReferencePart, number: int) -> float:
-    """Return the error that nine in ten do not exceed, of the reference in the kernel's own dtypes
-    on inputs beside the given ones, on which it may be exact by chance."""
-    random = np.random.default_rng(0)
-    size, losses = part.values(True)[number].size, []
-    for _ in range(math.ceil(ENOUGH / max(1, size))):
-        near = [_near(array, random) for array in part.inputs]
-        wide, narrow = (part.compute(near, widen)[number] for widen in (True, False))
-        finite = np.isfinite(narrow) & np.isfinite(wide)
-        losses.append(closeness.errors(narrow[finite], wide[finite]).reshape(-1))
-    all_losses = np.concatenate(losses)
-    return float(np.quantile(all_losses, 0.9)) if all_losses.size else 0.0
-
-
-def _near(array: Array, random: np.random.Generator) -> Array:
-    """Return the array with its floats off by up to 0.1 %."""
-    if not dtypes.from_numpy(array.dtype).is_float:
-        return array
-    factors = random.uniform(0.999, 1.001, array.shape)
-    with np.errstate(all="ignore"):
-        return (array * factors).astype(array.dtype)

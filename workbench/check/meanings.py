@@ -206,7 +206,7 @@ def _reference(
 
     if _work(graph) <= MOST:
         whole: list[tuple[int, Any]] = [(place, slice(None)) for place, _ in targets]
-        part = ReferencePart(whole, inputs, all_elements, steps)
+        part = ReferencePart(whole, inputs, all_elements, steps, _work(graph))
         return Reference(lambda: [part], against)
     samples, positions = _samples(nodes)
 
@@ -214,7 +214,7 @@ def _reference(
         return samples.values(dict(zip(buffers, inputs, strict=True)), widen)
 
     places = list(zip([place for place, _ in targets], positions, strict=True))
-    part = ReferencePart(places, inputs, some, steps)
+    part = ReferencePart(places, inputs, some, steps, samples.work)
     return Reference(lambda: [part], against)
 
 

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -18,8 +20,14 @@ from workbench.base.dtypes import DType, dtypes
 from workbench.base.errors import WorkbenchError
 from workbench.base.target import Target
 from workbench.base.trace import PassRecord, observe, unobserved
-from workbench.check.answer import CheckResult, as_narrow, compare
+from workbench.check.answer import CheckResult
 from workbench.check.bisect import SCHEDULING, FirstWrongRewrite, first_wrong
+from workbench.check.nearness import (
+    References,
+    nearness,
+    rounded_otherwise,
+    usual_nearness,
+)
 from workbench.check.reference import blank, lane_steps, reduce_steps
 from workbench.ir.meaning.interpret_kernel import interpret_kernel
 from workbench.ir.node import construct
@@ -34,27 +42,48 @@ MOST_STEPS = 1 << 22
 """Most lane-steps of a kernel whose states are all computed."""
 
 
-class StateReference(NamedTuple):
-    """The expected result of a computation: an array per output in float64, and the same in their
-    own dtypes; `steps` is the length of the longest reduction."""
+@dataclass(frozen=True)
+class StateReference:
+    """The expected result of a computation: what `compute(widen)` returns for each of `slots`, in
+    float64 or in their own dtypes; `steps` is the length of the longest reduction."""
 
-    wide: Mapping[int, Array]
-    narrow: Mapping[int, Array]
+    slots: Sequence[int]
+    compute: Callable[[bool], Sequence[Array]]
     steps: int
+
+    @cached_property
+    def wide(self) -> dict[int, Array]:
+        """The results in float64."""
+        return dict(zip(self.slots, self.compute(True), strict=True))
+
+    @cached_property
+    def narrow(self) -> dict[int, Array]:
+        """The results in their own dtypes."""
+        return dict(zip(self.slots, self.compute(False), strict=True))
+
+    @cached_property
+    def others(self) -> list[dict[int, Array]]:
+        """The results in their own dtypes, with other roundings."""
+        runs = rounded_otherwise(lambda: list(self.compute(False)))
+        return [dict(zip(self.slots, run, strict=True)) for run in runs]
 
     def problem(self, actual_arrays: Mapping[int, Array]) -> str:
         """Return how `actual_arrays` differs from the reference; "" where it does not."""
         for slot, want in self.wide.items():
             actual = actual_arrays[slot].reshape(want.shape)
-            error, limit = compare(actual, want, self.steps)
-            if error > limit:
-                narrow = self.narrow[slot].reshape(want.shape)
-                nearness = as_narrow(actual, want, narrow, self.steps)
-                error, limit = nearness.error, nearness.limit
-            if error > limit and not dtypes.from_numpy(actual.dtype).is_float:
-                return f"{error:,.0f} of {actual.size:,} elements differ"
-            if error > limit:
-                return f"the greatest error is {error:.3g} (tolerance {limit:.3g})"
+            references = References(want, want, (), self.steps)
+            stands = usual_nearness(actual, references)
+            if not stands.ok:
+                narrow, *others = [
+                    run[slot].reshape(want.shape) for run in (self.narrow, *self.others)
+                ]
+                references = references._replace(narrow=narrow, others=others)
+                stands = nearness(actual, references)
+            if stands.ok:
+                continue
+            if not dtypes.from_numpy(actual.dtype).is_float:
+                return f"{stands.error:,.0f} of {actual.size:,} elements differ"
+            return f"the greatest error is {stands.error:.3g} (tolerance {stands.limit:.3g})"
         return ""
 
 
@@ -79,11 +108,9 @@ def reference_of(
     """
     check_size(kernel)
     empty = blank(inputs, slots)
-    wide = interpret_kernel(kernel, empty, widen=True)
-    narrow = interpret_kernel(kernel, empty)
     return StateReference(
-        dict(zip(slots, wide, strict=True)),
-        dict(zip(slots, narrow, strict=True)),
+        slots,
+        lambda widen: interpret_kernel(kernel, empty, widen),
         reduce_steps(kernel),
     )
 
@@ -95,7 +122,7 @@ class KernelOracle:
         self, reference: StateReference, inputs: Sequence[Array], target: Target
     ):
         self.reference, self.target = reference, target
-        self.inputs = blank(inputs, tuple(reference.wide))
+        self.inputs = blank(inputs, tuple(reference.slots))
 
     def __call__(self, state: Any) -> str | None:
         run = self._runner(state)
@@ -118,7 +145,7 @@ class KernelOracle:
         return self._ran if hasattr(state, "bind") else None
 
     def _interpreted(self, kernel: UOp) -> dict[int, Array]:
-        slots = sorted(self.reference.wide)
+        slots = sorted(self.reference.slots)
         results = interpret_kernel(_ordered(kernel), self.inputs)
         return dict(zip(slots, results, strict=True))
 
@@ -144,7 +171,7 @@ class KernelOracle:
         program(buffers)
         return {
             slot: buffers[slot].to_numpy().view(self.inputs[slot].dtype)
-            for slot in self.reference.wide
+            for slot in self.reference.slots
         }
 
 

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from workbench.check.nearness import References, rounded_otherwise
 from workbench.execution.buffers import Array
 from workbench.ir.meaning.interpret_kernel import interpret_kernel
 from workbench.ir.nest.loops import statements
@@ -24,6 +25,8 @@ from workbench.ir.node.uop import UOp
 
 FULL_STEPS = 1 << 24
 SAMPLES = 32
+CLOSE_WORK = 1 << 18
+"""Elements of all values that are computed with several roundings for each check."""
 BEFORE_OPTS = "the kernel before its opts, which came without its expression"
 
 
@@ -31,13 +34,16 @@ BEFORE_OPTS = "the kernel before its opts, which came without its expression"
 class ReferencePart:
     """Elements that are compared together. `places` has, of each array that `compute` returns, the
     output and the elements of it. `compute(inputs, widen)` computes them, in float64 or in the
-    dtypes of the expression; `steps` is the length of the longest reduction."""
+    dtypes of the expression; `steps` is the length of the longest reduction, `work` the number of
+    elements of all values on the way."""
 
     places: Sequence[tuple[int, Any]]
     inputs: Sequence[Array]
     compute: Callable[[Sequence[Array], bool], list[Array]]
     steps: int
+    work: int
     right: dict[bool, list[Array]] = field(default_factory=dict, compare=False)
+    runs: list[list[Array]] = field(default_factory=list, compare=False)
 
     def values(self, widen: bool) -> list[Array]:
         """Return the right values for `inputs`, computed once: many answers may be compared."""
@@ -45,15 +51,18 @@ class ReferencePart:
             self.right[widen] = self.compute(self.inputs, widen)
         return self.right[widen]
 
+    @property
+    def is_close(self) -> bool:
+        """Whether an element is compared by what it may lose, not by the greatest one."""
+        return self.work <= CLOSE_WORK
 
-@dataclass(frozen=True, slots=True)
-class RightOutput:
-    """All right values of an output, flat: in float64, and in the dtypes of the expression; `steps`
-    is the length of the longest reduction."""
-
-    wide: Array
-    narrow: Array
-    steps: int
+    def others(self) -> list[list[Array]]:
+        """Return the values with other roundings, in the dtypes of the expression."""
+        if not self.runs:
+            self.runs.extend(
+                rounded_otherwise(lambda: self.compute(self.inputs, False))
+            )
+        return self.runs
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,17 +72,17 @@ class Reference:
     parts: Callable[[], Iterable[ReferencePart]]
     against: str
 
-    def outputs(self, sizes: Sequence[int]) -> list[RightOutput] | None:
-        """Return the right values of outputs of `sizes`; None where only some elements of one are
-        compared."""
-        right: dict[int, RightOutput] = {}
+    def outputs(self, sizes: Sequence[int]) -> list[References] | None:
+        """Return the right values of outputs of `sizes`, flat, without other roundings; None where
+        only some elements of one are compared."""
+        right: dict[int, References] = {}
         for part in self.parts():
             wide, narrow = part.values(True), part.values(False)
             for number, (output, _) in enumerate(part.places):
                 if wide[number].size != sizes[output]:
                     return None
                 arrays = wide[number].reshape(-1), narrow[number].reshape(-1)
-                right.setdefault(output, RightOutput(*arrays, part.steps))
+                right.setdefault(output, References(*arrays, (), part.steps))
         if len(right) < len(sizes):
             return None
         return [right[output] for output in range(len(sizes))]
@@ -105,8 +114,9 @@ def kernel_reference(
                 arrays = interpret_kernel(part, inputs, widen=widen)
                 return [a[mask] for a, mask in zip(arrays, masks, strict=True)]
 
+            places = list(enumerate(masks))
             yield ReferencePart(
-                list(enumerate(masks)), empty, compute, reduce_steps(part)
+                places, empty, compute, reduce_steps(part), lane_steps(part)
             )
 
     return Reference(parts, against or BEFORE_OPTS)

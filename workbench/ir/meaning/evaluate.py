@@ -16,6 +16,8 @@ from workbench.base.dtypes import DType, dtypes
 from workbench.base.errors import VerifyError
 from workbench.ir.meaning import casts
 from workbench.ir.meaning.casts import bitcast_array, cast_array
+from workbench.ir.meaning.roundings import rounded, rounded_reduction
+from workbench.ir.node.constants import constant_of
 from workbench.ir.node.ops import OPS, REDUCTIONS, Ops
 from workbench.ir.node.uop import UOp
 
@@ -47,9 +49,25 @@ def elementwise(node: UOp, values: Sequence[Array], widen: bool) -> Array:
         raise VerifyError(f"{node.op.name} has no meaning by elements")
     with np.errstate(all="ignore"):
         if widen:
-            return _in_range(np.asarray(meaning(*values)), node.dtype)
+            result = _in_range(np.asarray(meaning(*values)), node.dtype)
+            return _rounded_to(node.dtype, result) if is_rounding(node) else result
         sources = [s.dtype for s in node.src]
-        return np.asarray(casts.elementwise(meaning, sources, node.dtype, values))
+        result = np.asarray(casts.elementwise(meaning, sources, node.dtype, values))
+    return result if is_rounding(node) else rounded(node.op, result, values, node.dtype)
+
+
+def is_rounding(node: UOp) -> bool:
+    """Return whether an op is there for its rounding: beside 2**fraction_bits a float has no room
+    for a fraction (`ir/functions/rounding.py`)."""
+    if node.op is not Ops.ADD or not node.dtype.is_float:
+        return False
+    constants = [c.arg for c in map(constant_of, node.src) if c is not None]
+    return any(abs(c) == 2.0**node.dtype.fraction_bits for c in constants)
+
+
+def _rounded_to(dtype: DType, value: Array) -> Array:
+    """Return a value in float64 that was rounded to `dtype`."""
+    return np.asarray(cast_array(value, dtypes.float64, dtype)).astype(np.float64)
 
 
 def _cast(node: UOp, value: Array, widen: bool) -> Array:
@@ -74,8 +92,9 @@ def reduce(
     if ufunc.identity is None:  # numpy has no identity of a maximum
         options["initial"] = np.array(identity(dtype), value.dtype)
     with np.errstate(all="ignore"):
-        return np.asarray(
+        result = np.asarray(
             ufunc.reduce(
                 value, axis=axes, dtype=value.dtype, keepdims=keepdims, **options
             )
         )
+    return rounded_reduction(op, result, value, axes, dtype, keepdims)

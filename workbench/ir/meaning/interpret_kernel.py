@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -27,6 +27,11 @@ from workbench.ir.meaning.interpret_steps import (
     Windows,
     steps_of,
     windows_of,
+)
+from workbench.ir.meaning.roundings import (
+    grain_of,
+    is_rounding_otherwise,
+    rounded_sum,
 )
 from workbench.ir.node.ops import ELEMENTWISE, Ops
 from workbench.ir.node.ranges import closed
@@ -276,11 +281,20 @@ class _Machine:
             operands += [self._full(factor, factor.axes, factor.axes)]
             operands += [[number[r] for r in factor.axes]]
         output_axes = tuple(r for r in axes if r not in closes)
+        output = [number[r] for r in output_axes]
         with np.errstate(all="ignore"):
-            total = np.einsum(
-                *operands, [number[r] for r in output_axes], optimize=True
-            )  # type: ignore[call-overload]
-        return _Value(np.asarray(total), output_axes)
+            total = np.asarray(np.einsum(*operands, output, optimize=True))  # type: ignore[call-overload]
+        if is_rounding_otherwise() and step.node.dtype.is_float:
+            arrays = operands[::2]
+
+            def combine(of: Callable[[Array], Array]) -> Array:
+                operands[::2] = [of(np.asarray(a, np.float64)) for a in arrays]
+                return np.asarray(np.einsum(*operands, output, optimize=True))  # type: ignore[call-overload]
+
+            count = math.prod(self._size(r) for r in closes)
+            grain = np.asarray(math.prod(grain_of(np.asarray(a)) for a in arrays))
+            total = rounded_sum(total, combine, count, grain, step.node.dtype)
+        return _Value(total, output_axes)
 
     def _stage(self, node: UOp) -> _Value:
         value, shape = self.values[node.src[0]], node.memory_shape

@@ -69,6 +69,11 @@ class SampledElements:
                 inside = positions[positions != OUTSIDE]
                 requests.setdefault(source, []).append(_distinct(inside))
 
+    @property
+    def work(self) -> int:
+        """The number of elements that are computed."""
+        return sum(positions.size for positions in self._needed.values())
+
     def values(self, buffers: Mapping[UOp, Array], widen: bool = False) -> list[Array]:
         """Return the targets elements, flat; `buffers` holds what each BUFFER contains."""
         values: dict[UOp, Array] = {}

@@ -17,7 +17,7 @@ from workbench.check.bisect import FirstWrongRewrite, first_wrong
 from workbench.check.node_values import MOST_ELEMENTS, memory_below
 from workbench.check.oracle import KernelOracle, StateReference, check_size
 from workbench.check.reference import reduce_steps
-from workbench.ir.meaning.interpret import interpret_tensor, interpret_tensors
+from workbench.ir.meaning.interpret import interpret_tensors
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 from workbench.ir.schedule.item import ScheduleItem
@@ -49,8 +49,8 @@ def bisected(
         draft_item = next(
             i for r in steps for i in _items(r.after) if i.nodes == item.nodes
         )
-        memory = _memory(items, item)
-    oracle = _oracle(draft_item, memory, kernel)
+        memory, cuts = _memory(items, item)
+    oracle = _oracle(draft_item, memory, cuts, kernel)
     if oracle(draft_item.kernel):
         rangeify = next(r for r in steps if draft_item in _items(r.after))
         problem = str(oracle(draft_item.kernel))
@@ -64,7 +64,7 @@ def bisected(
             problem,
             ("pass decide",),
         )
-    final = _oracle(item, memory, kernel)
+    final = _oracle(item, memory, cuts, kernel)
     simplified, *merged = [r for r in steps if _is_kernel(r.before)]
     for passes, checked in (
         ([simplified], oracle),
@@ -90,36 +90,41 @@ def _is_kernel(state: Any) -> bool:
     return isinstance(state, UOp) and state.op is Ops.SINK and state.arg is not None
 
 
-def _memory(items: Sequence[ScheduleItem], last: ScheduleItem) -> dict[UOp, Array]:
-    """Return the contents of the BUFFERs when `last` runs, by interpreting the items before it."""
+def _memory(
+    items: Sequence[ScheduleItem], last: ScheduleItem
+) -> tuple[dict[UOp, Array], list[UOp]]:
+    """Return the contents of the BUFFERs when `last` runs, by interpreting the items before it, and
+    what it computes of them."""
     memory: dict[UOp, Array] = {}
     stored: dict[UOp, UOp] = {}
     for item in items:
-        for node, buffer in zip(item.nodes, item.outputs, strict=True):
-            cut = node.substitute(stored)  # over the values stored before it
-            memory |= memory_below({n: None for n in cut.toposort() if n not in memory})
-            value = interpret_tensor(cut, memory)
-            if item is last:
-                memory[node] = value
-                memory[buffer] = interpret_tensor(cut, memory, widen=True)
-            else:
-                memory[buffer] = value.reshape(node.shape)
+        cuts = [node.substitute(stored) for node in item.nodes]
+        below = UOp.sink(*cuts).toposort()
+        memory |= memory_below({n: None for n in below if n not in memory})
         if item is last:
-            break
+            return memory, cuts
+        values = interpret_tensors(cuts, memory)
+        for node, buffer, value in zip(item.nodes, item.outputs, values, strict=True):
+            memory[buffer] = value.reshape(node.shape)
         stored |= zip(item.nodes, item.outputs, strict=True)
-    return memory
+    raise AssertionError
 
 
 def _oracle(
-    item: ScheduleItem, memory: dict[UOp, Array], kernel: Kernel
+    item: ScheduleItem, memory: dict[UOp, Array], cuts: Sequence[UOp], kernel: Kernel
 ) -> KernelOracle:
+    """Return what checks the states of an item's kernel, whose outputs are to be `cuts`."""
     assert item.kernel is not None
-    outputs = dict(zip(item.slots, item.nodes, strict=True))
-    narrow = {slot: memory[node].reshape(-1) for slot, node in outputs.items()}
-    wide = {slot: memory[item.buffers[slot]].reshape(-1) for slot in outputs}
-    reference = StateReference(wide, narrow, reduce_steps(item.kernel))
+
+    def compute(widen: bool) -> list[Array]:
+        return [a.reshape(-1) for a in interpret_tensors(cuts, memory, widen)]
+
+    reference = StateReference(item.slots, compute, reduce_steps(item.kernel))
+    sizes = dict(zip(item.slots, item.nodes, strict=True))
     inputs = [
-        narrow[slot] if slot in narrow else memory[buffer].reshape(-1)
+        np.zeros(sizes[slot].size, sizes[slot].dtype.numpy)
+        if slot in sizes
+        else memory[buffer].reshape(-1)
         for slot, buffer in enumerate(item.buffers)
     ]
     return KernelOracle(reference, inputs, Device[kernel.device].target)
@@ -138,14 +143,12 @@ class _TensorOracle:
                 "this expression is too large to bisect", because, hint
             )
         self.memory = memory_below(nodes)
-        wide = interpret_tensors(graph.src, self.memory, widen=True)
-        narrow = interpret_tensors(graph.src, self.memory)
         sums = [n for n in nodes if n.op is Ops.REDUCE_AXIS and n.size]
         steps = max((n.src[0].size // n.size for n in sums), default=1)
         self.shapes = [n.shape for n in graph.src]
         self.reference = StateReference(
-            dict(enumerate(self._full(wide))),
-            dict(enumerate(self._full(narrow))),
+            range(len(graph.src)),
+            lambda widen: self._full(interpret_tensors(graph.src, self.memory, widen)),
             steps,
         )
 

@@ -13,8 +13,8 @@ from workbench.backends.program.source import Source, signature
 from workbench.base.dtypes import DType
 from workbench.base.errors import WorkbenchError
 from workbench.base.trace import unobserved
-from workbench.check.answer import limits
-from workbench.check.reference import FULL_STEPS, RightOutput, lane_steps
+from workbench.check.nearness import References, limits
+from workbench.check.reference import FULL_STEPS, lane_steps
 from workbench.execution.buffers import Array
 from workbench.ir.node.ops import Ops
 from workbench.kernel.check_run import arrays
@@ -71,13 +71,13 @@ def _data(kernel: Kernel) -> PageData:
     return PageData(rows, against=check.reference.against)
 
 
-def _answer(right: RightOutput) -> tuple[Array, float]:
+def _answer(right: References) -> tuple[Array, float]:
     """Return what is right, in its own dtype, and by how much an element may be off: by more than
     usual where numbers cancel, which the dtypes of the expression show."""
     own = right.narrow
     if own.dtype.kind in "iub":
         return own, 0.0
-    near = limits(right.wide, own, right.steps)
+    near = limits(right)
     tolerance = float(near.max(initial=0.0))
     with np.errstate(all="ignore"):
         is_near = np.isfinite(own) & (np.abs(own - right.wide) <= near)
