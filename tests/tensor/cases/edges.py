@@ -2,7 +2,8 @@
 
 An edge class says what stands in the place of the float operands of a row. The gradients are
 compared with torch's in float64, and must be NaN or infinite where torch's are; `DIFFERENT` says
-where they are not, and why. An edge that torch refuses is not compared.
+where they are not, and why, and `different_gradients.txt` what ours are there
+(different_gradients.py). An edge that torch refuses is not compared.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import warnings
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,6 +19,7 @@ import numpy as np
 from tests.peers import torch
 from tests.tensor.agree import Array
 from tests.tensor.cases.case import Case
+from tests.tensor.cases.different_gradients import assert_as_recorded, recorded
 from tests.tensor.cases.gradients import (
     differentiated,
     our_gradients,
@@ -147,25 +150,70 @@ def compare_at_edge(comparison: EdgeComparison) -> str:
     """Compare gradients, and return "", or why they differ or were not compared."""
     key, row, edge = comparison
     arrays = operands(comparison)
+    torchs = _torchs_or_reason(comparison, arrays)
+    if isinstance(torchs, str):
+        return torchs
+    places, expected = torchs
+    gradients = _ours_or_refusal(key, row, arrays, places)
+    try:
+        _assert_agrees(gradients, expected)
+    except (AssertionError, WorkbenchError):
+        reason = DIFFERENT.get((row.name, edge), "")
+        if not reason:
+            raise
+        assert_as_recorded(comparison.name, gradients)
+        return f"{row.name} at {edge}: ours is {reason}"
+    assert comparison.name not in recorded(), "it is torch's now: it needs no line"
+    return ""
+
+
+def different_gradients(
+    comparison: EdgeComparison,
+) -> list[Array] | WorkbenchError | None:
+    """Return our gradients, or why there are none; None where they are torch's, or torch has
+    none."""
+    key, row, _ = comparison
+    arrays = operands(comparison)
+    torchs = _torchs_or_reason(comparison, arrays)
+    if isinstance(torchs, str):
+        return None
+    gradients = _ours_or_refusal(key, row, arrays, torchs[0])
+    with suppress(AssertionError, WorkbenchError):
+        _assert_agrees(gradients, torchs[1])
+        return None
+    return gradients
+
+
+def _assert_agrees(
+    gradients: list[Array] | WorkbenchError, expected: Sequence[Array]
+) -> None:
+    if isinstance(gradients, WorkbenchError):
+        raise gradients
+    for mine, other in zip(gradients, expected, strict=True):
+        _assert_equal(mine, other)
+
+
+def _torchs_or_reason(
+    comparison: EdgeComparison, arrays: Sequence[Array]
+) -> tuple[list[int], list[Any]] | str:
+    key, row, _ = comparison
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
             places, expected = _torchs(key, row, arrays)
         except (RuntimeError, LookupError, ValueError, AssertionError):
             return "torch refuses such operands"
-    if not expected:
-        return "torch has no such gradient"
-    reason = DIFFERENT.get((row.name, edge), "")
+    return (places, expected) if expected else "torch has no such gradient"
+
+
+def _ours_or_refusal(
+    key: str, row: Case, arrays: list[Array], places: Sequence[int]
+) -> list[Array] | WorkbenchError:
     try:
         with Context(DEV="LLVM"):
-            gradients = _ours(key, row, arrays, places)
-        for mine, other in zip(gradients, expected, strict=True):
-            _assert_equal(mine, other)
-    except (AssertionError, WorkbenchError):
-        if not reason:
-            raise
-        return f"{row.name} at {edge}: ours is {reason}"
-    return ""
+            return _ours(key, row, arrays, places)
+    except WorkbenchError as error:
+        return error
 
 
 def operands(comparison: EdgeComparison) -> list[Array]:
