@@ -147,6 +147,11 @@ PROGRAMS: dict[str, Program] = {
         "",
         "x * (2 if Tensor.training else 3)",
         {4: "Tensor.training = True", 6: "Tensor.training = False"}),
+    "the environment": Program(
+        "import os; from os import environ as e, getenv as g; e['SCALE'] = '2'; e['WORD'] = 'b'",
+        "x * float(e.get('SCALE', 1)) + len(os.getenv('WORD', '')) * int(g('ADDED', '3'))", {
+        4: "e['SCALE'] = '5'", 5: "e['WORD'] = 'words'", 6: "del e['SCALE']",
+        7: "e['ADDED'] = '7'", 8: "del e['ADDED'], e['WORD']"}),
     # what is no tensor: numbers, texts, lengths, functions, dtypes, arrays
     "items": Program(
         "m = [2.0]; d = {'lr': 0.5}; o = N(t=(1, 2.5)); q = deque([3])",

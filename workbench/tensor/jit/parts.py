@@ -7,6 +7,7 @@ tuples, dicts, sets and queues.
 
 from __future__ import annotations
 
+import os
 import sys
 from array import array
 from collections import deque
@@ -54,9 +55,9 @@ CODE = (
     ModuleType, property, staticmethod, classmethod, cached_property, partialmethod, _Absent,
 )  # fmt: skip
 """What a program binds once."""
-STRUCTURE = {"func", "args", "keywords", "fget", "_function", "maps", "data"}
-"""Attributes by which functions, ChainMap and UserDict hold others: like `__self__`, no code need
-name them."""
+STRUCTURE = {"func", "args", "keywords", "fget", "_function", "maps", "data", "_data"}
+"""Attributes by which functions, ChainMap, UserDict and os.environ hold others: like `__self__`, no
+code need name them."""
 _LIBRARIES = {*sys.stdlib_module_names, "builtins", "numpy", "workbench"}
 """Modules in whose variables no user puts a tensor."""
 
@@ -95,7 +96,10 @@ def layout_of(holder: Any, used: frozenset[str]) -> Layout | None:
         case cached_property() | partialmethod():
             return _of_attributes("func")
         case ModuleType():
-            return None if is_library(holder.__name__) else _of_names([*used])
+            names = used & {"environ", "getenv"} if holder is os else used
+            if is_library(holder.__name__) and holder is not os:
+                return None
+            return _of_names([*names])
         case type():
             return _of_class(holder)
         case np.ndarray():  # it may be written to
@@ -138,7 +142,8 @@ def _of_function(function: FunctionType) -> Layout:
     variables = [*dict.fromkeys([*names.variables, *texts])]
     modules = names.modules
     if is_library(function.__module__):
-        variables, modules = [], []
+        is_getenv = function.__module__ == "os" and "environ" in variables
+        variables, modules = ["environ"] if is_getenv else [], []
     others = [
         n
         for n in ("__defaults__", "__kwdefaults__", "__dict__")

@@ -68,7 +68,8 @@ class TinyJit(Unpicklable, Generic[P, R]):
     Where a name that the function reaches is bound to another tensor or number between two calls,
     the function is captured anew. So it is where the function itself changes a number on which its
     kernels depend at two calls in succession. One that only counts its runs is left alone; so is
-    one that decides later (after ten calls, or every fourth time): keep that outside.
+    one that decides later (after ten calls, or every fourth time): keep that outside. What it reads
+    of a clock, a file or Python's and NumPy's random numbers stays as it was at the capture, too.
 
     A gradient that the function leaves in `.grad` is that of a run of its Python code, so after a
     replay it is None: the optimiser's step belongs into the function, or the gradient is returned.
