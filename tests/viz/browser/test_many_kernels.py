@@ -148,15 +148,28 @@ def test_the_list_is_sorted_and_searched(page: Any, record: Record) -> None:
     count = len(record["kernels"])
     assert page.locator(rows).count() == count
     assert f"{count} KERNELS" in page.inner_text(".wb-kernels").upper()
-    page.click("[data-key=sort-bytes]")
-    order = [row["bytes"] for row in record["kernels"]]
-    first = page.locator(rows).first.get_attribute("data-key")
-    assert first == f"kernel-{order.index(max(order))}"
     page.fill(".wb-kernels input", "softmax-is-no-title")
     assert page.locator(rows).count() == 0
     assert "nothing found" in page.inner_text(".wb-kernels")
     page.fill(".wb-kernels input", record["kernels"][-1]["title"])
     assert page.locator(rows).count() == 1
+
+
+def test_equal_kernels_are_one_row_by_time(page: Any, record: Record) -> None:
+    """With what they take together; a click unfolds it, and the selected kernel is marked in it."""
+    page.click("[data-key=fold-left]")
+    rows, layers = page.locator(".wb-kernels [data-item]"), len(record["kernels"]) - 1
+    page.click("[data-key=sort-time]")
+    group = page.locator(".wb-kernels [data-key=equal-0]")
+    assert rows.count() == 2 and group.get_attribute("aria-selected") == "true"
+    assert f"{layers} ×" in group.inner_text()
+    group.click()
+    assert rows.count() == 1 + layers + 1
+    page.click(".wb-kernels [data-key=kernel-3]")
+    chosen = page.locator(".wb-kernels [aria-selected=true]")
+    assert chosen.get_attribute("data-key") == "kernel-3"
+    group.click()
+    assert chosen.get_attribute("data-key") == "equal-0"
 
 
 def test_from_a_kernel_to_the_next_that_is_equal(page: Any, record: Record) -> None:

@@ -3,8 +3,9 @@
 import assert from "node:assert/strict";
 import {
   equalKernels,
-  kernelPlaces,
+  kernelGroups,
   kernelWork,
+  sharedModule,
   togetherWork,
   workShare,
   workTime,
@@ -53,21 +54,39 @@ Deno.test("without one of the times there is no sum of them", () => {
   assert.equal(workTotal([]), "0 B");
 });
 
-Deno.test("kernels stand as they run, the longest first, or those with most bytes first", () => {
+Deno.test("kernels stand as they run, or by a figure, equal ones together", () => {
   const record = recordOf();
-  assert.deepEqual(kernelPlaces(record, "place", ""), [0, 1, 2, 3]);
-  assert.deepEqual(kernelPlaces(record, "time", ""), [1, 2, 0, 3]);
-  assert.deepEqual(kernelPlaces(record, "bytes", ""), [1, 2, 3, 0]);
+  assert.deepEqual(kernelGroups(record, "place", ""), [[0], [1], [2], [3]]);
+  assert.deepEqual(kernelGroups(record, "time", ""), [[1, 2], [0], [3]]);
+  assert.deepEqual(kernelGroups(record, "bytes", ""), [[1, 2], [3], [0]]);
+});
+
+Deno.test("many short equal kernels stand before a long one that takes less than all of them", () => {
+  const short = Array.from({ length: 8 }, () => ["norm", 1, 3e-6, null, 16]);
+  const record = recordOf([["matmul", 0, 2e-5, null, 64], ...short]);
+  const [first, second] = kernelGroups(record, "time", "");
+  assert.deepEqual([first, second], [[1, 2, 3, 4, 5, 6, 7, 8], [0]]);
+  const work = kernelWork(record);
+  const together = togetherWork(first.map((k) => work[k]));
+  assert.deepEqual([workTime(together), workShare(together)], ["24.0 µs", "55%"]);
+});
+
+Deno.test("modules that differ in numbers are named once", () => {
+  const named = (...paths) => sharedModule(paths.map((path) => ({ modules: path ? [path] : [] })));
+  assert.equal(named("blocks.0.norm", "blocks.11.norm"), "blocks.*.norm");
+  assert.equal(named("head", "head"), "head");
+  assert.equal(named("blocks.0.norm", "head"), "");
+  assert.equal(named(null, "head"), "");
 });
 
 Deno.test("a query finds kernels by title, name, number and line", () => {
   const record = recordOf();
-  const find = (query) => kernelPlaces(record, "time", query);
+  const find = (query) => kernelGroups(record, "time", query);
   assert.deepEqual(["bias MATMUL", "sqrt", "r_3", "In[2]:5", "none"].map(find), [
-    [1, 2],
-    [0],
-    [3],
-    [1, 3],
+    [[1, 2]],
+    [[0]],
+    [[3]],
+    [[1], [3]],
     [],
   ]);
 });

@@ -79,13 +79,14 @@ export function equalKernels({ runs }, kernel) {
 const byModule = ({ module: a }, { module: b }) =>
   Number(!a) - Number(!b) || a.localeCompare(b, "en", { numeric: true });
 
-/** The places of the kernels that a query finds, in an order.
+/** The places of the kernels that a query finds, in an order: each alone, but by a figure those that
+ * are equal together, and what they take together decides.
  * @param {PageRecord} record
  * @param {KernelOrder} order
- * @param {string} query */
-export function kernelPlaces(record, order, query) {
-  const { kernels, lines } = record;
-  const rows = kernelWork(record);
+ * @param {string} query
+ * @returns {number[][]} */
+export function kernelGroups(record, order, query) {
+  const { kernels, lines, plan: { runs } } = record;
   const places = kernels.map((_, k) => k).filter((k) => {
     const { title, name, line, modules, phases } = kernels[k];
     const where = line === null ? "" : lines[line].where;
@@ -94,8 +95,28 @@ export function kernelPlaces(record, order, query) {
       query,
     );
   });
-  /** @type {(k: number) => number} */
-  const figure = (k) => (order === "bytes" ? rows[k].bytes : rows[k].seconds ?? -1);
-  if (order === "module") return places.sort((a, b) => byModule(kernels[a], kernels[b]) || a - b);
-  return order === "place" ? places : places.sort((a, b) => figure(b) - figure(a) || a - b);
+  if (order === "module") places.sort((a, b) => byModule(kernels[a], kernels[b]) || a - b);
+  if (order === "module" || order === "place") return places.map((k) => [k]);
+  const work = kernelWork(record);
+  /** @type {Map<number, number[]>} */
+  const groups = new Map();
+  for (const k of places) {
+    groups.get(runs[k].like)?.push(k) ?? groups.set(runs[k].like, [k]);
+  }
+  /** @type {(group: number[]) => number} */
+  const figure = (group) => {
+    const { bytes, seconds } = togetherWork(group.map((k) => work[k]));
+    return order === "bytes" ? bytes : seconds ?? -1;
+  };
+  return [...groups.values()].sort((a, b) => figure(b) - figure(a) || a[0] - b[0]);
+}
+
+/** The path that modules share, with * where their numbers differ; "" where they share none.
+ * @param {KernelRow[]} kernels */
+export function sharedModule(kernels) {
+  const paths = kernels.map(({ modules }) => modules[0] ?? "");
+  const pattern = (/** @type {string} */ path) => path.replace(/\d+/g, "*");
+  const [path] = paths;
+  if (paths.every((other) => other === path)) return path;
+  return paths.every((other) => pattern(other) === pattern(path)) ? pattern(path) : "";
 }

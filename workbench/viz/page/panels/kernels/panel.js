@@ -1,5 +1,6 @@
 // Kernels: a line each, with the user's line that it computes, its time, its share of the time of
-// all, and its bytes; several are sorted and searched.
+// all, and its bytes; several are sorted and searched. By a figure, equal ones are one row, with what
+// they take together, which a click unfolds.
 
 import { act, canAsk } from "../../app/actions.js";
 import { linked } from "../../app/links.js";
@@ -9,9 +10,17 @@ import { elementsOf, h, refill, words } from "../../base/elements.js";
 import { longList, rove } from "../../base/lists.js";
 import { bytesText, countText } from "../../base/text.js";
 import { kernelColour, phasesOf, withoutPhases } from "../../record/phases.js";
-import { kernelPlaces, kernelWork, workShare, workTime, workTotal } from "../../record/kernels.js";
+import {
+  kernelGroups,
+  kernelWork,
+  sharedModule,
+  togetherWork,
+  workShare,
+  workTime,
+  workTotal,
+} from "../../record/kernels.js";
 
-/** @import { CheckRow } from "../../record.d.ts" */
+/** @import { CheckRow, KernelRow } from "../../record.d.ts" */
 /** @import { Changes, PanelRow } from "../../types.d.ts" */
 /** @import { KernelOrder, Work } from "../../record/kernels.js" */
 /** @import { App } from "../../app/store.js" */
@@ -19,22 +28,25 @@ import { kernelPlaces, kernelWork, workShare, workTime, workTotal } from "../../
 /** @type {[KernelOrder, string][]} */
 const ORDERS = [
   ["place", "in the order in which they run"],
-  ["time", "the longest first: the greatest share of the time of all"],
-  ["bytes", "those that read and write most first"],
+  ["time", "the greatest share of the time of all first; equal kernels together"],
+  ["bytes", "those that read and write most first; equal kernels together"],
   ["module", "those of one module together, in the order of their paths"],
 ];
 
 /** @satisfies {PanelRow} */
 export const panel = { place: "left", order: 1, make: kernelsPane };
 
-/** How the list is sorted, and what is searched in it.
- * @typedef {{order: KernelOrder, query: string}} KernelsState
+/** How the list is sorted, what is searched in it, the first kernels of the groups that are unfolded,
+ * and its rows.
+ * @typedef {{order: KernelOrder, query: string, unfolded: Set<number>, rows: Row[]}} KernelsState
+ * A row: a kernel, or several that are equal.
+ * @typedef {{places: number[], isOpen: boolean, isInside: boolean}} Row
  * @param {App} app */
 function kernelsPane(app) {
   const head = h("div", {});
   const rows = h("div", { class: "wb-kernels-rows" });
   /** @type {KernelsState} */
-  const state = { order: "place", query: "" };
+  const state = { order: "place", query: "", unfolded: new Set(), rows: [] };
   const field = h("input", {
     type: "search",
     class: "wb-input",
@@ -48,7 +60,7 @@ function kernelsPane(app) {
   const el = h("section", { class: "wb-kernels", "aria-label": "kernels" }, head, tools, rows);
   const fillRows = () => {
     const before = elementsOf(rows, "[data-item]").length; // the reader may be among them
-    refill(rows, ...kernelList(app, state, before));
+    refill(rows, ...kernelList(app, state, before, fillRows));
   };
   const setOrder = (/** @type {KernelOrder} */ order) => ((state.order = order), fill());
   const fill = () => {
@@ -73,21 +85,30 @@ function kernelsPane(app) {
   };
   const update = (/** @type {Changes} */ changes) => {
     if (hasAny(changes, "record", "live", "pending", "failure")) fill();
-    else if (changes.has("kernel") && !markRow(rows, app.view.kernel)) fillRows();
+    else if (changes.has("kernel") && !markRow(rows, state, app.view.kernel)) fillRows();
   };
   return { el, update };
 }
 
+/** @param {Row} row */
+const rowKey = ({ places }) => `${places.length > 1 ? "equal" : "kernel"}-${places[0]}`;
+
+/** Whether a row stands for a kernel: one that is unfolded leaves that to those in it.
+ * @type {(row: Row, kernel: number) => boolean} */
+const has = ({ places, isOpen }, kernel) => !isOpen && places.includes(kernel);
+
 /** Mark the row of the kernel that is selected; return whether it has one.
- * @param {HTMLElement} rows
+ * @param {HTMLElement} el
+ * @param {KernelsState} state
  * @param {number} kernel */
-function markRow(rows, kernel) {
-  const items = elementsOf(rows, "[data-item]");
-  const isOfKernel = (/** @type {HTMLElement} */ item) => item.dataset.key === `kernel-${kernel}`;
-  for (const item of items) item.setAttribute("aria-selected", String(isOfKernel(item)));
-  const list = elementsOf(rows, "[data-walk]")[0];
+function markRow(el, { rows }, kernel) {
+  const items = elementsOf(el, "[data-item]");
+  const own = rows.find((row) => has(row, kernel));
+  const isOwn = (/** @type {HTMLElement} */ item) => own && item.dataset.key === rowKey(own);
+  for (const item of items) item.setAttribute("aria-selected", String(Boolean(isOwn(item))));
+  const list = elementsOf(el, "[data-walk]")[0];
   if (list) rove(list);
-  return items.some(isOfKernel);
+  return items.some(isOwn);
 }
 
 /** @param {App} app */
@@ -138,11 +159,11 @@ const wholeCheck = (check) =>
     `${check.ok ? "✓" : "✗"} ${check.text.split("; ")[0]}`,
   );
 
-/** ✓ or ✗ by the variants of a kernel that were checked, each verdict with its name.
+/** ✓ or ✗ by the variants of kernels that were checked, each verdict with its name.
  * @param {App} app
- * @param {number} i */
-function checkMark(app, i) {
-  const checked = app.variantsOf(i).map((at) => app.record.variants[at])
+ * @param {number[]} places */
+function checkMark(app, places) {
+  const checked = places.flatMap((k) => app.variantsOf(k)).map((at) => app.record.variants[at])
     .filter((row) => row.check);
   if (!checked.length) return null;
   const ok = checked.every((row) => row.check?.ok);
@@ -170,22 +191,33 @@ const sortButtons = (app, state, setOrder) =>
 /**
  * @param {App} app
  * @param {KernelsState} state
- * @param {number} before rows that there were */
-function kernelList(app, { order, query }, before) {
+ * @param {number} before rows that there were
+ * @param {() => void} changed */
+function kernelList(app, state, before, changed) {
   const { record, view } = app;
   if (!record.kernels.length) {
     return [h("p", { class: "wb-quiet", style: "white-space:pre-wrap" }, record.nothing)];
   }
   const work = kernelWork(record);
-  const places = kernelPlaces(record, order, query);
+  const rows = kernelGroups(record, state.order, state.query).flatMap((places) => {
+    if (places.length < 2) return [{ places, isOpen: false, isInside: false }];
+    const isOpen = state.unfolded.has(places[0]);
+    const inside = places.map((k) => ({ places: [k], isOpen: false, isInside: true }));
+    return [{ places, isOpen, isInside: false }, ...(isOpen ? inside : [])];
+  });
+  state.rows = rows;
+  const toggle = (/** @type {Row} */ { places: [first], isOpen }) => {
+    isOpen ? state.unfolded.delete(first) : state.unfolded.add(first);
+    changed();
+  };
   return [
     longList("listbox", "kernels", { class: "wb-list", "data-key": "kernels" }, {
-      count: places.length,
-      row: (place) => kernelRow(app, places[place], work[places[place]]),
-      least: Math.max(places.indexOf(view.kernel), before - 1),
+      count: rows.length,
+      row: (at) => kernelRow(app, rows[at], work, toggle),
+      least: Math.max(rows.findIndex((row) => has(row, view.kernel)), before - 1),
       grown: () => app.changed("rows"),
     }),
-    !places.length && h("p", { class: "wb-quiet" }, "nothing found"),
+    !rows.length && h("p", { class: "wb-quiet" }, "nothing found"),
   ];
 }
 
@@ -199,49 +231,76 @@ function sharesLine(app, i) {
 
 /**
  * @param {App} app
- * @param {number} i
- * @param {Work} work */
-function kernelRow(app, i, work) {
+ * @param {Row} row
+ * @param {Work[]} all of each kernel
+ * @param {(row: Row) => void} toggle */
+function kernelRow(app, row, all, toggle) {
+  const { places, isOpen, isInside } = row;
+  const [i] = places;
+  const isGroup = places.length > 1;
   const kernel = app.record.kernels[i];
-  const phases = phasesOf(app.record, i, i + 1);
-  const lines = kernel.line === null ? [] : [kernel.line, ...kernel.inner];
+  const own = places.map((k) => app.record.kernels[k]);
+  const work = togetherWork(places.map((k) => all[k]));
+  const isOnePhase = own.every(({ phases }) => phases.join() === kernel.phases.join());
+  const phases = isOnePhase ? phasesOf(app.record, i, i + 1) : [];
+  const lines = linesOf(kernel);
   // a line that many kernels have tells none of them apart: their own stand inside it
   const isShared = kernel.modules.length > 0 && sharesLine(app, i);
   const line = rowAt(app.record.lines, (isShared ? kernel.inner.at(-1) : null) ?? kernel.line);
-  const texts = lines.map((at) => `${app.record.lines[at].where}: ${app.record.lines[at].text}`);
-  const about = [
-    `${kernel.name}: ${countText(kernel.flops)} operations, ${bytesText(kernel.bytes)}`,
-    kernel.decoded,
-    phases.length > 0 && kernel.phases.join(" and "),
-    ...kernel.modules,
-    work.seconds === null
-      ? ""
-      : `${work.isMeasured ? "" : "predicted "}${workTime(work)} with the default opts`,
-    ...texts,
-  ];
+  const module = sharedModule(own);
   return linked(
     h(
       "div",
       {
-        class: "wb-row wb-kernel",
+        class: `wb-row wb-kernel ${isInside ? "wb-kernel-inside" : ""}`,
         role: "option",
-        "aria-selected": String(i === app.view.kernel),
+        "aria-selected": String(has(row, app.view.kernel)),
         "data-item": "",
-        "data-key": `kernel-${i}`,
-        title: about.filter(Boolean).join("\n").slice(0, 1000),
-        onclick: () => app.select({ kernel: i }),
+        "data-key": rowKey(row),
+        title: aboutKernel(app, row, work, module),
+        onclick: isGroup ? () => toggle(row) : () => app.select({ kernel: i }),
       },
-      kernelNumber(app, i),
+      isGroup
+        ? h("b", { class: "wb-kernel-times" }, `${isOpen ? "▾" : "▸"} ${places.length} ×`)
+        : kernelNumber(app, i),
       phaseMark(phases, kernelColour(app.record, i)),
-      checkMark(app, i),
+      checkMark(app, places),
       words(withoutPhases(kernel.title, phases), "wb-clip"),
-      kernel.modules.length > 0 && words(kernel.modules[0], "wb-kernel-module wb-clip"),
+      module && words(module, "wb-kernel-module wb-clip"),
       line && words(line.where, "wb-quiet wb-clip"),
       work.seconds !== null && h("span", { class: "wb-quiet wb-small wb-kernel-opts" }, "auto"),
       h("span", { class: "wb-figure wb-kernel-time" }, workTime(work)),
       h("span", { class: "wb-figure wb-kernel-share" }, workShare(work)),
-      h("span", { class: "wb-figure wb-kernel-bytes" }, bytesText(kernel.bytes)),
+      h("span", { class: "wb-figure wb-kernel-bytes" }, bytesText(work.bytes)),
     ),
     lineLink(lines),
   );
+}
+
+/** @param {KernelRow} kernel */
+const linesOf = ({ line, inner }) => line === null ? [] : [line, ...inner];
+
+/** What is said of a row on hover.
+ * @param {App} app
+ * @param {Row} row
+ * @param {Work} work
+ * @param {string} module */
+function aboutKernel(app, { places, isOpen }, work, module) {
+  const kernel = app.record.kernels[places[0]];
+  const isGroup = places.length > 1;
+  const time = `${work.isMeasured ? "" : "predicted "}${workTime(work)} with the default opts`;
+  return [
+    isGroup &&
+    `${places.length} equal kernels, ${places.map((k) => k + 1).join(", ")}: click to ${
+      isOpen ? "fold" : "unfold"
+    }`,
+    `${kernel.name}: ${countText(kernel.flops)} operations, ${bytesText(kernel.bytes)}${
+      isGroup ? " each" : ""
+    }`,
+    kernel.decoded,
+    !isGroup && kernel.phases.join(" and "),
+    ...(isGroup ? [module] : kernel.modules),
+    work.seconds !== null && `${time}${isGroup ? ", together" : ""}`,
+    ...linesOf(kernel).map((at) => `${app.record.lines[at].where}: ${app.record.lines[at].text}`),
+  ].filter(Boolean).join("\n").slice(0, 1000);
 }
