@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import { undo } from "../../../workbench/viz/page/app/actions.js";
 import { App, notDeleted } from "../../../workbench/viz/page/app/store.js";
 import { dateText } from "../../../workbench/viz/page/base/text.js";
+import { isOfOtherDevice } from "../../../workbench/viz/page/record/default_opts.js";
 import { recordOf } from "./record.js";
 
 /** plain, a child of it, and a child of that. */
@@ -42,4 +43,24 @@ Deno.test("a date says the time of today, the day of another", () => {
     ),
     ["09:05", "1 Apr", "31 Dec 2025"],
   );
+});
+
+Deno.test("default opts are of another device where one of both has its own", () => {
+  const devices = [
+    { name: "LLVM" },
+    { name: "C" },
+    { name: "OPENCL", groups: true },
+    { name: "CUDA:H100", groups: true, elsewhere: true },
+  ];
+  const isFolded = (device, default_of) => isOfOtherDevice({ devices, device }, { default_of });
+  const folded = devices.map(({ name }) =>
+    devices.filter((of) => isFolded(name, of.name)).map((of) => of.name)
+  );
+  assert.deepEqual(folded, [
+    ["OPENCL", "CUDA:H100"],
+    ["OPENCL", "CUDA:H100"],
+    ["LLVM", "C", "CUDA:H100"],
+    ["LLVM", "C", "OPENCL"],
+  ]);
+  assert.equal(isFolded("OPENCL", ""), false, "a reader's own opts are for all");
 });

@@ -455,8 +455,9 @@ export interface SearchRow {
  * `opt_rows` the same opts for people. A deleted variant keeps its place, and is not shown.
  * `elsewhere` has the timings on other devices than the session's, `code_elsewhere` what
  * other devices make of it: machine code and statement trees, as far as somebody looked;
- * `gpu` is its run on the emulator, where somebody stepped it. Units: `when` it was made, in
- * seconds of the epoch; 0 for those that every record has.
+ * `gpu` is its run on the emulator, where somebody stepped it. `default_of` is the device
+ * whose default opts it has, or came from; "" where it came from none. Units: `when` it was
+ * made, in seconds of the epoch; 0 for those that every record has.
  */
 export interface VariantRow {
   kernel: number;
@@ -489,6 +490,7 @@ export interface VariantRow {
   rules_off: Array<string>;
   code_elsewhere?: Array<CodeRow>;
   gpu?: GpuTrace | null;
+  default_of?: string;
 }
 
 /**

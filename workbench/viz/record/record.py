@@ -246,6 +246,7 @@ class Recorder:
                 self.put(("variants", auto_variant, "name"), "auto")
                 steps = rows.step_rows(auto.steps)
                 self.put(("variants", auto_variant, "steps"), steps)
+            self.put(("variants", auto_variant, "default_of"), auto.device)
         return auto_variant
 
     def variant_of(self, root: int, kernel: Kernel) -> int | None:
@@ -388,5 +389,7 @@ class Recorder:
     ) -> int:
         self.kernels.append(kernel)
         row = rows.variant_row(number, kernel, name, parent, when)
+        if parent is not None:
+            row.default_of = self.record.variants[parent].default_of
         self.record.variants.append(row)
         return len(self.kernels) - 1

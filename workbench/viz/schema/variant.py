@@ -310,7 +310,8 @@ class VariantRow(Struct, forbid_unknown_fields=True):
     `opt_rows` the same opts for people. A deleted variant keeps its place, and is not shown.
     `elsewhere` has the timings on other devices than the session's, `code_elsewhere` what other
     devices make of it: machine code and statement trees, as far as somebody looked; `gpu` is its
-    run on the emulator, where somebody stepped it. Units: `when` it was made, in seconds of the
+    run on the emulator, where somebody stepped it. `default_of` is the device whose default opts
+    it has, or came from; "" where it came from none. Units: `when` it was made, in seconds of the
     epoch; 0 for those that every record has."""
 
     kernel: int
@@ -343,3 +344,4 @@ class VariantRow(Struct, forbid_unknown_fields=True):
     rules_off: list[str]
     code_elsewhere: list[CodeRow] = []
     gpu: GpuTrace | None = None
+    default_of: str = ""

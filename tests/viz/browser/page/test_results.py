@@ -258,7 +258,7 @@ def test_a_spread_that_says_nothing_is_cut_short(
         assert "3134" not in page.inner_text(".wb")
 
 
-def test_other_devices_stand_in_the_table_and_emulators_apart(
+def test_other_devices_are_folded_and_emulators_stand_apart(
     browser: Any, record: Record, tmp_path: Path
 ) -> None:
     page_record = json.loads(json.dumps(record))
@@ -267,8 +267,12 @@ def test_other_devices_stand_in_the_table_and_emulators_apart(
         timing(1.5, spread=0.01, emulator=True) | {"device": "PYTHON"},
     ]
     for page in shown(browser, tmp_path, exported(page_record)):
-        table = " ".join(page.inner_text('[aria-label="variants"]').split())
-        assert page_record["device"] in table and "on C 1.00 ms ± 1.0% 2x" in table
+        assert "1.00 ms" not in page.inner_text(".wb-results")
+        fold = page.locator("[data-key='fold-other devices']")
+        assert fold.inner_text() == "other devices: 1 time"
+        fold.click()
+        table = page.locator('[aria-label="variants of other devices"]').inner_text()
+        assert "plain on C 1.00 ms ± 1.0% 2x" in " ".join(table.split())
         assert "1.50 s" not in table
         assert "EMULATOR (PYTHON)" in page.inner_text(".wb-results")
         assert "1.50 s ± 1.0%" in page.inner_text(".wb-results")

@@ -177,6 +177,24 @@ def test_an_offer_has_the_caption_of_its_device(nothing_saved: None) -> None:
         assert local and {offer.why for offer in local} == {caption}
 
 
+def test_default_opts_are_those_of_a_device(nothing_saved: None) -> None:
+    """Also what came from them; a page folds those of other devices."""
+    a, b = array(16, 8), array(8, 12)
+    with session_of(explore((a @ b).relu())) as session:
+        session.complete()
+        (auto,) = (v for v in session.record.variants if v.name == "auto")
+        child = done(session, "apply", variant=1, opt='UPCAST("g0", 2)')["variant"]
+        done(session, "device", name=GPU)
+        finish_jobs(session.jobs)
+        again = done(session, "auto", kernel=0)["variant"]
+        own = session.row(again)
+        assert (own.name, own.default_of) == (f"auto on {GPU}", GPU)
+        here = session.recorder.exploration.device
+        assert auto.default_of == session.row(child).default_of == here
+        assert session.record.variants[0].default_of == ""
+        assert auto.cost is None, "it is not asked for on another device"
+
+
 def test_variants_that_nobody_selected_are_predicted_too() -> None:
     a, b = array(16, 8), array(8, 12)
     with session_of(explore((a @ b).relu())) as session:

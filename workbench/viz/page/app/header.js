@@ -4,6 +4,7 @@
 import { h, keepingFocus, setChildren, steady, words } from "../base/elements.js";
 import { walkable } from "../base/lists.js";
 import { bytesText, plural, secondsText } from "../base/text.js";
+import { isOfOtherDevice } from "../record/default_opts.js";
 import { act, canAsk, goTo, NEEDS_PYTHON, say, toggleExport, toggleFull } from "./actions.js";
 import { meaningOf } from "./glossary.js";
 import { foldButton } from "./room/dividers.js";
@@ -167,6 +168,7 @@ function deviceSelect(app, device, devices, machine, off) {
           if (await act(app, "results", { do: "device", name: target.value })) {
             say(app, `on ${app.record.device}`); // what was said of the one before is over
             if (isFirst && app.view.language === language) app.select({ language: "" });
+            if (isOfOtherDevice(app.record, app.variant())) app.select({ variant: null });
           }
           target.value = app.record.device; // as it was, where it cannot be
         },

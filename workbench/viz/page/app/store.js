@@ -8,6 +8,7 @@ import { Channel } from "./channel.js";
 import { viewInPlan } from "./decisions/next_plan.js";
 import { Room } from "./room/room.js";
 import { shownRecord } from "../record/asking.js";
+import { isOfOtherDevice } from "../record/default_opts.js";
 
 /** @import { AnyRequest, ErrorWords, KernelRow, NodeColumns, PageRecord, ProgressRow, RecordPatch } from "../record.d.ts" */
 /** @import { Changes, Column, Host, Link, Listener, ReplyTo, View } from "../types.d.ts" */
@@ -299,10 +300,11 @@ function sane(record, view) {
 /** The variant of a kernel that a page opens with.
  * @param {PageRecord} record
  * @param {KernelRow | null} kernel */
-function opening({ variants }, kernel) {
+function opening(record, kernel) {
   if (!kernel) return null;
   const { opens = null, root } = kernel;
-  return rowAt(variants, opens) ? opens : root;
+  const row = rowAt(record.variants, opens);
+  return row && !isOfOtherDevice(record, row) ? opens : root;
 }
 
 /** The view of a record's page that opens.

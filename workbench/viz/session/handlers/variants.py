@@ -58,11 +58,25 @@ def apply(session: LiveRecord, variant: int, opt: str) -> VariantReply:
 def auto(session: LiveRecord, kernel: int) -> VariantReply:
     """Return the variant with the default opts."""
     root = session.record.kernels[kernel].root
-    tuned = session.kernels[root].optimized()
-    variant = variant_of(session, tuned, root, "auto")
+    return VariantReply(_default_opts(session, root, session.kernels[root].optimized()))
+
+
+def _default_opts(session: LiveRecord, root: int, tuned: Kernel) -> int:
+    """Return the variant with the default opts of the session's device; where it is another than
+    that of the expression, and has its own, its name is in that of the variant."""
+    device, first = session.device, session.recorder.exploration.device
+    name = "auto" if shares_default_opts(device, first) else f"auto on {device}"
+    variant = variant_of(session, tuned, root, name)
     # the user may have added it before
     session.set(variant, "steps", step_rows(tuned.steps))
-    return VariantReply(variant)
+    session.set(variant, "default_of", device)
+    return variant
+
+
+def shares_default_opts(name: str, other: str) -> bool:
+    """Whether two devices have the same default opts: the processors of this machine have."""
+    devices = Device[name], Device[other]
+    return name == other or not any(d.is_elsewhere or d.has_groups for d in devices)
 
 
 def code(
@@ -180,10 +194,9 @@ def _require(info: DeviceInfo) -> None:
 
 
 def _known_there(session: LiveRecord, info: DeviceInfo) -> Iterator[None]:
-    """Add the default opts of a device with work-groups, or of a machine that is not here, which
-    differ from those of other devices; and predict the times of kernels there."""
+    """Add the default opts of a device that has its own; and predict the times of kernels there."""
     yield from prefetch_code(session)
-    if info.is_elsewhere or info.target.has_groups:
+    if not shares_default_opts(info.name, session.recorder.exploration.device):
         for kernel in session.record.kernels[:MOST_KERNELS]:
             with session.lock:
                 if session.device != info.name:
@@ -208,6 +221,7 @@ def _variant_costs(session: LiveRecord) -> Iterator[None]:
                 row.cost is None
                 and row.error is None
                 and not (row.edited or row.deleted)
+                and (not row.default_of or shares_default_opts(row.default_of, device))
             ):
                 with suppress(WorkbenchError):
                     session.recorder.add_cost(variant)
@@ -267,10 +281,7 @@ def _add_auto(session: LiveRecord, root: int) -> None:
     with suppress(WorkbenchError):  # one too many, or a kernel that has no opts there
         tuned = session.kernels[root].optimized()
         if tuned.applied_opts:
-            name = f"auto on {session.device}"
-            variant = variant_of(session, tuned, root, name)
-            session.set(variant, "steps", step_rows(tuned.steps))
-            session.recorder.complete(variant)
+            session.recorder.complete(_default_opts(session, root, tuned))
 
 
 def _predicted(session: LiveRecord) -> Iterator[None]:

@@ -9,7 +9,7 @@ import { secondsText } from "../../base/text.js";
 import { aboutVariant, checkLine } from "./about.js";
 import { addHint, baselineButton, baselineRows } from "./baselines.js";
 import { staleLine } from "./stale.js";
-import { deletedVariants, savedVariants, variantTree } from "./variants.js";
+import { deletedVariants, otherDevices, savedVariants, variantTree } from "./variants.js";
 
 /** @import { Changes, PanelRow } from "../../types.d.ts" */
 /** @import { App } from "../../app/store.js" */
@@ -28,6 +28,7 @@ function resultsPane(app) {
       el,
       heading("RESULTS", warmth(app)),
       variantTree(app),
+      otherDevices(app),
       staleLine(app),
       savedVariants(app),
       deletedVariants(app),

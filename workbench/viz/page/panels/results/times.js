@@ -60,13 +60,12 @@ export function predictedCells(app, { cost }) {
   const other = reference(app)?.cost;
   return h(
     "span",
-    { class: "wb-times" },
+    { class: "wb-times wb-times-predicted" },
     h(
       "span",
       { class: "wb-figure wb-stale", "data-term": "predicted", title: "predicted, not run here" },
       `~${secondsText(cost.predicted_s)}`,
     ),
-    h("span"),
     other
       ? h(
         "b",

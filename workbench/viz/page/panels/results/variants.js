@@ -6,24 +6,59 @@ import { button } from "../../app/pieces.js";
 import { doubts, real } from "../../app/timing.js";
 import { notDeleted, rowAt } from "../../app/store.js";
 import { elementsOf, h, words } from "../../base/elements.js";
+import { fold } from "../../base/fold.js";
 import { walkable } from "../../base/lists.js";
 import { machineOfEdited } from "../../listing/programs.js";
 import { dateText, plural } from "../../base/text.js";
+import { isOfOtherDevice } from "../../record/default_opts.js";
 import { predictedCells, timeCells } from "./times.js";
 
-/** @import { TimingRow, VariantRow } from "../../record.d.ts" */
+/** @import { Child } from "../../base/elements.d.ts" */
+/** @import { VariantRow } from "../../record.d.ts" */
 /** @import { App } from "../../app/store.js" */
 
 const THEN = " + "; // before the opts that a variant adds to its parent, in its name
 
 /** @param {App} app */
 export function variantTree(app) {
+  const { variants } = app.record;
+  const here = app.variantsOf(app.view.kernel)
+    .filter((i) => !isOfOtherDevice(app.record, variants[i]));
+  const rows = inTreeOrder(app, here).flatMap(([i, level]) => [
+    variantRow(app, i, level),
+    doubtRow(app, i, level),
+  ]);
+  return treeOf(app, "variants", rows);
+}
+
+/** What is known of other devices, folded: their times of the variants, and those that have their
+ * default opts.
+ * @param {App} app */
+export function otherDevices(app) {
+  const { variants } = app.record;
   const here = app.variantsOf(app.view.kernel);
-  const rows = inTreeOrder(app, here).flatMap((
-    [i, level],
-  ) => [variantRow(app, i, level), doubtRow(app, i, level), ...elsewhereRows(app, i, level)])
-    .filter((row) => row !== null);
-  const tree = walkable("tree", "variants", { class: "wb-list" }, ...rows);
+  const others = here.filter((i) => isOfOtherDevice(app.record, variants[i]));
+  const times = here.flatMap((i) => variants[i].elsewhere).filter(real).length;
+  if (!others.length && !times) return null;
+  const parts = [times && plural(times, "time"), others.length && plural(others.length, "variant")];
+  const rows = () =>
+    inTreeOrder(app, here).flatMap(([i]) => [
+      others.includes(i) && variantRow(app, i, 1),
+      ...elsewhereRows(app, i, others.includes(i)),
+    ]);
+  return fold(
+    "other devices",
+    `other devices: ${parts.filter(Boolean).join(", ")}`,
+    () => treeOf(app, "variants of other devices", rows()),
+  );
+}
+
+/** A tree of rows, with the keys of a variant.
+ * @param {App} app
+ * @param {string} label
+ * @param {Child[]} rows */
+function treeOf(app, label, rows) {
+  const tree = walkable("tree", label, { class: "wb-list" }, ...rows.filter(Boolean));
   tree.addEventListener("keydown", (event) => {
     const { key, target } = event;
     const place = Number(target instanceof HTMLElement && target.dataset.key?.split("-")[1]);
@@ -149,7 +184,6 @@ function variantRow(app, i, level) {
       variant.edited && !variant.name.startsWith("edited") &&
         h("i", { class: "wb-quiet wb-mark", "data-term": "edited" }, "edited"),
       machineOfEdited(app.record, variant) && h("i", { class: "wb-quiet wb-mark" }, "not run"),
-      variant.elsewhere.length > 0 && h("i", { class: "wb-quiet wb-mark" }, app.record.device),
       troubleMark(variant),
       h("span", { class: "wb-copy-place" }, copyButton(app, variant, i)),
     ),
@@ -196,9 +230,10 @@ function doubtRow(app, i, level) {
 /** The times of a variant on other devices of this machine.
  * @param {App} app
  * @param {number} i
- * @param {number} level */
-function elsewhereRows(app, i, level) {
-  return app.record.variants[i].elsewhere.filter(real).map((timing) =>
+ * @param {boolean} isBelow whether its own row is above them */
+function elsewhereRows(app, i, isBelow) {
+  const { name, elsewhere } = app.record.variants[i];
+  return elsewhere.filter(real).map((timing) =>
     h(
       "div",
       {
@@ -209,8 +244,8 @@ function elsewhereRows(app, i, level) {
       },
       h(
         "span",
-        { class: "wb-name", style: `padding-left:${Math.min(level, 7) * 8 + 13}px` },
-        `on ${timing.device}`,
+        { class: "wb-name", style: isBelow ? "padding-left:21px" : null },
+        `${isBelow ? "" : `${name} `}on ${timing.device}`,
       ),
       timeCells(app, timing),
     )
