@@ -71,10 +71,8 @@ class CompilerProcess:
             except queue.Empty:
                 self._end()
                 raise lateness(_stage(function), limit_s) from None
-            except (
-                BaseException
-            ):  # Ctrl-C: else the next request reads this one's reply
-                self._end()
+            except BaseException:
+                self._end()  # Ctrl-C: the next request would read this one's reply
                 raise
             if reply is None:
                 raise ending(_stage(function), *self._end(ENDS_WITHIN_S))

@@ -22,7 +22,6 @@ from typing import NamedTuple
 
 from workbench.ir.nest.placement import Item, Loop
 from workbench.ir.node.axis import AxisType
-from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 
 
@@ -119,8 +118,3 @@ def items_below(child: Loop | UOp | Item) -> Iterator[Item]:
     elif isinstance(child, Loop):
         for inner in child.body:
             yield from items_below(inner)
-
-
-def buffered(kernel: UOp) -> list[UOp]:
-    """Return the STAGEs of a kernel that have several buffers."""
-    return [n for n in kernel.toposort() if n.op is Ops.STAGE and n.buffers > 1]
