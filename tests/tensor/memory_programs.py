@@ -64,12 +64,15 @@ class MemoryProgram(Program):
             super()._start()
 
     def _pick(self) -> int:
-        """Return the place of an array of the program's dtype."""
+        """Return the place of an array of the program's dtype; of a new one, where all are gone."""
         rest = [
             n
             for n, array in enumerate(self.arrays)
             if array is not None and n not in self.bits
         ]
+        if not rest:
+            self._start()
+            return len(self.arrays) - 1
         return self.random.choice(rest)
 
     def _like(self, x: int) -> int | None:
