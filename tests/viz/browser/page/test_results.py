@@ -288,3 +288,30 @@ def test_emulated_times_stand_apart(
         assert "1.50 s" not in page.inner_text('[aria-label="variants"]')
         assert "1.50 s" not in page.inner_text(".wb-header")
         assert "EMULATOR (PYTHON)" in page.inner_text(".wb-results")
+
+
+def test_long_names_and_wide_tables_are_not_cut(
+    browser: Any, record: Record, tmp_path: Path
+) -> None:
+    """A name takes more lines; where many buffers are wider than the pane, it scrolls below the
+    loops, which stay."""
+    large = json.loads(json.dumps(record))
+    plain = large["variants"][0]
+    name = ", ".join(f"UPCAST g{axis} 16" for axis in range(4))
+    large["variants"].append(plain | {"name": name, "parent": 0})
+    nest = plain["loops"]
+    use = next(row["uses"] for row in nest["rows"] if row["uses"])
+    cell = next(iter(use.values())) | {"cell": ["149G", "mem"], "level": "memory"}
+    use |= {f"b{number}": cell for number in range(9)}
+    nest["buffers"] += [nest["buffers"][0] | {"name": f"b{n}"} for n in range(9)]
+    for page in shown(browser, tmp_path, exported(large), width=953):
+        cut = "(all) => all.filter((e) => e.scrollWidth > e.clientWidth).length"
+        row = page.locator(f"[data-key=variant-{len(large['variants']) - 1}]")
+        assert row.locator(".wb-clip").inner_text() == name
+        assert row.locator(".wb-clip").evaluate_all(cut) == 0
+        levels = page.locator(".wb-nest-pane .wb-level")
+        assert levels.count() > 9 and levels.evaluate_all(cut) == 0
+        first = page.locator(".wb-loop > .wb-nest >> nth=0")
+        at = first.bounding_box()["x"]
+        page.locator(".wb-nest-pane").evaluate("(pane) => { pane.scrollLeft = 300; }")
+        assert abs(first.bounding_box()["x"] - at) < 10
