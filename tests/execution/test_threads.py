@@ -11,6 +11,8 @@ import pytest
 
 from workbench import Tensor, TinyJit, explore
 from workbench.base.errors import WorkbenchError
+from workbench.execution.buffers import mark_overwritten
+from workbench.ir.schedule.item import base
 
 SIZE = 2000
 
@@ -141,3 +143,21 @@ def test_two_writers_of_one_tensor_leave_it_readable() -> None:
         values = tensor.numpy()
         assert 30 <= values[0] + len(refusals) <= 90 and (values == values[0]).all()
         assert all("a newer one was written over it" in str(e) for e in refusals)
+
+
+def test_a_thread_that_never_wrote_over_a_version_refuses_what_another_one_did() -> (
+    None
+):
+    """Who looks whether its value can be read does not depend on who has written before."""
+    refusals: list[str] = []
+
+    def write() -> None:
+        tensor = Tensor(np.zeros(SIZE, np.int32)).realize()
+        value = tensor + 1
+        in_threads(lambda: mark_overwritten(base(tensor.uop)))
+        with pytest.raises(WorkbenchError, match="written over it") as refusal:
+            tensor.assign(value)
+        refusals.append(str(refusal.value))
+
+    in_threads(write)
+    assert refusals

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from itertools import count
-from threading import get_ident
+from threading import local
 from typing import Any
 from weakref import WeakKeyDictionary, WeakSet
 
@@ -27,8 +27,20 @@ _shared: WeakKeyDictionary[Lease, WeakSet[UOp]] = WeakKeyDictionary()
 """The BUFFERs on one memory, or on parts of it, where there are several."""
 _overwritten: WeakSet[UOp] = WeakSet()
 """BUFFERs of old versions, whose memory has a newer one."""
-_overwritings: dict[int, int] = {}
-"""How often each thread has written over an old version."""
+
+
+class _Overwritings(local):
+    """How often old versions were written over: by all threads, and by this one (`own`)."""
+
+    total = 0
+    own = 0
+
+    def add(self) -> None:
+        _Overwritings.total += 1
+        self.own += 1
+
+
+_overwritings = _Overwritings()
 _lost: WeakKeyDictionary[UOp, str] = WeakKeyDictionary()
 """Of those whose newer version was computed together with one that failed: the failure."""
 _absent: WeakSet[UOp] = WeakSet()
@@ -147,20 +159,20 @@ def sharing(node: UOp) -> set[UOp]:
 
 def mark_overwritten(node: UOp) -> None:
     """Note that a newer version is in the memory of `node`: it can no longer be read."""
-    thread = get_ident()
-    _overwritings[thread] = _overwritings.get(thread, 0) + 1
+    _overwritings.add()
     _overwritten.update(sharing(node))
     _shared.pop(_memory[node].owner, None)
 
 
-def do_threads_overwrite() -> bool:
-    """Whether more than one thread has written over old versions."""
-    return len(_overwritings) > 1
+def have_others_overwritten() -> bool:
+    """Return whether another thread has written over an old version. What this one reads is known
+    when it writes over a version itself, and is left alone (`execution/readers.py`)."""
+    return _overwritings.own < _overwritings.total
 
 
 def overwriting_count() -> int:
     """Return how often old versions were written over."""
-    return sum(_overwritings.values())
+    return _overwritings.total
 
 
 def mark_lost(node: UOp, failure: BaseException) -> None:

@@ -12,7 +12,7 @@ from typing import Any, Self, TypeVar
 import numpy as np
 
 from workbench.base.interrupts import Uninterrupted
-from workbench.execution.buffers import do_threads_overwrite
+from workbench.execution.buffers import have_others_overwritten
 from workbench.execution.realize import realize, running
 from workbench.execution.values import require_readable, to_numpy
 from workbench.ir.gradient.custom import with_gradient
@@ -147,7 +147,9 @@ class Assignment(Gather):
         if not is_recorded and not memory.leaf and leads_to_leaf(whole):
             # As in PyTorch, the memory has other values, and its gradient the way that it had.
             version = with_gradient(version, [whole], "write", lambda g: [g])
-        if do_threads_overwrite():  # the value may be built of a version that is gone
+        if have_others_overwritten():
+            # The value may be built of a version that is gone. To look for that each time would
+            # cost a training step a seventh of its time, and one thread alone never finds one.
             require_readable(version)
         with Uninterrupted():
             self._device, self.derivation = written._device, written.derivation
