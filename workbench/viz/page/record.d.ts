@@ -393,7 +393,8 @@ export interface ShareRow {
  * the expression's own were not there; `moved_bytes` are loaded and stored in one run (null:
  * as the variant's counts say); `share` is that of the peak as it is now, null where it says
  * nothing; `busy`: how many times as long a loop of known length took beside it as at rest
- * (null: unknown). `medians` are those of earlier measurements in this session.
+ * (null: unknown). `medians` are those of earlier measurements in this session; `doubts` say
+ * why it is not certain.
  */
 export interface TimingRow {
   median_s: number;
@@ -416,6 +417,7 @@ export interface TimingRow {
   share?: ShareRow | null;
   busy?: number | null;
   medians?: Array<number>;
+  doubts?: Array<string>;
 }
 
 /**

@@ -234,7 +234,7 @@ class TimingRow(Struct, forbid_unknown_fields=True):
     were not there; `moved_bytes` are loaded and stored in one run (null: as the variant's counts
     say); `share` is that of the peak as it is now, null where it says nothing; `busy`: how
     many times as long a loop of known length took beside it as at rest (null: unknown). `medians`
-    are those of earlier measurements in this session."""
+    are those of earlier measurements in this session; `doubts` say why it is not certain."""
 
     median_s: Amount
     min_s: Amount
@@ -256,6 +256,7 @@ class TimingRow(Struct, forbid_unknown_fields=True):
     share: ShareRow | None = None
     busy: Amount | None = None
     medians: list[Amount] = []
+    doubts: list[str] = []
 
 
 class CheckRow(Struct, forbid_unknown_fields=True):

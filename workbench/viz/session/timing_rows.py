@@ -57,6 +57,7 @@ def timing_row(
         earlier=False,
         random_inputs=random_inputs,
         busy=busy,
+        doubts=doubts(busy, samples_s),
     )
 
 
@@ -81,7 +82,7 @@ def timing_text(row: TimingRow, speeds: Speeds | None) -> str:
             f"{number_text(row.gflops)} GFLOP/s",
             f"{number_text(row.gbytes)} GB/s",
         ]
-    parts += doubts(row.busy, row.samples)
+    parts += row.doubts
     parts += over_calls(row.median_s, row.medians)
     if row.random_inputs:
         parts.append("on random inputs")

@@ -19,6 +19,7 @@ from tests.viz.browser.page.support import (
     with_share,
 )
 from tests.viz.record.support import exported
+from workbench.measure.calibration import doubts
 
 
 @pytest.mark.parametrize("width", [800, 1400])
@@ -118,16 +119,9 @@ def test_what_is_timed_says_so(session: Any, record: Record) -> None:
 def test_a_row_says_that_the_machine_was_busy(session: Any) -> None:
     """And that its samples lie far apart; a quiet time says neither."""
     said = "[...document.querySelectorAll('.wb-doubt')].map((row) => row.textContent)"
-    rows = [
-        timing(1e-3, 0.01) | {"busy": 2.1},
-        timing(1e-3, 0.01) | {"busy": 1.1, "samples": [71e-6, 296e-6]},
-        timing(1e-3, 0.01),
-    ]
-    words = [
-        ["the machine is busy: 2.1 times slower than at rest"],
-        ["the slowest sample took 4.2 times the fastest"],
-        [],
-    ]
+    words = [doubts(2.1, [1e-3]), doubts(1.1, [71e-6, 296e-6]), doubts(1.1, [1e-3])]
+    rows = [timing(1e-3, 0.01) | {"doubts": lines} for lines in words]
+    assert list(map(len, words)) == [1, 1, 0]
     for row, lines in zip(rows, words, strict=True):
         change = [["variants", 0, "timing"], row]
         session.evaluate("p => hear({patch: p})", {"append": {}, "set": [change]})

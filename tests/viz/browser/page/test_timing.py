@@ -7,6 +7,7 @@ import pytest
 from tests.viz.browser.page.support import SPEEDS, timing, with_share
 from tests.viz.layouts import Functions
 from workbench.base.typed import typed
+from workbench.measure.calibration import doubts
 from workbench.viz.schema.variant import TimingRow
 from workbench.viz.session.timing_rows import timing_text
 
@@ -57,6 +58,7 @@ def test_a_timing_says_the_same_in_the_page_and_in_text(
     functions: Functions, words: str
 ) -> None:
     row = timing(13.5e-3, spread=0.012) | {"gbytes": 2.25} | SAYS[words]
+    row["doubts"] = doubts(row.get("busy"), row["samples"])
     text = functions.evaluate(TEXT, with_share(row))
     assert text == timing_text(typed(row, TimingRow), SPEEDS) == words
 

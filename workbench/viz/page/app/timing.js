@@ -46,7 +46,7 @@ export function timingText(timing) {
       `${three(gflops)} GFLOP/s`,
       `${three(gbytes)} GB/s`,
     ]),
-    ...doubts(timing),
+    ...(timing.doubts ?? []),
     overCalls(timing),
     timing.random_inputs && "on random inputs",
     timing.earlier && "measured earlier",
@@ -59,23 +59,6 @@ export function timingText(timing) {
 const overCalls = ({ median_s, medians = [] }) =>
   medians.length > 0 &&
   `${medians.length + 1} calls gave ${ends(median_s, medians).map(secondsText).join(" to ")}`;
-
-const BUSY = 1.3; // as in measure/calibration.py
-const UNEVEN = 2;
-
-/** Why a time is not certain: how busy the machine was, its fastest and its slowest sample.
- * @param {TimingRow} timing */
-export function doubts({ busy = null, samples }) {
-  const uneven = samples.length ? Math.max(...samples) / Math.min(...samples) : 1;
-  return [
-    busy !== null && busy >= BUSY &&
-    `the machine is busy: ${times(busy)} times slower than at rest`,
-    uneven >= UNEVEN && `the slowest sample took ${times(uneven)} times the fastest`,
-  ].filter((words) => words !== false);
-}
-
-/** @param {number} ratio */
-const times = (ratio) => ratio.toFixed(ratio < 9.95 ? 1 : 0);
 
 /** Whether two timings were taken in turns, in one run: a machine is slower an hour later.
  * @param {TimingRow} one

@@ -3,7 +3,7 @@
 import { act, canAsk, copyVariant, deleteVariant, goTo, pinned } from "../../app/actions.js";
 import { meaningOf } from "../../app/glossary.js";
 import { button } from "../../app/pieces.js";
-import { doubts, real } from "../../app/timing.js";
+import { real } from "../../app/timing.js";
 import { notDeleted, rowAt } from "../../app/store.js";
 import { elementsOf, h, words } from "../../base/elements.js";
 import { fold } from "../../base/fold.js";
@@ -217,7 +217,7 @@ function copyButton(app, variant, place) {
  * @param {number} level */
 function doubtRow(app, i, level) {
   const { timing } = app.record.variants[i];
-  const lines = real(timing) ? doubts(timing) : [];
+  const lines = real(timing) ? timing.doubts ?? [] : [];
   if (!lines.length) return null;
   const style = `padding-left:${Math.min(level, 7) * 8 + 13}px`;
   return h(
