@@ -137,6 +137,38 @@ def test_the_new_widget_opens_as_the_old_one_was_left(notebook: Notebook) -> Non
     ]
 
 
+def test_what_is_kept_of_earlier_runs_is_bounded(
+    notebook: Notebook, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of the cells that ran last, of the first workbenches of each: views, and what shows them."""
+    outputs = cell_outputs.CELL_OUTPUTS
+    for name, most in (("MOST_CELLS", 3), ("MOST_VIEWS", 2), ("MOST_OUTPUTS", 4)):
+        monkeypatch.setattr(cell_outputs, name, most)
+
+    def show_some() -> None:
+        for _ in range(3):
+            shown()
+
+    for number in range(6):
+        for _ in range(2):
+            notebook.run(f"cell {number}", show_some)
+    assert list(outputs._views) == ["cell 3", "cell 4", "cell 5"]
+    assert {len(views) for views in outputs._views.values()} == {2}
+    notebook.run("cell 3", lambda: None)
+    assert list(outputs._views) == ["cell 4", "cell 5", "cell 3"]
+    notebook.run("other", lambda: None, deleted=("cell 4",))
+    assert list(outputs._views) == ["cell 5", "cell 3"]
+
+    def captured() -> None:
+        notebook.capture(ipywidgets.Output())
+        shown()
+        notebook.capture(None)
+
+    for _ in range(8):
+        notebook.run("captures", captured)
+    assert len(outputs._cells) == 4
+
+
 def test_what_was_done_is_carried_to_the_new_widget(notebook: Notebook) -> None:
     ex = notebook.run("cell", shown)
     kernel = ex.kernels[0]

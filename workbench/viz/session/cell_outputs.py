@@ -23,6 +23,12 @@ from workbench.viz.session.widget import Workbench
 
 LASTING_VIEW = ("mode", "kernel", "language")
 """What a workbench takes over from the one that it replaces: variants have other places there."""
+MOST_CELLS = 64
+"""Cells whose views are kept, those that ran last."""
+MOST_OUTPUTS = 256
+"""Output widgets of which it is known in which cell they were filled, the latest."""
+MOST_VIEWS = 16
+"""Views of one cell that are kept, of the workbenches that it showed first."""
 SETTLES_S = 5.0
 """Seconds that a new carrier has to be shown before a page that cannot find it is believed."""
 
@@ -57,6 +63,7 @@ class CellOutputs:
     def __init__(self) -> None:
         self._outputs: list[_WidgetOutput] = []
         self._views: dict[str, list[Mapping[str, Any]]] = {}
+        """Of each cell the lasting views of its last run, the cell that ran last at the end."""
         self._cells: dict[str, str] = {}
         """Of each Output widget the cell that first displayed a workbench in it."""
         self._carrier_since = 0.0
@@ -71,8 +78,7 @@ class CellOutputs:
         self._close_earlier(place)
         views = self._views.get(place.cell, [])
         number = sum(each.place == place for each in self._outputs)
-        view = views[number] if number < len(views) else {}
-        lasting = {name: view[name] for name in LASTING_VIEW if name in view}
+        lasting = dict(views[number]) if number < len(views) else {}
         if lasting.get("kernel", 0) >= kernels:
             lasting.pop("kernel")
         return convert(lasting, ViewState) if lasting else NO_VIEW
@@ -102,6 +108,8 @@ class CellOutputs:
     def _before(self, _: object) -> None:
         self._close_earlier(self._place())
         deleted = set(_parent().get("metadata", {}).get("deletedCells", []))
+        for cell in deleted:
+            self._views.pop(cell, None)
         for each in self._outputs:
             if each.place.cell in deleted:
                 each.saved.carries = False
@@ -133,8 +141,16 @@ class CellOutputs:
                 if each.place.cell == place.cell and each.place.run != place.run
             ]
             if earlier:
-                self._views[place.cell] = [dict(each.widget.view) for each in earlier]
+                self._keep_views(place.cell, earlier)
             self._close(earlier)
+
+    def _keep_views(self, cell: str, outputs: list[_WidgetOutput]) -> None:
+        self._views.pop(cell, None)
+        self._views[cell] = [
+            {name: view[name] for name in LASTING_VIEW if name in view}
+            for view in (each.widget.view for each in outputs[:MOST_VIEWS])
+        ]
+        _drop_first(self._views, MOST_CELLS)
 
     def _close(self, closed: list[_WidgetOutput]) -> None:
         self._outputs = [each for each in self._outputs if each not in closed]
@@ -175,9 +191,16 @@ class CellOutputs:
         output = next((o.model_id for o in _output_widgets() if o.msg_id == run), "")
         if output and is_run:
             self._cells.setdefault(output, cell)
+            _drop_first(self._cells, MOST_OUTPUTS)
         elif output:
             cell = self._cells.get(output, "")
         return DisplayPlace(cell, run, is_run, output)
+
+
+def _drop_first(entries: dict[str, Any], most: int) -> None:
+    """Drop the entries that were added first, so that `most` are left."""
+    for key in [*entries][: max(0, len(entries) - most)]:
+        del entries[key]
 
 
 def _is_cleared(output: DisplayPlace, place: DisplayPlace) -> bool:
