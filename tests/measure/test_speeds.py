@@ -8,16 +8,18 @@ from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from threading import Event, Thread
+from types import SimpleNamespace
 
 import pytest
 
+from workbench.backends.device import Device
 from workbench.backends.native import jit
 from workbench.base.dtypes import dtypes
 from workbench.measure import speeds
 from workbench.measure.bandwidth import bandwidth, walk, working_sets
 from workbench.measure.cold_cache import measure_cold
 from workbench.measure.far_lines import far_walk
-from workbench.measure.peak import _fma_source, run_peak
+from workbench.measure.peak import Peak, _fma_source, run_peak
 from workbench.measure.speeds import Rate, Speeds, beaten, quicker
 
 RATES = {"L1": Rate(8.0, 16.0), "L2": Rate(4.0, 8.0), "memory": Rate(1.0, 1.5)}
@@ -277,16 +279,49 @@ def test_lines_far_apart_come_slower_and_slowest_from_a_few_sets() -> None:
     assert rate("L1", 1, 64, 0, 1) == RATES["L1"].one, "nothing is known of that"
 
 
-def test_the_figures_of_this_machine() -> None:
-    """Which they are depends on it; that each is one does not."""
-    figures = speeds._each_s(64), *speeds._far()
-    assert all(speed > 0 for row in figures for speed in row.values())
-    assert set(figures[0]) == {"4", "16", "32", "64"} and set(figures[2]) == {
-        "1", "2", "4"
-    }  # fmt: skip
-    assert speeds._waiting_s(dtypes.int64) > 0 < speeds._waiting_s(dtypes.float32)
-    walked = far_walk(1 << 16, 4096 + 64)
-    assert walked.bytes > 0.9 * (1 << 20) and walked.bytes % 64 == 0
+def test_figures_come_of_the_loops_that_are_run(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """On a made machine, on which each loop takes a second and each bandwidth is its rows' size."""
+    machine = Device["LLVM:Raspberry Pi 5"]
+    levels = [("L1", 64 << 10), ("L2", 512 << 10), ("L3", 64 << 20)]
+    walked: list[tuple[int, int]] = []
+
+    def far(size_bytes: int, row_bytes: int) -> float:
+        walked.append((size_bytes, row_bytes))
+        return float(len(walked))  # each round is better than the one before
+
+    monkeypatch.setattr(speeds, "Device", SimpleNamespace(processor=machine))
+    monkeypatch.setattr(speeds.machine, "known_caches", lambda: levels)
+    monkeypatch.setattr(speeds, "far_bandwidth", far)
+    monkeypatch.setattr(speeds, "_least_s", lambda run: 1.0)
+    for name in ("run_peak", "run_cycles"):
+        monkeypatch.setattr(
+            speeds, name, lambda *_, lanes=1: Peak(lambda: None, 64 * lanes)
+        )
+    assert speeds._waiting_s(dtypes.int64) == 1 / 64
+    assert speeds._each_s(32) == {"4": 2 / 64, "16": 2 / 64, "32": 2 / 64}
+    assert list(speeds._each_s(64)) == ["4", "16", "32", "64"]
+    lines, sets = speeds._far()
+    row, known = 4096 + 64, 1024 * 4096
+    sizes = {"memory": 192 << 20, "L2": 256 << 10, "L3": known, "walks": 32 << 20}
+    ways = {"1": 16384, "2": 8192, "4": 4096}
+    rows = [(size, row) for size in sizes.values()]
+    rows += [(256 << 10, way) for way in ways.values()]
+    assert walked == rows * 3, "in turns"
+    assert lines == dict(zip(sizes, (15.0, 16.0, 17.0, 18.0), strict=True))
+    assert sets == dict(zip(ways, (19.0, 20.0, 21.0), strict=True))
+
+
+def test_a_walk_over_lines_far_apart_reads_what_it_says() -> None:
+    row_bytes = 4096 + 64
+    for size_bytes in (1 << 16, 1 << 12):
+        walked = far_walk(size_bytes, row_bytes)
+        line = Device.processor.target.line_bytes
+        lines = max(1, size_bytes // row_bytes // 4) * 4 * (row_bytes // line)
+        once = lines * line
+        assert walked.bytes == once * max(1, (1 << 20) // once)
+        walked.run()
 
 
 def test_a_processor_without_a_feature_is_another_machine(
