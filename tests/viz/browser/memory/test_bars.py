@@ -41,3 +41,27 @@ def test_plan_has_a_bar_for_each_kernel(page: Any, record: dict[str, Any]) -> No
     assert page.get_attribute("[data-key=memory-2]", "aria-selected") == "true"
     page.locator(".wb").press("1")
     assert not page.locator(".wb-held").is_visible(), "it is a part of Plan"
+
+
+def test_enlarged_it_lists_what_lives_when(page: Any, record: dict[str, Any]) -> None:
+    chart = chart_of(record)
+    height = page.locator(".wb-held-peak").bounding_box()["height"]
+    page.click("[data-key=memory-size]")
+    assert page.locator(".wb-held-peak").bounding_box()["height"] > 3 * height
+    said = page.locator(".wb-held-words")
+    assert said.evaluate("e => e.scrollHeight <= e.clientHeight")
+    lives = page.locator(".wb-held-lives [data-item]")
+    assert lives.count() == len({n for step in chart.steps for n in step.values})
+    number = chart.steps[chart.peak].values[0]
+    at = [place for place, step in enumerate(chart.steps) if number in step.values]
+    kernels = [chart.steps[place].kernel + 1 for place in (at[0], at[-1])]
+    row = page.locator(f"[data-key=life-{number}]")
+    assert f"{kernels[0]} to {kernels[1]}" in row.inner_text()
+    bar, span = (
+        row.locator(part).bounding_box()
+        for part in (".wb-held-span i", ".wb-held-span")
+    )
+    share = (at[-1] + 1 - at[0]) / len(chart.steps)
+    assert bar["width"] / span["width"] == pytest.approx(share, abs=0.05)
+    page.click("[data-key=memory-size]")
+    assert page.locator(".wb-held-lives").count() == 0

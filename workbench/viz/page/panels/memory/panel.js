@@ -1,9 +1,10 @@
 // MEMORY: in Plan, a bar for each kernel, as high as the bytes of the values that live while it runs, results below
-// what is on the way to them. The highest is marked; a bar says on hover which values live.
+// what is on the way to them. The highest is marked; a bar says on hover which values live. Enlarged it
+// takes the room of the passes, and lists each value with the kernels from and to which it lives.
 
 import { linked } from "../../app/links.js";
-import { hasAny, headingOf } from "../../app/pieces.js";
-import { h, refill } from "../../base/elements.js";
+import { button, hasAny, headingOf } from "../../app/pieces.js";
+import { h, refill, words } from "../../base/elements.js";
 import { walkable } from "../../base/lists.js";
 import { bytesText } from "../../base/text.js";
 
@@ -13,6 +14,7 @@ import { bytesText } from "../../base/text.js";
 
 const FEWEST = 2; // kernels of a chart that says more than a number
 const HEIGHT = 30; // pixels of the highest bar
+const LARGE = 120; // of one that is enlarged
 const MOST_NAMES = 12; // values named on hover
 
 /** @satisfies {PanelRow} */
@@ -23,6 +25,11 @@ export const panel = { place: "bottom", order: 0, make: memoryPane };
  * @param {() => MemoryChart} section */
 function memoryPane(app, section) {
   const el = h("section", { class: "wb-held", "aria-label": "memory" });
+  let isLarge = false;
+  const enlarge = () => {
+    isLarge = !isLarge;
+    update(new Set(["record"]));
+  };
   const update = (/** @type {Changes} */ changes) => {
     if (!hasAny(changes, "record", "kernel", "mode")) return;
     const chart = section();
@@ -34,13 +41,19 @@ function memoryPane(app, section) {
       "listbox",
       "memory",
       { class: "wb-held-bars", "aria-orientation": "horizontal", "data-key": "memory-bars" },
-      ...chart.steps.map((_, place) => bar(app, chart, place, most)),
+      ...chart.steps.map((_, place) => bar(app, chart, place, most, isLarge ? LARGE : HEIGHT)),
     );
-    const words = h("span", { class: "wb-held-words", title: chart.words }, chart.words);
+    const said = h("span", { class: "wb-held-words", title: chart.words }, chart.words);
+    const size = button(app, isLarge ? "smaller" : "larger", enlarge, {
+      name: "memory-size",
+      title: "high bars, and each value with the kernels from and to which it lives",
+    });
+    el.classList.toggle("wb-held-large", isLarge);
     refill(
       el,
-      h("div", { class: "wb-held-head" }, headingOf("memory of the plan", "MEMORY"), words),
+      h("div", { class: "wb-held-head" }, headingOf("memory of the plan", "MEMORY", size), said),
       bars,
+      isLarge && lives(app, chart),
     );
   };
   return { el, update };
@@ -50,13 +63,14 @@ function memoryPane(app, section) {
  * @param {App} app
  * @param {MemoryChart} chart
  * @param {number} place
- * @param {number} most */
-function bar(app, chart, place, most) {
+ * @param {number} most
+ * @param {number} height pixels of the highest bar */
+function bar(app, chart, place, most, height) {
   const step = chart.steps[place];
   const values = step.values.map((number) => chart.values[number]);
   const results = bytesOf(values.filter((value) => value.is_result));
   const pixels = (/** @type {number} */ bytes) =>
-    `height:${Math.ceil((HEIGHT * Math.min(bytes, most)) / most)}px`;
+    `height:${Math.ceil((height * Math.min(bytes, most)) / most)}px`;
   const item = h(
     "div",
     {
@@ -97,4 +111,54 @@ function names(values) {
   );
   const more = values.length - lines.length;
   return more > 0 ? [...lines, `and ${more} more`] : lines;
+}
+
+/** What lives when: each value with its bytes and a bar from the first step at which it lives to the
+ * last, those that begin first above.
+ * @param {App} app
+ * @param {MemoryChart} chart */
+function lives(app, { values, steps }) {
+  const rows = values.map((value, number) => {
+    const at = steps.flatMap((step, place) => (step.values.includes(number) ? [place] : []));
+    return { value, number, first: at[0] ?? -1, last: at.at(-1) ?? -1 };
+  }).filter(({ first }) => first >= 0).sort((a, b) => a.first - b.first || b.last - a.last);
+  /** @type {(place: number) => string} */
+  const name = (place) => {
+    const { kernel } = steps[place];
+    return kernel === null ? "copy" : String(kernel + 1);
+  };
+  const percent = (/** @type {number} */ part) => `${(100 * part) / steps.length}%`;
+  return walkable(
+    "listbox",
+    "what lives when",
+    { class: "wb-list wb-held-lives", "data-key": "memory-lives" },
+    ...rows.map(({ value, number, first, last }) => {
+      const when = first === last ? name(first) : `${name(first)} to ${name(last)}`;
+      const item = h(
+        "div",
+        {
+          class: "wb-row wb-held-life",
+          role: "option",
+          "data-item": "",
+          "data-key": `life-${number}`,
+          title: `${value.name}: ${bytesText(value.bytes)}, lives during ${when}${
+            value.is_result ? ", and after: a result" : ""
+          }`,
+          onclick: () => app.select({ node: value.node }),
+        },
+        words(value.name, "wb-clip"),
+        h("span", { class: "wb-figure" }, bytesText(value.bytes)),
+        h("span", { class: "wb-figure wb-quiet" }, when),
+        h(
+          "span",
+          { class: "wb-held-span" },
+          h("i", {
+            class: value.is_result ? "wb-held-result" : "",
+            style: `margin-left:${percent(first)};width:${percent(last + 1 - first)}`,
+          }),
+        ),
+      );
+      return linked(item, { by: "node", axes: [], nodes: [value.node], lines: [] });
+    }),
+  );
 }
