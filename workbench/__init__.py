@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from workbench.backends.renderer import Renderer as Renderer
     from workbench.base.context import Context as Context
     from workbench.base.errors import KernelOptError as KernelOptError
+    from workbench.base.errors import WorkbenchError as WorkbenchError
     from workbench.base.target import Target as Target
     from workbench.counters import GlobalCounters as GlobalCounters
     from workbench.emulator.emulate import emulate as emulate
@@ -66,6 +67,7 @@ _HOME = {
     "Kernel": "workbench.kernel.kernel",
     "SearchResult": "workbench.search.result",
     "KernelOptError": "workbench.base.errors",
+    "WorkbenchError": "workbench.base.errors",
     "GlobalCounters": "workbench.counters",
     "Exploration": "workbench.viz.exploration.exploration",
     "emulate": "workbench.emulator.emulate",

@@ -10,6 +10,7 @@
     +-- FileError             another file: this one is not what it says   (also a ValueError)
     |   +-- MissingFileError  a path where there is a file             (also a FileNotFoundError)
     +-- StateError            other keys, or a model of other shapes   (also a ValueError, KeyError)
+    +-- PlaceError            name a row that is there (also an IndexError, KeyError, TypeError)
     +-- LevelError            name a state that a compilation has      (also a KeyError)
     +-- GradientError         ask for a gradient that exists           (also a RuntimeError)
     +-- OptimizerError        other arguments, or gradients first      (also a RuntimeError)
@@ -99,6 +100,11 @@ def file_error(path: object, error: Exception, hint: str = "") -> FileError:
 
 class StateError(WorkbenchError, ValueError, KeyError):
     """A state dict does not fit a model."""
+
+
+class PlaceError(WorkbenchError, IndexError, KeyError, TypeError):
+    """A table has no such row. A tuple raises an IndexError for a number, a TypeError for a name; a
+    dict raises a KeyError."""
 
 
 class LevelError(WorkbenchError, KeyError):

@@ -217,14 +217,14 @@ class Exploration(ScheduledTensors, Unpicklable, Displayed):
         self.page.baseline(self, name, run)
         return self
 
-    def select(self, **view: Any) -> None:
+    def select(self, *unnamed: Any, **view: Any) -> None:
         """Show something in the notebook's workbench of this exploration: mode ("tune",
         "rewrites" or "plan"), kernel (or its place), variant, node, line (places in the
         record), axis (a name), language ("C", "LLVM", "asm" or "IR").
 
         Errors: WorkbenchError for anything else.
         """
-        self.page.select(self, checked_view(self, view))
+        self.page.select(self, checked_view(self, view, unnamed))
 
     def to_html(self, path: str | Path) -> Path:
         """Write the workbench as one file that opens offline; return its path.

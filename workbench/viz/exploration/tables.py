@@ -5,11 +5,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, ClassVar, Generic, Self, TypeVar
+from typing import Any, ClassVar, Generic, Self, SupportsIndex, TypeVar, overload
 
 from workbench.base.arguments import require
 from workbench.base.display import Printed
-from workbench.base.errors import WorkbenchError
+from workbench.base.errors import PlaceError, WorkbenchError
 from workbench.base.trace import PassRecord
 from workbench.ir.schedule.item import Decision
 from workbench.kernel.kernel import Kernel
@@ -35,6 +35,25 @@ class AskedTable(Printed, tuple[Row, ...], Generic[Row]):
         table = super().__new__(cls, rows)
         table.display = display or Display()
         return table
+
+    @overload
+    def __getitem__(self, place: SupportsIndex) -> Row: ...
+
+    @overload
+    def __getitem__(self, place: slice) -> tuple[Row, ...]: ...
+
+    def __getitem__(self, place: Any) -> Any:
+        """Return a row, or those of a slice. Errors: PlaceError where there is none."""
+        try:
+            return super().__getitem__(place)
+        except (IndexError, TypeError):
+            raise self._no_row(place) from None
+
+    def _no_row(self, place: object) -> PlaceError:
+        numbers = f"0 to {len(self) - 1}" if len(self) > 1 else "0"
+        because = f"they are numbered {numbers}" if self else "there are none"
+        hint = f"ex.{self.name}[{max(0, len(self) - 1)}]" if self else ""
+        return PlaceError(f"there is no {self.name}[{place!r:.40}]", because, hint)
 
     def text(self) -> str:
         """Return the rows as a text."""
@@ -111,6 +130,12 @@ class Variants(AskedTable[Variant]):
                 return variant
         because = "there are " + ", ".join(variant.name for variant in self)
         raise WorkbenchError(f"there is no variant {name!r:.60}", because)
+
+    def _no_row(self, place: object) -> PlaceError:
+        error = super()._no_row(place)
+        if isinstance(place, str) and self:
+            error.hint = f"ex.variants.named({self[0].name!r})"
+        return error
 
     def text(self) -> str:
         """Return a line for each variant."""

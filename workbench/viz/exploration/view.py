@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from msgspec import inspect as types
 from msgspec.structs import fields
 
-from workbench.base.errors import WorkbenchError
+from workbench.base.errors import PlaceError, WorkbenchError
 from workbench.base.typed import typed
 from workbench.viz.exploration.scheduled_tensors import ScheduledTensors
 from workbench.viz.page.document import modes
@@ -18,12 +18,17 @@ FIELDS = {field.name: field for field in fields(ViewState) if field.name != "onl
 """The fields that can be set; the one pane that is shown has a property of the exploration."""
 
 
-def checked_view(ex: ScheduledTensors, view: Mapping[str, object]) -> ViewState:
+def checked_view(
+    ex: ScheduledTensors, view: Mapping[str, object], unnamed: Sequence[object] = ()
+) -> ViewState:
     """Return the selection for a page; a Kernel becomes its number.
 
-    Errors: WorkbenchError for a name or a value that a page does not know.
+    Errors: WorkbenchError for a name or a value that a page does not know; PlaceError for a value
+    without a name.
     """
     choices = {"mode": modes(), "language": tuple(r.name for r in language_rows())}
+    if unnamed:
+        raise _without_name(unnamed[0], choices)
     plain = dict(view)
     for name, value in view.items():
         if name not in FIELDS:
@@ -38,6 +43,19 @@ def checked_view(ex: ScheduledTensors, view: Mapping[str, object]) -> ViewState:
         except ValueError:
             raise _refused(name, value, *_words(name)) from None
     return typed(plain, ViewState)
+
+
+def _without_name(
+    value: object, choices: Mapping[str, tuple[str, ...]]
+) -> WorkbenchError:
+    """Return the error for a value that does not say what it is of."""
+    hints = {name: f'"{values[0]}"' for name, values in choices.items()}
+    fits = [name for name in choices if _is_one_of(choices[name], value)]
+    name = (*fits, "mode")[0]
+    hint = f"{name}={value!r}" if fits else f"{name}={hints[name]}"
+    because = f"a value needs its name: {', '.join(FIELDS)}"
+    hint = f"kernel={value}" if type(value) is int else hint
+    return PlaceError(f"cannot select {value!r:.40}", because, f"ex.select({hint})")
 
 
 def _is_one_of(choices: tuple[str, ...], value: object) -> bool:
