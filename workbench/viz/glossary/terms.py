@@ -227,7 +227,7 @@ TERMS: Mapping[str, Mapping[str, str]] = {
         "rewrites": "A rule found a part of the graph and put another in its place.",
         "before the first": "The program as this pass got it; a step on is its first rewrite.",
         "more just as near": "Nodes that are as far from the change as the last ones in sight:"
-            " `whole graph` shows them, too.",
+            " `wider` and `whole graph` show more.",
         "compiler's passes": "What the compiler itself did to the program, after our passes.",
         "rewrite": "One rule put one part of the graph in the place of another.",
         "steps of a pass": "What a pass that is not a table of rules did, one after the other.",

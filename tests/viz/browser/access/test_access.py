@@ -36,7 +36,7 @@ SCENES: Scenes = {
     "Tune, what is not legal": (press("1"), click("[data-key=refused-true]")),
     "Tune, machine code": (click("[data-key=code-asm]"), unfold_everything),
     "Rewrites, a step": (press("2 j j"), unfold_everything),
-    "Rewrites, the whole graph": (press("g"),),
+    "Rewrites, the whole graph": (press("g g"),),
     "Plan": (press("3"),),
     "Plan, a decision": (click(".wb-plan-list [data-item]"), unfold_everything),
     "Plan, unfolded": (press("3 o o"),),

@@ -67,9 +67,25 @@ def test_a_change_has_a_ghost_and_nothing_else_moves(
     assert report["moved"] == []
 
 
+def test_between_what_is_near_and_the_whole_there_is_more(page: Any) -> None:
+    page.keyboard.press("j")
+    counts = []
+    for reach in range(3):
+        page.select_option("[aria-label^='what is drawn']", str(reach))
+        drawn(page)
+        counts.append(
+            page.evaluate("""() => {
+          const nodes = document.querySelectorAll(".wb-rw .wb-g-node");
+          return nodes.length;
+        }""")
+        )
+    assert counts[0] < counts[1] < counts[2], counts
+
+
 def test_search_finds_a_node(page: Any) -> None:
     page.keyboard.press("j")
-    page.keyboard.press("g")
+    for _ in range(2):
+        page.keyboard.press("g")  # by what is wider to the whole graph
     page.keyboard.press("/")
     page.keyboard.type("exp2")
     assert page.inner_text(".wb-rw .wb-g-count") == "1 match"

@@ -48,7 +48,7 @@ export const KEYS = [
   ["f", "fit the graph", null],
   ["s", "Plan: step through the decisions, and out; j k step, space plays", null],
   ["o O", "Plan: unfold the selected kernel, fold it, by a step", null],
-  ["g", "Rewrites: the whole graph, or the nodes near the change", null],
+  ["g", "Rewrites: the nodes near the change, more around them, or the whole graph", null],
   ["b", "Rewrites: one graph, before beside after, or their texts", null],
   ["r", "Rules: all of them, at that of the rewrite that is shown", showRules],
   ["n N", "Rewrites, Rules: the next use of a rule, the previous one", null],

@@ -11,6 +11,7 @@ import { passesOf } from "../../record/passes.js";
 import { wordLines } from "../../record/words.js";
 import { textPair } from "./differences.js";
 import { changeScene, openingScene, wholeScene } from "./scene.js";
+import { REACHES } from "./state.js";
 
 /** @import { PageRecord } from "../../record.d.ts" */
 /** @import { App } from "../../app/store.js" */
@@ -21,8 +22,8 @@ import { changeScene, openingScene, wholeScene } from "./scene.js";
 
 export class RewriteGraph {
   /** What was drawn last: a step of the same is drawn so that little moves.
-   * @type {{timeline: Timeline | null, isWhole: boolean, boxes: Map<Key, GraphNode>}} */
-  #last = { timeline: null, isWhole: false, boxes: new Map() };
+   * @type {{timeline: Timeline | null, reach: number, boxes: Map<Key, GraphNode>}} */
+  #last = { timeline: null, reach: 0, boxes: new Map() };
 
   /**
    * @param {App} app
@@ -59,7 +60,7 @@ export class RewriteGraph {
    * @param {boolean} isAnew */
   draw(place, isAnew) {
     const { state, view } = this;
-    const { isWhole, form } = state;
+    const { isWhole, form, reach } = state;
     const isStep = state.step(place) > 0;
     const texts = isStep && form === "texts" && this.#texts(place);
     this.texts.replaceChildren(texts || "");
@@ -70,7 +71,7 @@ export class RewriteGraph {
     this.#arrange(...(old ? [this.before.el] : []), texts ? this.texts : view.el);
     if (!scene) return Boolean(texts);
     const timeline = state.timeline(place);
-    const isNext = !isAnew && this.#last.timeline === timeline && this.#last.isWhole === isWhole;
+    const isNext = !isAnew && this.#last.timeline === timeline && this.#last.reach === reach;
     let known = isNext ? this.#last.boxes : new Map();
     if (old) {
       const drawing = placedDrawing(this.app.record, old, known);
@@ -79,7 +80,7 @@ export class RewriteGraph {
     }
     const drawing = placedDrawing(this.app.record, scene, known);
     const boxes = new Map(drawing.nodes.map((node) => [node.key, node]));
-    this.#last = { timeline, isWhole, boxes };
+    this.#last = { timeline, reach, boxes };
     view.el.classList.toggle("wb-g-tall", isWhole);
     view.show(
       drawing,
@@ -148,7 +149,7 @@ export class RewriteGraph {
       return isAllIndex ? scene(false) : folded;
     }
     return step
-      ? changeScene(timeline, step, state.isFolded, side)
+      ? changeScene(timeline, step, state.isFolded, side, REACHES[state.reach] ?? undefined)
       : openingScene(timeline, state.isFolded);
   }
 }

@@ -39,7 +39,7 @@ export function rewritesKeys({ app, state, el, list, graph, filter }) {
     h: () => stepPass(app, -1, state.place()),
     l: () => stepPass(app, 1, state.place()),
     f: () => graph.fit(),
-    g: () => state.toggleWhole(),
+    g: () => state.draw(null),
     b: () => state.showAs(null),
     "/": () => (graph.view.el.hidden ? filter : graph.view.field).focus(),
     n: () => stepUse(app, shownRule(app), 1),

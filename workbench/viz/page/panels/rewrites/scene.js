@@ -11,6 +11,7 @@ import { HOPS, TwoStates } from "./two_states.js";
 /** @import { Timeline } from "../../record/states.js" */
 
 const MOST_NEAR = 120; // nodes of a neighbourhood
+const MOST_WIDE = 400; // of one that reaches further
 const MOST_OPENING = 600; // nodes of a state that is drawn unasked: looking at it takes no time
 const MOST_CHANGED = 200; // nodes that a step changed: more are a picture of nothing
 const BOX_HEIGHT = 34;
@@ -27,13 +28,14 @@ const MOST_LETTERS = 72; // of a label: an index of three axes is whole
 /** Of which states a scene is: of the two as one, with a ghost of what was, or of one of them.
  * @typedef {"both" | "old" | "now"} Side */
 
-/** Return the scene of step `k`: what it took away, what it put there, and two hops around.
+/** Return the scene of step `k`: what it took away, what it put there, and some hops around.
  * @param {Timeline} timeline
  * @param {number} k
  * @param {boolean} [isFolded]
  * @param {Side} [side]
+ * @param {number} [hops]
  * @returns {Scene} */
-export function changeScene(timeline, k, isFolded = true, side = "both") {
+export function changeScene(timeline, k, isFolded = true, side = "both", hops = HOPS) {
   const change = timeline.change(k);
   const isIndex = readingOf(timeline.nodes, change.before).is_index; // then that is what it is about
   const states = new TwoStates(timeline, change, isFolded && !isIndex);
@@ -43,12 +45,13 @@ export function changeScene(timeline, k, isFolded = true, side = "both") {
   for (const key of focus.first) if (changed.has(key)) near.add(key);
   const left = new Set(focus.focus.filter((key) => !near.has(key)));
   let edge = [...near];
-  for (let hop = 0; hop < HOPS; hop++) {
+  const most = hops > HOPS ? MOST_WIDE : MOST_NEAR;
+  for (let hop = 0; hop < hops; hop++) {
     const next = [];
     for (const key of edge) {
       for (const other of states.around(key)) {
         if (near.has(other)) continue;
-        if (near.size >= MOST_NEAR) left.add(other);
+        if (near.size >= most) left.add(other);
         else near.add(other), next.push(other);
       }
     }

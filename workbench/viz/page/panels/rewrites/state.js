@@ -1,5 +1,6 @@
 // Where in the rewrites the reader is, and what of them is shown.
 
+import { rowAt } from "../../app/store.js";
 import { h } from "../../base/elements.js";
 import { passBeside, passesOf } from "../../record/passes.js";
 import { timelineOf } from "../../record/states.js";
@@ -13,6 +14,9 @@ import { readingOf } from "../../record/readings.js";
 /** @type {Form[]} */
 export const FORMS = ["graph", "graphs", "texts"];
 
+/** How far from the change nodes are drawn, in edges; null: all. */
+export const REACHES = [2, 5, null];
+
 export class RewritesState {
   /** Words that the passes in the list have. */
   filter = "";
@@ -21,8 +25,8 @@ export class RewritesState {
   /** The rule whose rewrites are listed.
    * @type {number | null} */
   rule = null;
-  /** Whether the whole graph is drawn, or what is near the change. */
-  isWhole = false;
+  /** How much is drawn, a place of REACHES. */
+  reach = 0;
   /** How a step is shown: as one graph of both states, as a graph of each, or as the text of each.
    * @type {Form} */
   form = "graph";
@@ -53,17 +57,22 @@ export class RewritesState {
     this.app = app;
   }
 
-  /** The pass that is shown: the one that is selected, else the one with most rewrites. */
+  /** Whether the whole graph is drawn. */
+  get isWhole() {
+    return REACHES[this.reach] === null;
+  }
+
+  /** The pass that is shown: the one that is selected, or in another variant that of its name, else
+   * the first that rules rewrote. */
   place() {
     const { record, view } = this.app;
     const places = passesOf(this.app);
     if (view.pass !== null && places.includes(view.pass)) return view.pass;
-    const weight = (/** @type {number} */ place) =>
-      record.passes[place].rewrites.length * (record.passes[place].unit === "rewrite" ? 1 : 0.01);
-    return places.reduce(
-      (best, place) => (weight(place) > weight(best) ? place : best),
-      places[0] ?? null,
-    );
+    const { passes } = record;
+    const name = rowAt(passes, view.pass)?.name;
+    return places.find((place) => passes[place].name === name) ??
+      places.find((place) => passes[place].unit === "rewrite" && passes[place].rewrites.length) ??
+      places[0] ?? null;
   }
 
   /** The states of a pass.
@@ -134,8 +143,10 @@ export class RewritesState {
     this.app.changed("closed");
   }
 
-  toggleWhole() {
-    this.isWhole = !this.isWhole;
+  /** Draw as much as a place of REACHES says; null: as the next one.
+   * @param {number | null} reach */
+  draw(reach) {
+    this.reach = reach ?? (this.reach + 1) % REACHES.length;
     this.app.changed("drawn");
   }
 

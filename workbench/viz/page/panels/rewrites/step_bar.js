@@ -61,6 +61,9 @@ function stepper(state, step, count) {
 /** @type {[number, string][]} */
 const FORM_CHOICES = [[0, "one graph"], [1, "before | after"], [2, "texts"]];
 
+/** @type {[number, string][]} */
+const REACH_CHOICES = [[0, "near the change"], [1, "wider"], [2, "whole graph"]];
+
 /** What the graph shows: the whole or what is near, folded or not, loops open or closed.
  * @param {App} app
  * @param {RewritesState} state */
@@ -74,12 +77,12 @@ function viewButtons(app, state) {
       FORMS.indexOf(state.form),
       (place) => state.showAs(FORMS[place]),
     ),
-    button(app, "whole graph", () => state.toggleWhole(), {
-      pressed: state.isWhole,
-      title: "all nodes, not only those near the change",
-      key: "g",
-      name: "whole",
-    }),
+    chooser(
+      "what is drawn (g: the next)",
+      REACH_CHOICES,
+      state.reach,
+      (place) => state.draw(place),
+    ),
     button(app, "fold indexes", () => state.toggleFold(), {
       pressed: state.isFolded,
       title: "write index arithmetic inside the nodes that use it, as constants always are",
