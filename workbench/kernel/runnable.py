@@ -23,6 +23,7 @@ from workbench.ir.lower.launch.barriers import barriers
 from workbench.ir.nest.estimates import Counts, Estimates, count, estimate
 from workbench.ir.node.uop import UOp
 from workbench.ir.opt import apply as opts
+from workbench.ir.opt.from_code import opts_from_code_text
 from workbench.ir.opt.heuristic.step import NO_STEPS, HeuristicSteps
 from workbench.ir.opt.opt import Axis, Opt, axes
 from workbench.ir.rewriting.rewrite import check_names, without
@@ -137,7 +138,16 @@ class RunnableKernel:
 
     def __repr__(self) -> str:
         listed = " ".join(f"{a.name}={a.size}" for a in self.axes)
-        return f"Kernel({self.title or self.name}: {listed}; {len(self.applied_opts)} opts)"
+        note = f"; {self.opts_in_code}" if self.opts_in_code else ""
+        count = f"{len(self.applied_opts)} opts"
+        return f"Kernel({self.title or self.name}: {listed}; {count}{note})"
+
+    @property
+    def opts_in_code(self) -> str:
+        """The opts that `contiguous(arg=..)` asks for, with which it runs, as text, or why these
+        are refused; "" where the code asks for none in particular."""
+        with unobserved(), without(self.rules_off):
+            return opts_from_code_text(self.original, Device[self.device].target)
 
     # opts
 

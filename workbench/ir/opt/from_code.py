@@ -36,6 +36,20 @@ def opts_from_code(kernel: UOp) -> tuple[Opt, ...] | None:
     return tuple([Opt(OptOps[name], axis, arg) for name, axis, arg in kernel.arg.opts])
 
 
+def opts_from_code_text(kernel: UOp, target: Target) -> str:
+    """Return which opts the code asks for, and whether they are legal; "" where it asks for none
+    in particular."""
+    try:
+        opts = opts_from_code(kernel)
+        if opts is None:
+            return ""
+        words = ", ".join(map(str, opts)) or "no opts"
+        with_opts_from_code(kernel, opts, target)
+    except KernelOptError as error:
+        return f"{error.what}: {error.because}"
+    return f"contiguous(arg=..) asks for {words}"
+
+
 def with_opts_from_code(
     kernel: UOp, opts: Sequence[Opt], target: Target
 ) -> tuple[UOp, tuple[Opt, ...], HeuristicSteps]:

@@ -331,7 +331,8 @@ def of(
 def _kernel_text(place: int, kernel: Kernel) -> str:
     row = kernel_row(kernel)
     head = f"{kernel_heading(place, row, where(kernel))}  ({work_text(row)})"
-    return f"{head}\n{_indented(str(kernel))}"
+    lines = [row.opts_in_code, str(kernel)] if row.opts_in_code else [str(kernel)]
+    return "\n".join([head, *map(_indented, lines)])
 
 
 def _indented(text: str) -> str:

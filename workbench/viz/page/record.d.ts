@@ -1048,7 +1048,8 @@ export interface RecordedPass {
  * opens with, where that is another; `data` are its buffers, for a page that runs it.
  * `modules` are the user's that made what it computes, each with the method that it called;
  * `module` is the path of the first. `phases` are those of training that it belongs to; none
- * where nothing is trained.
+ * where nothing is trained. `opts_in_code` says which opts the user's code asks for, or why
+ * they are refused.
  */
 export interface KernelRow {
   title: string;
@@ -1065,6 +1066,7 @@ export interface KernelRow {
   phases: Array<string>;
   data?: PageData | null;
   opens?: number | null;
+  opts_in_code?: string;
 }
 
 /**

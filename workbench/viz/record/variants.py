@@ -110,6 +110,7 @@ def kernel_row(
         module=bounded(kernel.modules[0].path) if kernel.modules else "",
         modules=[bounded(str(call)) for call in kernel.modules],
         phases=list(kernel.phases),
+        opts_in_code=bounded(kernel.opts_in_code),
     )
 
 

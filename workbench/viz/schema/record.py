@@ -215,7 +215,7 @@ class KernelRow(Struct, forbid_unknown_fields=True):
     opens with, where that is another; `data` are its buffers, for a page that runs it. `modules`
     are the user's that made what it computes, each with the method that it called; `module` is the
     path of the first. `phases` are those of training that it belongs to; none where nothing is
-    trained."""
+    trained. `opts_in_code` says which opts the user's code asks for, or why they are refused."""
 
     title: str
     name: str
@@ -231,6 +231,7 @@ class KernelRow(Struct, forbid_unknown_fields=True):
     phases: list[str]
     data: PageData | None = None
     opens: int | None = None
+    opts_in_code: str = ""
 
 
 class BaselineRow(Struct, forbid_unknown_fields=True):

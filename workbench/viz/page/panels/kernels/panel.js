@@ -298,6 +298,7 @@ function aboutKernel(app, { places, isOpen }, work, module) {
       isGroup ? " each" : ""
     }`,
     kernel.decoded,
+    kernel.opts_in_code,
     !isGroup && kernel.phases.join(" and "),
     ...(isGroup ? [module] : kernel.modules),
     work.seconds !== null && `${time}${isGroup ? ", together" : ""}`,
