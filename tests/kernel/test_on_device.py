@@ -7,6 +7,7 @@ import pickle
 import numpy as np
 import pytest
 
+from tests.tools.compiler import needs_c
 from workbench.backends.device import Device
 from workbench.base.errors import CompileError, DeviceError
 from workbench.ir.opt.opt import Opt, OptOps
@@ -70,6 +71,7 @@ def test_what_there_is_not() -> None:
         matmul().on("CUDA", "Cray")
 
 
+@needs_c
 def test_the_tile_of_a_tensor_core_that_a_machine_lacks_is_refused() -> None:
     """Its text would be right and very slow; `on` says what it leaves out, and C can be read."""
     a = Tensor(np.ones((32, 32), np.float16))
