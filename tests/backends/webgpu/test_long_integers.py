@@ -14,6 +14,7 @@ from workbench.backends.device import Device
 from workbench.backends.webgpu import long_integers
 from workbench.backends.webgpu.dialect import Wgsl
 from workbench.base.dtypes import DType
+from workbench.base.errors import LanguageError
 from workbench.kernel.runnable import RunnableKernel
 
 NAME = "WEBGPU"
@@ -149,3 +150,19 @@ def test_each_function_is_called_by_a_kernel(name: str) -> None:
     ]  # fmt: skip
     codes = [k.code_for("WEBGPU:BROWSER") for k in explore(*results).kernels]
     assert any(f"fn {name}(" in str(code) for code in codes)
+
+
+@pytest.mark.parametrize("is_repeated", [True, False])
+def test_draws_of_many_classes_are_refused(is_repeated: bool) -> None:
+    """Above 2**18 classes they are made in float64, which WGSL has not."""
+    for classes, fits in ((1 << 18, True), ((1 << 18) + 1, False)):
+        weights = Tensor(np.ones(classes, np.float32), device="WEBGPU:BROWSER")
+        drawn = weights.multinomial(1 + is_repeated, replacement=is_repeated)
+        kernels = explore(drawn).kernels
+        if fits:
+            assert all(kernel.code_for("WEBGPU:BROWSER") for kernel in kernels)
+            continue
+        with pytest.raises(LanguageError, match="WGSL has no float64") as refusal:
+            for kernel in kernels:
+                kernel.code_for("WEBGPU:BROWSER")
+        assert "another device" in str(refusal.value)

@@ -51,7 +51,8 @@ class Sampling(InitialWeights):
 
         Without `replacement` no index is drawn twice. Shapes: (n,) gives (num_samples,), and (rows,
         n) gives (rows, num_samples). Dtypes: int32. Errors: ShapeError for another number of axes,
-        no samples, or more than there are elements. Source, without replacement: Efraimidis and
+        no samples, or more than there are elements; when it is computed LanguageError for more than
+        262,144 elements on a device without float64. Source, without replacement: Efraimidis and
         Spirakis 2006, "Weighted random sampling with a reservoir".
         """
         count = whole(num_samples, "multinomial: num_samples", 1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import re
 from collections.abc import Callable
 from itertools import islice
@@ -125,6 +126,35 @@ def test_sort(browser: Any, tmp_path: Path) -> None:
         page.click(f'[data-key="kernel-{row["kernel"]}"]')
         assert "✓ right" in ran(page, place), row["kernel"]
     assert any("vec2<u32>" in line for line in variants[0]["code"][1]["lines"])
+    leave(browser, page)
+
+
+def test_sums_of_integers(browser: Any, tmp_path: Path) -> None:
+    """They are of 64 bits, as numpy's are, and the browser adds words."""
+    values = (
+        np.random.default_rng(5).integers(-(2**31), 2**31, (6, 37)).astype(np.int32)
+    )
+    x = tensor(values)
+    cases = {
+        "sum": (x.sum(1), values.sum(1, dtype=np.int64)),
+        "running sum": (x.cumsum(1), values.cumsum(1, dtype=np.int64)),
+        "product": (x.cast("int64").prod(1), values.astype(np.int64).prod(1)),
+        "count": ((x > 0).sum(0), (values > 0).sum(0)),
+        "all": (x.cast("int64").sum() * 3, values.sum(dtype=np.int64) * 3),
+    }
+    record = record_of(*[ours for ours, _ in cases.values()])
+    answers = [
+        np.frombuffer(base64.b64decode(buffer["data"]), buffer["dtype"])
+        for kernel in record["kernels"]
+        for buffer in kernel["data"]["buffers"]
+        if buffer["written"]
+    ]
+    for name, (_, theirs) in cases.items():
+        assert any(np.array_equal(theirs.ravel(), a) for a in answers), name
+    page = shows(browser, tmp_path, record)
+    for place, row in enumerate(record["variants"]):
+        page.click(f'[data-key="kernel-{row["kernel"]}"]')
+        assert "✓ right" in ran(page, place), row["kernel"]
     leave(browser, page)
 
 
