@@ -17,6 +17,8 @@ TERMS: Mapping[str, Mapping[str, str]] = {
         "Plan": "Why there are these kernels: the expression as a graph, and each decision.",
         "Side by side": "Two programs with linked lines: two languages, variants or devices.",
         "Rules": "Every rule, with its pattern and example: where it fired, and a switch.",
+        "GPU": "The kernel on an emulated GPU, step by step: its work-items, memories and code,"
+            " with races, bank conflicts and scattered accesses.",
         "export": "What can be taken away: the page as one file, pictures, Markdown, Python, a"
             " link.",
         "whole page": "One file with all that stands here: it opens without Python and without a"

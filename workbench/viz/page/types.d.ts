@@ -8,6 +8,8 @@ import type { AnyRequest, Message, PageRecord, ReplyMessage, Results } from "./r
  * the variant, and a line of the language that all kernels are read in. */
 export interface Link {
   by: "node" | "statement" | "loop" | "line" | "code" | "offer";
+  /** The kernels that it stands for: of others, code and loops do not light it. */
+  kernels?: number[];
   axes: string[];
   nodes: number[];
   lines: number[];

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import Any
 
+from tests.viz.browser.browser import shown
 from tests.viz.browser.page.support import Record, selected, texts
+from tests.viz.record.support import exported
 
 
 def test_a_loop_lights_its_code_and_the_code_its_loop(
@@ -82,3 +86,26 @@ def test_what_is_marked_is_of_the_variant_that_is_shown(
     page.click(f"[data-key=variant-{auto}]")
     page.click(f"[data-key=kernel-{number}]")
     assert selected(page, "variants")[0].startswith("auto")
+
+
+def test_a_line_of_code_lights_its_kernel_alone(
+    browser: Any, record: Record, tmp_path: Path
+) -> None:
+    """Other kernels of the same notebook line stay dark."""
+    shared = json.loads(json.dumps(record))
+    shared["kernels"][1]["line"] = shared["kernels"][0]["line"]
+    lit = (
+        "[...document.querySelectorAll('.wb-kernel.wb-lit')].map((e) => e.dataset.key)"
+    )
+    for page in shown(browser, tmp_path, exported(shared)):
+        page.click(".wb-code-body [data-item]:has-text('[g0') >> nth=0")
+        assert page.evaluate(lit) == ["kernel-0"]
+
+
+def test_tabs_and_the_headline_say_what_they_are(page: Any) -> None:
+    headline = page.locator(".wb-title [data-term=kernels]")
+    title, text = headline.get_attribute("title"), headline.inner_text()
+    assert title and title != text and "A kernel is one program" in title
+    tabs = page.locator(".wb-modes [role=tab]")
+    for tab in tabs.all():
+        assert " · key " in tab.get_attribute("title"), tab.inner_text()

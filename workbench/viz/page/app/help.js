@@ -15,7 +15,7 @@ import { button } from "./pieces.js";
 
 const KEYS_GROUP = "keys";
 const INTRO =
-  "Keys act while the workbench has its ring; for JupyterLab's own keys (Ctrl+B, Ctrl+S, ..) leave it first: Esc or a click outside. Ctrl+wheel zooms a graph; a plain wheel scrolls the page. A click on the heading of a pane shows its words.";
+  "Keys act while the workbench has its ring; for JupyterLab's own keys (Ctrl+B, ..) leave it first: Esc or a click outside; Ctrl+S saves the notebook from here, too. Ctrl+wheel zooms a graph; a plain wheel scrolls the page. A click on the heading of a pane shows its words.";
 
 /**
  * @param {App} app

@@ -56,7 +56,7 @@ export const KEYS = [
   ["]", "fold or show the code", (app) => app.room.toggle("right")],
   ["\\", "fold or show what stands beside a graph", (app) => app.room.toggle("aside")],
   ["F", "full screen", toggleFull],
-  ["Ctrl+S", "save the notebook", null],
+  ["Ctrl+S", "save the notebook, without leaving the workbench", null],
   ["Esc", "let go of what is selected, out of full screen, then out of the workbench", null],
   ["?", "this sheet: words and keys", (app) => app.select({ help: !app.view.help })],
 ];

@@ -15,6 +15,10 @@ export const LINKS = new WeakMap();
  *   statement?: string | null
  * }} Reach */
 
+/** What belongs to the kernel that is shown: a line that other kernels have, too, does not light them.
+ * @type {Link["by"][]} */
+const OF_KERNEL = ["code", "loop", "statement", "offer"];
+
 /** Put a link on an element: it lights up with others, and lights them when pointed at.
  * @template {Element} E
  * @param {E} element
@@ -34,11 +38,21 @@ export function lightAll(app, root) {
   const hovered = reach(app.record, app.hover);
   for (const element of root.querySelectorAll(".wb-link")) {
     const link = LINKS.get(element);
-    const tie = belongs(link, pinned);
+    const tie = belongs(link, seenFrom(link, pinned, app));
     element.classList.toggle("wb-lit", tie === "lit");
     element.classList.toggle("wb-inside", tie === "inside");
-    element.classList.toggle("wb-near", belongs(link, hovered) === "lit");
+    element.classList.toggle("wb-near", belongs(link, seenFrom(link, hovered, app)) === "lit");
   }
+}
+
+/** What is reached as a link sees it: nothing, where it stands for other kernels than the one that is
+ * shown, and that is of this kernel alone.
+ * @param {Link | undefined} link
+ * @param {Reach | null} reached
+ * @param {App} app */
+function seenFrom(link, reached, { view: { kernel } }) {
+  const isOther = link?.kernels && !link.kernels.includes(kernel);
+  return isOther && reached && OF_KERNEL.includes(reached.by) ? null : reached;
 }
 
 /** Return "lit", "inside" or "". Nodes and axes tie things together; a shared notebook line only

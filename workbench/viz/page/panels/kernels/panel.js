@@ -273,7 +273,7 @@ function kernelRow(app, row, all, toggle) {
       h("span", { class: "wb-figure wb-kernel-share" }, workShare(work)),
       h("span", { class: "wb-figure wb-kernel-bytes" }, bytesText(work.bytes)),
     ),
-    lineLink(lines),
+    { ...lineLink(lines), kernels: places },
   );
 }
 

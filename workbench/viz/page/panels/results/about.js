@@ -23,7 +23,6 @@ export function aboutVariant(app) {
   return h(
     "div",
     { class: "wb-about" },
-    identityRow(app, variant),
     same && h("p", {}, "No measurable difference to ", words(other.name), "."),
     variant.check?.ok && checkLine(variant.check), // a wrong answer is said beside the buttons
     variant.bound &&
@@ -37,6 +36,7 @@ export function aboutVariant(app) {
     roofline(app),
     optsFold(variant),
     countsFold(variant.counts),
+    identityRow(app, variant), // what is read stands above what is written
     noteField(app, variant),
   );
 }

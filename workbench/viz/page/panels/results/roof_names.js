@@ -33,8 +33,8 @@ export function namePlaces(dots, roofs = []) {
  * @param {boolean} [mustBe] */
 function namePlace({ at: [left, top], width }, obstacles, mustBe = false) {
   const [near, far] = left > ROOF.width / 2 ? [-9, 9] : [9, -9];
-  const names = [near, far, 3 * near, 3 * far].flatMap((x) =>
-    [3, 12, -6, 22, -16].map((y) => {
+  const names = [1, 3, 5, 8].flatMap((by) => [by * near, by * far]).flatMap((x) =>
+    [3, 12, -6, 22, -16, 33, -27, 44, -38].map((y) => {
       const [from, base] = [left + x - (x < 0 ? width : 0), top + y];
       return { place: point(x, y), box: box(from - 1, base - 9, from + width + 1, base + 3) };
     })
