@@ -188,6 +188,22 @@ def test_scalars_stand_beside_vectors_where_c_allows_it() -> None:
     assert "splat" not in text
 
 
+def test_a_mask_of_equal_lanes_is_one_condition() -> None:
+    """A loop over its lanes would be no masked instruction: compilers see a branch for each."""
+    test = load_from(at(param(1, dtypes.bool, 1), 0))
+    place = at(param(2, F, 8), 0)
+    value = UOp(Ops.LOAD, F.vec(8), (place, broadcast(test, 8)))
+    target = at(param(0, F, 8), 0)
+    text = source_of(
+        UOp(Ops.STORE, dtypes.void, (target, value, broadcast(test, 8)))
+    ).text
+    assert "_where_" not in text and "(p1_v0 ? *(const f32x8 *)&p2[0]" in text
+    lanes = load_from(at(param(1, dtypes.bool, 8), 0), 8)
+    value = UOp(Ops.LOAD, F.vec(8), (place, lanes))
+    text = source_of(UOp(Ops.STORE, dtypes.void, (target, value, lanes))).text
+    assert text.count("#pragma omp simd\n  for (int i = 0; i < 8; i++)") == 2
+
+
 @pytest.mark.parametrize(
     ("value", "dtype", "text"),
     [

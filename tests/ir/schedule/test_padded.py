@@ -1,4 +1,4 @@
-"""Padding beside products of matrices: zeros are stored where masks would cost more."""
+"""Padding beside products of matrices: zeros are stored where tests would cost more."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ import numpy as np
 from workbench import Tensor
 from workbench.ir.schedule.item import Decision
 
+Array = np.ndarray[tuple[int, ...], np.dtype[np.float32]]
 
-def numbers(
-    *shape: int, seed: int
-) -> np.ndarray[tuple[int, ...], np.dtype[np.float32]]:
+
+def numbers(*shape: int, seed: int) -> Array:
     generator = np.random.default_rng(seed)
     return generator.integers(-4, 5, shape).astype(np.float32)
 
@@ -19,22 +19,56 @@ def decisions(tensor: Tensor) -> list[Decision]:
     return [why for item in tensor.schedule() for why in item.decisions]
 
 
-def test_a_padded_image_is_stored_where_products_read_it_often() -> None:
-    x, w = numbers(1, 8, 20, 20, seed=1), numbers(32, 8, 3, 3, seed=2)
-    image, weight = Tensor(x).realize(), Tensor(w).realize()
-    result = image.conv2d(weight, padding=1)
-    padded, product = decisions(result)
-    assert padded.name == "store-padded"
-    assert padded.estimates["cost_of_masks"] > padded.estimates["cost_to_store"]
-    zeros = np.pad(x, ((0, 0), (0, 0), (1, 1), (1, 1)))
-    want = sum(
-        np.einsum("nchw,oc->nohw", zeros[:, :, i : i + 20, j : j + 20], w[:, :, i, j])
-        for i in range(3)
-        for j in range(3)
+def convolved(x: Array, w: Array) -> Array:
+    """The windows of `x` and zeros around it times `w`, of which there are as many as pixels."""
+    _, _, height, width = x.shape
+    rows, columns = w.shape[2] // 2, w.shape[3] // 2
+    zeros = np.pad(x, ((0, 0), (0, 0), (rows, rows), (columns, columns)))
+    result = np.zeros((len(x), len(w), height, width), np.float32)
+    for i, j in np.ndindex(w.shape[2:]):
+        pixels = zeros[:, :, i : i + height, j : j + width]
+        result += np.einsum("nchw,oc->nohw", pixels, w[:, :, i, j])
+    return result
+
+
+def test_a_window_is_tested_once_for_all_channels() -> None:
+    """A wide window of few channels reads a copy with its zeros, as each test serves few sums."""
+    x = numbers(1, 8, 20, 20, seed=1)
+    w, wide = numbers(32, 8, 3, 3, seed=2), numbers(32, 3, 7, 7, seed=2)
+    for data, filters in ((x, w), (numbers(1, 3, 40, 40, seed=4), wide)):
+        image, weight = Tensor(data).realize(), Tensor(filters).realize()
+        result = image.conv2d(weight, padding=filters.shape[-1] // 2)
+        names = [d.name for d in decisions(result)]
+        assert names == ["store-padded"] * (filters is wide) + ["store-asked"]
+        np.testing.assert_array_equal(result.numpy(), convolved(data, filters))
+
+
+def test_a_residual_block_is_two_kernels() -> None:
+    x, first, second = (
+        numbers(1, 16, 9, 11, seed=3),
+        *(numbers(16, 16, 3, 3, seed=n) for n in (4, 5)),
     )
+    scale, shift = (numbers(16, 1, 1, seed=n) for n in (6, 7))
+    image, *weights = (Tensor(v).realize() for v in (x, first, second, scale, shift))
+    a, b, m, s = weights
+    inner = (image.conv2d(a, padding=1) * m + s).relu()
+    result = (inner.conv2d(b, padding=1) * m + s + image).relu()
+    assert [d.name for d in decisions(result)] == ["store-for-tile", "store-asked"]
+    want = np.maximum(convolved(x, first) * scale + shift, 0)
+    want = np.maximum(convolved(want, second) * scale + shift + x, 0)
     np.testing.assert_array_equal(result.numpy(), want)
-    few = Tensor(numbers(4, 8, 3, 3, seed=3)).realize()
-    assert len(decisions(image.conv2d(few, padding=1))) == 1
+
+
+def test_gradients_of_weights_read_a_copy_with_its_zeros() -> None:
+    """They are sums over whole images: each step moves the tests."""
+    x, w = numbers(2, 16, 32, 32, seed=8), numbers(16, 16, 3, 3, seed=9)
+    image, weight = (Tensor(v).realize().requires_grad_(True) for v in (x, w))
+    (by_weight,) = (image.conv2d(weight, padding=1) * image).sum().gradient(weight)
+    assert "store-padded" in [d.name for d in decisions(by_weight)]
+    zeros = np.pad(x, ((0, 0), (0, 0), (1, 1), (1, 1)))
+    for i, j in np.ndindex(3, 3):
+        want = np.einsum("nohw,nchw->oc", x, zeros[:, :, i : i + 32, j : j + 32])
+        np.testing.assert_array_equal(by_weight.numpy()[:, :, i, j], want)
 
 
 def test_a_product_is_not_computed_for_what_is_padded() -> None:

@@ -46,7 +46,7 @@ def transformer(blocks: int = 12, wide: int = 64, length: int = 16) -> Tensor:
 
 
 def convolutions() -> Tensor:
-    """Layers that differ in their numbers of channels; the input of some is stored padded."""
+    """Layers that differ in their numbers of channels."""
     x = weights(1, 3, 16, 16)
     for channels in (8, 8, 16, 16):
         x = x.conv2d(weights(channels, x.shape[1], 3, 3), padding=1).relu()

@@ -73,9 +73,14 @@ def test_every_decision_of_a_block_with_a_shortcut_has_words() -> None:
 
 
 def test_layers_of_different_sizes_do_not_repeat() -> None:
-    """Its decision to store a padded input has costs of its own, which once had no words."""
     of = plan(models.convolutions())
     assert repeats(of) == [] and len(of.runs) > 4
+
+
+def test_a_padded_input_that_is_stored_has_words() -> None:
+    """The decision has costs of its own, which once had none."""
+    wide = models.weights(1, 3, 40, 40).conv2d(models.weights(32, 3, 7, 7), padding=3)
+    of = plan(wide)
     stored = [d.costs for d in of.decisions if "padding" in d.reason]
     assert stored and all("would be tested for the padding" in text for text in stored)
 

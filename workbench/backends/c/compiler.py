@@ -25,12 +25,13 @@ from workbench.base.installation import install_command
 # operations are never done in another order. Not -fno-trapping-math: with it GCC 12 takes
 # (float)(int)x for trunc(x), which has a negative zero where an integer has none. Loops are not
 # vectorised, as on LLVM: UPCAST does that (and GCC 12 miscompiles sums over falling indexes when it
-# vectorises them). But code that is written lane by lane may become one instruction.
+# vectorises them). But code that is written lane by lane may become one instruction, and the
+# loops over the lanes of a masked load or store say that they are one (-fopenmp-simd).
 # fmt: off
 _FLAGS = (
     "-x", "c", "-std=gnu11", "-O2", "-fPIC", "-w", "-g0",
     "-fwrapv", "-ffp-contract=off", "-fno-math-errno",
-    "-fno-tree-vectorize", "-ftree-slp-vectorize",
+    "-fno-tree-vectorize", "-ftree-slp-vectorize", "-fopenmp-simd",
     "-fno-stack-protector", "-fno-asynchronous-unwind-tables",
 )
 _ZIG_FLAGS = ("-fno-sanitize=all", "-fomit-frame-pointer")

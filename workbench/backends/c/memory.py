@@ -81,7 +81,7 @@ class CMemory:
         """Return the expression of a LOAD: 0 where its condition does not hold."""
         address, *condition = node.src
         if node.dtype.count > 1:
-            return self._load_vector(node, address, condition)
+            return self._load_vector(node, address, _test_of(condition))
         name, index = self._place(address)
         text = f"{name}[{index}]"
         if node.dtype.is_bool:
@@ -122,7 +122,7 @@ class CMemory:
         """Write a STORE, which does nothing where its condition does not hold."""
         address, value, *condition = node.src
         if value.dtype.count > 1:
-            self._store_vector(address, value, condition)
+            self._store_vector(address, value, _test_of(condition))
             return
         name, index = self._place(address)
         test = self._if(condition)
@@ -146,6 +146,11 @@ class CMemory:
     def _if(self, condition: Sequence[UOp]) -> str:
         """Return the `if` before a statement under one condition, "" without one."""
         return f"if ({self.values.text(condition[0])[0]}) " if condition else ""
+
+
+def _test_of(condition: Sequence[UOp]) -> Sequence[UOp]:
+    """Return the condition of a vector; where it is the same for all lanes, that of one."""
+    return [c.src[0] if c.op is Ops.BROADCAST else c for c in condition]
 
 
 def _in_memory(dtype: DType) -> DType:

@@ -4,6 +4,7 @@ recorded."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -20,6 +21,7 @@ from workbench.ir.schedule.cost import (
     SPLIT_WORK,
     STORE_COST,
     TILE_REUSE,
+    WINDOW,
     WINDOW_REUSE,
     compares_positions,
     rounds_in_order,
@@ -144,15 +146,15 @@ def _is_free(node: UOp) -> bool:
 
 
 def _moved(node: UOp, reads: list[Access]) -> Decision:
-    """Fuse a value that only moves another. A padded one is masked wherever it is read: in a
-    product of matrices that happens so often that a copy with its zeros in memory is cheaper. A
-    padded constant is only a test, and reading it from memory would need the same test."""
+    """Fuse a value that only moves another. A padded one is masked wherever it is read: where that
+    happens too often, a copy with its zeros in memory is cheaper. A padded constant is only a test,
+    and reading it from memory would need the same test."""
     if node.op is Ops.PAD and not _is_constant(node):
         evaluations = sum(a.evaluations for a in reads)
         estimates = {
             "evaluations": evaluations,
             "elements": node.size,
-            "cost_of_masks": sum(_masks(a) for a in reads),
+            "cost_of_masks": sum(_masks(node, a) for a in reads),
             "cost_to_store": node.size * STORE_COST + LAUNCH_COST,
         }
         if estimates["cost_of_masks"] > estimates["cost_to_store"]:
@@ -162,12 +164,20 @@ def _moved(node: UOp, reads: list[Access]) -> Decision:
     return Decision("fuse-free", node, False, reason)
 
 
-def _masks(access: Access) -> float:
+def _masks(node: UOp, access: Access) -> float:
     """Return the cost of testing a read for padding; in a register tile, one test serves all loops
-    that do not move it."""
+    that do not move the read. Where only a window moves the tests inside a sum, they are made once
+    for all that is summed beside it, such as channels."""
     moved = access.valid.ranges.union(*[i.ranges for i in access.indices])
     reuse = WINDOW_REUSE if moved.issuperset(access.loops) else TILE_REUSE
-    return access.evaluations * MASK_COST / reuse
+    sides = zip(access.indices, node.arg, strict=True)
+    tested = {r for index, (a, b) in sides if a or b for r in index.ranges}
+    sums = [r for r in access.loops if r.axis_kind is AxisType.REDUCE]
+    if all(r.extent <= WINDOW for r in sums if r in tested):
+        beside = math.prod(r.extent for r in sums if r not in tested)
+    else:
+        beside = 1
+    return access.evaluations / beside * MASK_COST / reuse
 
 
 def _is_constant(node: UOp) -> bool:

@@ -25,6 +25,8 @@ from workbench.ir.node.ops import Ops
 _COMBINED = {Ops.ADD: "sum", Ops.MUL: "product", Ops.MAX: "greatest", Ops.MIN: "least"}
 _SIGN = {Ops.ADD: "+", Ops.MUL: "*"}
 _ON_MASKS = {Ops.ADD: "|", Ops.MUL: "&", Ops.MAX: "|", Ops.MIN: "&"}
+_AT_ONCE = "#pragma omp simd"
+"""The line before a loop over lanes that may be one masked instruction."""
 
 
 class Prelude:
@@ -257,9 +259,10 @@ class Prelude:
         return self._add(
             f"load_where_{vector}",
             f"{vector} %(const {kind} *p, long at, {mask} mask)",
-            f"{vector} x = {{0}};",
+            f"{vector} x;",
+            _AT_ONCE,
             f"for (int i = 0; i < {dtype.count}; i++)",
-            "  if (mask[i]) x[i] = p[at + i];",
+            "  x[i] = mask[i] ? p[at + i] : 0;",
             "return x;",
             about="elsewhere 0, and memory is not touched",
         )
@@ -271,6 +274,7 @@ class Prelude:
         return self._add(
             f"store_where_{vector}",
             f"void %({kind} *p, long at, {mask} mask, {vector} x)",
+            _AT_ONCE,
             f"for (int i = 0; i < {dtype.count}; i++)",
             "  if (mask[i]) p[at + i] = x[i];",
         )
