@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from msgspec.structs import asdict
+from msgspec.structs import asdict, replace
 
 from workbench.base.trace import Match, PassRecord, PassStep
 from workbench.ir.node.uop import UOp
@@ -51,6 +51,11 @@ class PassRows:
         self.listed: list[RecordedPass] = []
         self._nodes, self._texts, self._rules = nodes, texts, rules
         self._places: dict[int, tuple[int, PassRecord]] = {}
+        self._equal: dict[tuple[int, ...], RecordedPass] = {}
+        """Rows by the identities of the states and matches of their passes, which equal kernels
+        have in common. Those of a pass in `_places` stay alive."""
+        self._texts_of: dict[int, tuple[Any, int | None]] = {}
+        """Places of texts by the identity of the state: a pass begins with what one before made."""
 
     def place(self, record: PassRecord) -> int | None:
         """Return the place of an added pass; None for another one, even an equal one."""
@@ -92,20 +97,28 @@ class PassRows:
         owner: Owner,
         python: PassRecipe,
     ) -> RecordedPass:
+        of_owner: dict[str, Any] = {
+            "kernel": kernel,
+            "variant": owner.variant,
+            "device": owner.device,
+            "python": python,
+        }
+        same = id(record.before), id(record.after), id(record.matches), *roots
+        equal = self._equal.get(same)
+        if equal is not None:
+            return replace(equal, **asdict(outcome), **of_owner)
         before = self._roots(record.before, roots)
         after = self._roots(record.after, before)
-        return RecordedPass(
+        row = self._equal[same] = RecordedPass(
             **asdict(outcome),
             before=before,
             after=after,
             text_before=None,
             text_after=None,
             rewrites=list(self._steps(record, record.matches[:MOST_REWRITES])),
-            kernel=kernel,
-            variant=owner.variant,
-            device=owner.device,
-            python=python,
+            **of_owner,
         )
+        return row
 
     def texts(self, record: PassRecord) -> dict[str, int | None]:
         """Return a pass's states as text: values for its row."""
@@ -115,6 +128,13 @@ class PassRows:
         }
 
     def _text(self, state: Any) -> int | None:
+        """Return the place of a state's text, None for a state that has none."""
+        entry = self._texts_of.get(id(state))
+        if entry is None:
+            entry = self._texts_of[id(state)] = state, self._new_text(state)
+        return entry[1]
+
+    def _new_text(self, state: Any) -> int | None:
         if isinstance(state, tuple) and state and isinstance(state[0], ScheduleItem):
             kernels = [rewrites.text(i.kernel) for i in state if i.kernel is not None]
             state = "\n\n".join(kernels)
