@@ -29,6 +29,7 @@ from workbench.viz import Exploration, explore
 from workbench.viz.model.words import LABEL, named_count
 from workbench.viz.record import offers as offers_module
 from workbench.viz.record import passes
+from workbench.viz.record import variants as variants_module
 from workbench.viz.record.about import expression_key
 from workbench.viz.record.nodes import TEXT
 from workbench.viz.record.offers import in_turns, why
@@ -152,6 +153,50 @@ def test_equal_kernels_are_judged_once(monkeypatch: pytest.MonkeyPatch) -> None:
     assert rows[0]["offers"] and rows[0]["offers"] == rows[1]["offers"]
     recorder.put(("variants", 0, "offers", 0, "measured"), 0.5)
     assert rows[1]["offers"][0]["measured"] is None
+
+
+class Forgetful(dict[Any, Any]):
+    """What is kept for equal kernels, and never found again."""
+
+    def __contains__(self, key: object) -> bool:
+        return False
+
+    def get(self, key: object, default: Any = None) -> Any:
+        return default
+
+
+def test_equal_kernels_share_what_is_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Kernels of one line are linked once; those of another line lead to their own."""
+    x, w = Tensor(array(8, 8)), Tensor(array(8, 8))
+    for _ in range(6):
+        x = (x @ w).relu().contiguous()
+    y = (x @ w).relu().contiguous()
+    ex = explore((y @ w).relu().contiguous())
+    codes = []
+    real = variants_module.compiled_code
+    monkeypatch.setattr(
+        variants_module, "compiled_code", lambda *c: codes.append(c) or real(*c)
+    )
+
+    def built(forgets: bool) -> dict[str, Any]:
+        codes.clear()
+        recorder = Recorder(ex)
+        if forgets:
+            recorder.code._linked = Forgetful()
+            recorder._passes._equal, recorder._passes._texts_of = (
+                Forgetful(),
+                Forgetful(),
+            )
+        recorder.first()
+        for _ in recorder.rest():
+            pass
+        return timeless(plain(recorder.record))
+
+    shared = built(False)
+    assert len(codes) <= len(shared["variants"]) // 2
+    apart = built(True)
+    assert len(codes) == len(apart["variants"])
+    assert shared == apart
 
 
 def test_a_variant_is_appended() -> None:

@@ -58,10 +58,15 @@ def kernel_nest(kernel: Kernel, links: Links = unlinked) -> Nest:
     """
     with without(kernel.rules_off):
         nest = loop_nest(kernel.ast, Device[kernel.device].target, links)
+    return named(nest, kernel)
+
+
+def named(nest: Nest, kernel: Kernel) -> Nest:
+    """Return the loop nest of an equal kernel with the buffers of this one as the user calls
+    them."""
     users = {f"p{slot}": name for slot, name in enumerate(kernel.names)}
-    for row in nest.buffers:
-        row.user = short(users.get(row.name, ""))
-    return nest
+    buffers = [replace(b, user=short(users.get(b.name, ""))) for b in nest.buffers]
+    return replace(nest, buffers=buffers)
 
 
 def loop_nest(kernel: UOp, target: Target, links: Links = unlinked) -> Nest:

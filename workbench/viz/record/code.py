@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from copy import copy
 from dataclasses import replace
 from typing import Any, TypeVar
 
@@ -17,6 +18,7 @@ from workbench.kernel.kernel import Compiled, Kernel
 from workbench.pipeline import Recorded
 from workbench.viz.exploration.exploration import Exploration
 from workbench.viz.listing.statements import Statements, statements_of
+from workbench.viz.model.loops import named
 from workbench.viz.model.provenance import ScheduledKernels, links_of
 from workbench.viz.model.recipes import compiled_passes
 from workbench.viz.record import variants as rows
@@ -25,7 +27,7 @@ from workbench.viz.record.links import Linker, loaded, readable, to_read
 from workbench.viz.record.nodes import Lines, Nodes
 from workbench.viz.record.passes import Owner, PassRows
 from workbench.viz.schema.record import PageRecord
-from workbench.viz.schema.variant import CodeRow
+from workbench.viz.schema.variant import CodeRow, Nest
 
 T = TypeVar("T")
 
@@ -49,6 +51,8 @@ class VariantCode:
         self._passes, self._nodes, self._lines = passes, nodes, lines
         self._compilations = Compilations(kernels)
         self._scheduled = ScheduledKernels(exploration.passes)
+        self._linked: dict[tuple[object, ...], tuple[list[CodeRow], Nest]] = {}
+        """Code and loops by the identities of compilations, which are kept, and lines per node."""
 
     def add_c(self, variant: int) -> None:
         """Add the C of a variant."""
@@ -77,12 +81,12 @@ class VariantCode:
         """Add what a variant was compiled to: its code in each language of its device, and its
         loops with their links."""
         own = Device[self._kernels[variant].device]
-        linker, c_linker, code = self._linked(variant, self._compiled(variant))
+        linker, c_linker, in_c = self._linkers(variant, self._compiled(variant))
+        code, nest = self._linked_rows(variant, linker, c_linker, in_c)
         new = {row.language for row in code}
         before = self._record.variants[variant].code
         others = [row for row in before if row.language not in new]  # somebody reads it
         self._changes.put(("variants", variant, "code"), [*code, *others])
-        nest = rows.nest_row(self._kernels[variant], self._nodes, linker)
         self._changes.put(("variants", variant, "loops"), nest)
         for language in own.languages:
             if language is not own.language:
@@ -94,7 +98,8 @@ class VariantCode:
     def add_elsewhere(self, variant: int, device: DeviceInfo) -> None:
         """Add what another device makes of a variant; its errors reach the caller."""
         compiled = self._compilations.program(variant, device.name)
-        linker, _, code = self._linked(variant, compiled)
+        linker, c_linker, in_c = self._linkers(variant, compiled)
+        code = rows.compiled_code(compiled, linker, in_c, c_linker)
         self._add_causes(linker)
         others = rows.without_device(
             self._record.variants[variant].code_elsewhere, device.name
@@ -159,16 +164,32 @@ class VariantCode:
         self._changes.put(("variants", variant, "passes"), places)
         self.add_texts(places, records)
 
-    def _linked(
+    def _linkers(
         self, variant: int, compiled: Compiled
-    ) -> tuple[Linker, Linker, list[CodeRow]]:
-        """Return the links of a program, those of the same in C, and the code of both."""
+    ) -> tuple[Linker, Linker, Compiled]:
+        """Return what links a program, what links the same in C, and that."""
         number = self._record.variants[variant].kernel
         in_c = to_read(compiled, self._compilations.source(variant))
         statements = statements_of(in_c)
         linker = self._linker(compiled, number, statements)
         c_linker = linker.elsewhere(in_c) or self._linker(in_c, number, statements)
-        return linker, c_linker, rows.compiled_code(compiled, linker, in_c, c_linker)
+        return linker, c_linker, in_c
+
+    def _linked_rows(
+        self, variant: int, linker: Linker, c_linker: Linker, in_c: Compiled
+    ) -> tuple[list[CodeRow], Nest]:
+        """Return the code and the loops of a variant with their links, which are the same for
+        equal kernels that come from the same lines."""
+        compiled = self._compiled(variant)
+        links = linker.links
+        of_nodes = tuple(links.of(node).lines for node in links.kernel)
+        same = id(compiled.built), id(in_c.built), of_nodes
+        if same not in self._linked:
+            code = rows.compiled_code(compiled, linker, in_c, c_linker)
+            nest = rows.nest_row(self._kernels[variant], self._nodes, linker)
+            self._linked[same] = code, nest
+        code, nest = self._linked[same]
+        return list(map(copy, code)), named(nest, self._kernels[variant])
 
     def _linker(
         self, compiled: Compiled, number: int, statements: Statements
