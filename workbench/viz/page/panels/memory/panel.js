@@ -43,7 +43,7 @@ function memoryPane(app, section) {
       { class: "wb-held-bars", "aria-orientation": "horizontal", "data-key": "memory-bars" },
       ...chart.steps.map((_, place) => bar(app, chart, place, most, isLarge ? LARGE : HEIGHT)),
     );
-    const said = h("span", { class: "wb-held-words", title: chart.words }, chart.words);
+    const sentence = h("span", { class: "wb-held-words", title: chart.words }, chart.words);
     const size = button(app, isLarge ? "smaller" : "larger", enlarge, {
       name: "memory-size",
       title: "high bars, and each value with the kernels from and to which it lives",
@@ -51,7 +51,12 @@ function memoryPane(app, section) {
     el.classList.toggle("wb-held-large", isLarge);
     refill(
       el,
-      h("div", { class: "wb-held-head" }, headingOf("memory of the plan", "MEMORY", size), said),
+      h(
+        "div",
+        { class: "wb-held-head" },
+        headingOf("memory of the plan", "MEMORY", size),
+        sentence,
+      ),
       bars,
       isLarge && lives(app, chart),
     );
