@@ -207,3 +207,26 @@ def test_indexes_are_wide_where_they_must_be() -> None:
     assert "const long " in text_of(kernel, OpenCLC())
     with pytest.raises(LanguageError, match="no indexes of 64 bits"):
         text_of(kernel, Wgsl())
+
+
+@pytest.mark.parametrize("name", DIALECTS)
+def test_what_a_signed_type_does_not_define_is_unsigned(name: str) -> None:
+    """C and C++ do: a compiler may take the sign of x + x for that of x, and PoCL does."""
+    x, y = Tensor.empty(8, dtype="int32"), Tensor.empty(8, dtype="uint16")
+    narrow = x.clip(-9, 9)
+    values = {
+        "x + x": x + x * 2, "-x": -x, "y * y": y * y, "sum": (x ^ 3).sum(dtype="int32"),
+    }  # fmt: skip
+
+    def text(value: Tensor) -> str:
+        (kernel,) = explore(value, device="PYTHON").kernels
+        return text_of(kernel.ast, DIALECTS[name]())
+
+    if name == "WGSL":  # its integers wrap
+        assert "acc0 += " in text(values["sum"]) and "u32(" not in text(values["x + x"])
+        return
+    cast = re.compile(r"\((?:uint|unsigned int)\)")
+    assert [key for key, value in values.items() if cast.search(text(value))] == [
+        *values
+    ]
+    assert not cast.search(text(narrow * 3 + narrow)), "it is known to fit"

@@ -20,7 +20,7 @@ from tests.backends.gpu.checks import (
     tiled_product,
 )
 from tests.backends.opencl.support import need_driver
-from workbench import Opt, OptOps, Tensor, explore
+from workbench import Context, Opt, OptOps, Tensor, explore
 from workbench.backends.device import Device
 from workbench.backends.opencl import driver as drivers
 from workbench.backends.program.source import Source
@@ -120,3 +120,21 @@ def test_a_forked_process_is_refused_instead_of_waiting_for_ever() -> None:
             os._exit(status)
     assert os.waitpid(child, 0)[1] == 0
     assert (x + 2).sum().item() == 324
+
+
+@pytest.mark.parametrize("dtype", ["int32", "int64"])
+def test_integers_wrap(dtype: str) -> None:
+    """A compiler that takes signed sums for numbers without end folds such comparisons."""
+    most = np.iinfo(dtype).max // 2 + 1
+    x = np.arange(84, dtype=np.uint16).astype(dtype) ^ most
+    with Context(DEV=NAME):
+        a = Tensor(x)
+        np.testing.assert_array_equal(
+            (a + a).minimum(most).sign().numpy(), -np.ones(84)
+        )
+        np.testing.assert_array_equal(((a * 3) < a).numpy(), x * 3 < x)
+        np.testing.assert_array_equal(((-a - a) < 0).numpy(), -x - x < 0)
+        total = (a * a).sum(dtype=dtype)
+        np.testing.assert_array_equal((total < 0).numpy(), (x * x).sum(dtype=dtype) < 0)
+        halves = Tensor(np.full(84, 65535, np.uint16))
+        np.testing.assert_array_equal((halves * halves).numpy(), np.ones(84))

@@ -93,6 +93,8 @@ class Dialect(ABC):
     unit_groups = 0
     """Work-groups that a unit runs together, by the memory that they share; 0 where that limits
     nothing."""
+    wraps = False
+    """Whether sums and products of signed integers wrap; in C and C++ these are undefined."""
     wide = False
     """Whether indexes of this kernel need 64 bits."""
     warp_lanes = 1

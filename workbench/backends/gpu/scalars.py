@@ -22,7 +22,7 @@ from workbench.backends.program.expression import (
     Expression,
     paren,
 )
-from workbench.backends.program.value_facts import may_overflow
+from workbench.backends.program.value_facts import may_overflow, wrapping
 from workbench.base.dtypes import DType, dtypes
 from workbench.base.errors import CompileError
 from workbench.ir.node.ops import COMPARE, Ops
@@ -73,6 +73,9 @@ def scalar_operation(
         return helpers.quotient(op, dtype, *arguments)
     if op is Ops.CMOD and any(s.vmin < 0 for s in node.src):
         return dialect.rest(arguments[0], arguments[1], dtype)
+    unsigned = None if dialect.wraps else wrapping(node)
+    if unsigned is not None:
+        return _wrapped(dialect, node, unsigned, arguments)
     if op in _INFIX:
         return _narrowed(dialect, op, dtype, _infix(dialect, node, arguments))
     if op in _UNARIES:
@@ -81,6 +84,22 @@ def scalar_operation(
         return dialect.apply(op, dtype, arguments)
     name = dialect.language.name
     raise CompileError("render", f"{name} has no operator for {op.name}", hint=advice())
+
+
+def _wrapped(
+    dialect: Dialect, node: UOp, unsigned: DType, arguments: Arguments
+) -> Expression:
+    """Return what a signed type does not define as that of the unsigned one."""
+    dtype = node.dtype.scalar
+    first, *others = arguments
+    parts = [dialect.cast(first, dtype, unsigned), *others]
+    if node.op in _CHAINS:
+        parts[1] = dialect.cast(others[0], dtype, unsigned)
+    if node.op is Ops.NEG:
+        words = dialect.negative(parts[0], unsigned)
+    else:
+        words = _infix(dialect, node, parts)
+    return dialect.cast(words, unsigned, dtype)
 
 
 def _infix(dialect: Dialect, node: UOp, arguments: Arguments) -> Expression:

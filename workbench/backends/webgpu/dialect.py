@@ -70,6 +70,7 @@ class Wgsl(Dialect):
         "float32": "f32",
     }  # fmt: skip
     barrier = "workgroupBarrier();"
+    wraps = True
     shares_outside = True
 
     def __init__(self) -> None:

@@ -44,9 +44,18 @@ def bounds_of(node: Node) -> Bounds:
     if node.dtype.is_int and op is Ops.SHR:
         return _shr(node.src[0].bounds, node.src[1].bounds, node.dtype.bits)
     if node.dtype.is_int and op in _INTEGER:
-        lo, hi = _INTEGER[op](*[s.bounds for s in node.src])
+        lo, hi = exact(node)
         return (lo, hi) if full[0] <= lo and hi <= full[1] else full
     return full
+
+
+def exact(node: Node) -> Bounds:
+    """Return the bounds of an op on integers without wrapping: infinities for one that is none of
+    index arithmetic."""
+    if node.op not in _INTEGER:
+        return _ANY
+    bounds: Bounds = _INTEGER[node.op](*[s.bounds for s in node.src])
+    return bounds
 
 
 def _where(node: Node) -> Bounds:
