@@ -103,8 +103,8 @@ class StateError(WorkbenchError, ValueError, KeyError):
 
 
 class PlaceError(WorkbenchError, IndexError, KeyError, TypeError):
-    """A table has no such row. A tuple raises an IndexError for a number, a TypeError for a name; a
-    dict raises a KeyError."""
+    """A table has no such row, or a view no such part. A tuple raises an IndexError for a number, a
+    TypeError for a name; a dict raises a KeyError."""
 
 
 class LevelError(WorkbenchError, KeyError):

@@ -113,14 +113,16 @@ def nearness(actual: Array, references: References) -> Nearness:
 def _of_floats(actual: Array, references: References) -> Nearness:
     wide, narrow, others = references[:3]
     near, is_open, slack = _limits(references)
-    errors = np.minimum(_errors(actual, wide), _errors(actual, narrow))
+    errors = np.minimum(
+        closeness.errors(actual, wide), closeness.errors(actual, narrow)
+    )
     like_other = np.zeros(errors.shape, bool)
     for other in others:
-        like_other |= _errors(actual, other) <= slack
+        like_other |= closeness.errors(actual, other) <= slack
     values = np.array([_in_dtype_of(narrow, wide), narrow, *others], np.float64)
     own = actual.astype(np.float64)
     with np.errstate(all="ignore"):
-        low, high = np.fmin.reduce(values), np.fmax.reduce(values)
+        low, high = _range(values)
         between = (own >= low - slack) & (own <= high + slack)
     near = np.where(between, near, np.minimum(near, slack))
     rest = errors > near
@@ -132,6 +134,18 @@ def _of_floats(actual: Array, references: References) -> Nearness:
     among = ~rest if failures is None else failures
     nearest = _nearest(errors[among], near[among])
     return nearest._replace(flipped=flipped, is_told=rule.is_told)
+
+
+def _range(values: Array) -> tuple[Array, Array]:
+    """Return the least and the greatest value of each element: the finite ones where infinities of
+    both signs are among them, between which everything is."""
+    low, high = np.fmin.reduce(values), np.fmax.reduce(values)
+    finite = np.where(np.isfinite(values), values, np.nan)
+    is_all = np.isneginf(low) & np.isposinf(high)
+    return (
+        np.where(is_all, np.fmin.reduce(finite), low),
+        np.where(is_all, np.fmax.reduce(finite), high),
+    )
 
 
 def _within(own: Array, low: Array, high: Array) -> Array:
@@ -194,17 +208,14 @@ def _spread(arrays: Sequence[Array]) -> Array:
     return np.where(same, 0.0, np.where(np.isnan(spread), np.inf, spread))
 
 
-def _errors(actual: Array, expected: Array) -> Array:
-    return closeness.errors(actual, expected)
-
-
 def _of_whole(actual: Array, references: References) -> Nearness:
     """Whole numbers must be exact, unless they come of floats: these keep the error of floats."""
     wide, narrow, others = references[:3]
     values = np.array([wide.astype(narrow.dtype), narrow, *others])
     low, high = values.min(0), values.max(0)
     spread = high.astype(np.float64) - low.astype(np.float64)
-    is_open = spread > closeness.greatest(wide.astype(np.float64)) * TELLING
+    size = np.maximum(np.abs(high.astype(np.float64)), np.abs(low.astype(np.float64)))
+    is_open = spread > size * TELLING  # of an index, too: what is between means nothing
     between = (actual >= low) & (actual <= high)
     rest = (actual != wide) & (actual != narrow) & (is_open | ~between)
     like_other = (values == actual).any(0)

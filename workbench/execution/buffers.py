@@ -167,7 +167,7 @@ def mark_overwritten(node: UOp) -> None:
 def have_others_overwritten() -> bool:
     """Return whether another thread has written over an old version. What this one reads is known
     when it writes over a version itself, and is left alone (`execution/readers.py`)."""
-    return _overwritings.own < _overwritings.total
+    return _overwritings.own != _overwritings.total
 
 
 def overwriting_count() -> int:

@@ -59,12 +59,17 @@ INEXACT: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
 }
 
 
-@pytest.mark.parametrize("name", INEXACT)
-@pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "bfloat16"])
+ROUNDED = [
+    (name, dtype)
+    for dtype in ("float32", "float64", "float16", "bfloat16")
+    for name in INEXACT
+    if "16" not in dtype or name not in ("exponential", "reduction")
+]
+"""Functions and sums of low-precision floats are computed in float32, and rounded once."""
+
+
+@pytest.mark.parametrize(("name", "dtype"), ROUNDED)
 def test_what_is_inexact_moves_to_either_side(name: str, dtype: str) -> None:
-    """Functions and sums of low-precision floats are computed in float32, and rounded once."""
-    if name in ("exponential", "reduction") and "16" in dtype:
-        return
     x, y = (Tensor(a.astype(np.float64) / 3).cast(dtype).realize() for a in (X, Y))
     value = INEXACT[name](x, y)
     own = computed(value).astype(np.float64)

@@ -152,6 +152,11 @@ PROGRAMS: dict[str, Program] = {
         "x * float(e.get('SCALE', 1)) + len(os.getenv('WORD', '')) * int(g('ADDED', '3'))", {
         4: "e['SCALE'] = '5'", 5: "e['WORD'] = 'words'", 6: "del e['SCALE']",
         7: "e['ADDED'] = '7'", 8: "del e['ADDED'], e['WORD']"}),
+    "the environment as bytes": Program(
+        "import os; os.environ['SCALE'] = '2'",
+        "x * float(os.environb.get(b'SCALE', 1)) + float(os.getenvb(b'ADDED', b'1'))", {
+        4: "os.environ['SCALE'] = '5'", 6: "del os.environ['SCALE']",
+        7: "os.environ['ADDED'] = '7'", 8: "del os.environ['ADDED']"}),
     # what is no tensor: numbers, texts, lengths, functions, dtypes, arrays
     "items": Program(
         "m = [2.0]; d = {'lr': 0.5}; o = N(t=(1, 2.5)); q = deque([3])",

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from workbench.backends.gpu.dialect import COMPONENTS, Dialect
 from workbench.backends.gpu.values import Values
 from workbench.backends.program.expression import ATOM, MUL, paren
-from workbench.backends.program.value_facts import wrapping
+from workbench.backends.program.value_facts import wrapping_dtype
 from workbench.backends.program.writer import CodeWriter
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
@@ -90,7 +90,7 @@ class WorkItemRegisters:
             return None
         if not self.dialect.has_operators(value.dtype):
             return None
-        if not self.dialect.wraps and wrapping(value) is not None:
+        if not self.dialect.wraps and wrapping_dtype(value) is not None:
             return None
         is_vector = register.dtype.count > 1
         if is_vector and not register.dtype.is_float:

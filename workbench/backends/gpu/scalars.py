@@ -22,7 +22,7 @@ from workbench.backends.program.expression import (
     Expression,
     paren,
 )
-from workbench.backends.program.value_facts import may_overflow, wrapping
+from workbench.backends.program.value_facts import may_overflow, wrapping_dtype
 from workbench.base.dtypes import DType, dtypes
 from workbench.base.errors import CompileError
 from workbench.ir.node.ops import COMPARE, Ops
@@ -73,7 +73,7 @@ def scalar_operation(
         return helpers.quotient(op, dtype, *arguments)
     if op is Ops.CMOD and any(s.vmin < 0 for s in node.src):
         return dialect.rest(arguments[0], arguments[1], dtype)
-    unsigned = None if dialect.wraps else wrapping(node)
+    unsigned = None if dialect.wraps else wrapping_dtype(node)
     if unsigned is not None:
         return _wrapped(dialect, node, unsigned, arguments)
     if op in _INFIX:

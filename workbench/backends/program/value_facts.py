@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from workbench.base.dtypes import DType, dtypes
-from workbench.ir.node.bounds import exact
+from workbench.ir.node.bounds import unwrapped_bounds
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 
@@ -28,17 +28,17 @@ def may_overflow(node: UOp) -> bool:
     return int(a.vmin) == int(a.dtype.min) and int(b.vmin) <= -1 <= int(b.vmax)
 
 
-def wrapping(node: UOp) -> DType | None:
-    """Return the unsigned dtype in which C computes a sum, product, shift or negative that may
-    leave the type of C, int at least; None where it cannot. Of a signed type that is undefined, and
-    compilers conclude that it does not happen: x + x would have the sign of x."""
+def wrapping_dtype(node: UOp) -> DType | None:
+    """Return the unsigned dtype in which a sum, product, shift or negative must be written in C,
+    None where it can be written as it is. C computes narrow integers as int; a result that leaves a
+    signed type is undefined, and compilers conclude that there is none: x + x has the sign of x."""
     dtype = node.dtype.scalar
     if not dtype.is_int or node.op not in (Ops.ADD, Ops.MUL, Ops.SHL, Ops.NEG):
         return None
     if dtype.kind == "index" or dtype.kind == "uint" and dtype.bits >= 32:
         return None
     is_long = dtype.bits > 32
-    least, greatest = exact(node)
+    least, greatest = unwrapped_bounds(node)
     type_in_c = dtypes.int64 if is_long else dtypes.int32
     if type_in_c.min <= least and greatest <= type_in_c.max:
         return None

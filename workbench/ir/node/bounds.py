@@ -44,14 +44,14 @@ def bounds_of(node: Node) -> Bounds:
     if node.dtype.is_int and op is Ops.SHR:
         return _shr(node.src[0].bounds, node.src[1].bounds, node.dtype.bits)
     if node.dtype.is_int and op in _INTEGER:
-        lo, hi = exact(node)
+        lo, hi = unwrapped_bounds(node)
         return (lo, hi) if full[0] <= lo and hi <= full[1] else full
     return full
 
 
-def exact(node: Node) -> Bounds:
-    """Return the bounds of an op on integers without wrapping: infinities for one that is none of
-    index arithmetic."""
+def unwrapped_bounds(node: Node) -> Bounds:
+    """Return the bounds of an op on integers that do not wrap: (-inf, inf) for an op that has no
+    rule here."""
     if node.op not in _INTEGER:
         return _ANY
     bounds: Bounds = _INTEGER[node.op](*[s.bounds for s in node.src])

@@ -27,8 +27,8 @@ WINDOW_REUSE = 4.0
 """The same where every loop moves the operand, as for windows of one channel: neighbouring windows
 overlap."""
 WINDOW = 7
-"""Steps of an axis of a window, at most. Lanes go along a longer sum: there, each step tests
-other places."""
+"""Steps of an axis of a window, at most. A longer sum is computed in lanes, of which each tests
+another place."""
 REREADS = 4
 """A reduction that reads its operands this often can gain from a register tile."""
 UNTILED_COST = 0.5

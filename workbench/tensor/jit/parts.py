@@ -58,6 +58,8 @@ CODE = (
 STRUCTURE = {"func", "args", "keywords", "fget", "_function", "maps", "data", "_data"}
 """Attributes by which functions, ChainMap, UserDict and os.environ hold others: like `__self__`, no
 code need name them."""
+ENVIRONMENT = frozenset({"environ", "environb", "getenv", "getenvb"})
+"""What reads the environment in the module os, whose other variables are not looked at."""
 _LIBRARIES = {*sys.stdlib_module_names, "builtins", "numpy", "workbench"}
 """Modules in whose variables no user puts a tensor."""
 
@@ -96,7 +98,7 @@ def layout_of(holder: Any, used: frozenset[str]) -> Layout | None:
         case cached_property() | partialmethod():
             return _of_attributes("func")
         case ModuleType():
-            names = used & {"environ", "getenv"} if holder is os else used
+            names = used & ENVIRONMENT if holder is os else used
             if is_library(holder.__name__) and holder is not os:
                 return None
             return _of_names([*names])
@@ -142,8 +144,8 @@ def _of_function(function: FunctionType) -> Layout:
     variables = [*dict.fromkeys([*names.variables, *texts])]
     modules = names.modules
     if is_library(function.__module__):
-        is_getenv = function.__module__ == "os" and "environ" in variables
-        variables, modules = ["environ"] if is_getenv else [], []
+        is_of_os = function.__module__ == "os"
+        variables, modules = [v for v in variables if is_of_os and v in ENVIRONMENT], []
     others = [
         n
         for n in ("__defaults__", "__kwdefaults__", "__dict__")

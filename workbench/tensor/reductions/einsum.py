@@ -123,7 +123,7 @@ def _sums_alone(terms: Sequence[Term], target: str, sizes: Mapping[str, int]) ->
         owners.update(
             letter
             for letter, size in zip(term.letters, term.tensor.shape, strict=True)
-            if size == sizes[letter] > 1
+            if size == sizes[letter] != 1
         )
     return any(owners[letter] == 1 for letter in sizes if letter not in target)
 
