@@ -58,6 +58,21 @@ def test_no_step_makes_a_kernel_slower_than_it_is_without(machine: str) -> None:
             assert usual.predicted_s <= other.predicted_s / GAIN, without
 
 
+@pytest.mark.parametrize("machine", ["CUDA:H100", "HIP:MI300X", "OPENCL:Iris Xe"])
+def test_a_window_is_read_in_a_tile_of_all_its_places(machine: str) -> None:
+    """With its padding in the kernel, the sum goes through the window first, and then through
+    channels. A tile of many channels at one place took twice as long as one of an image that is
+    stored with its zeros."""
+    target = Device[machine].target
+    x, w = Tensor.empty(16, 128, 28, 28), Tensor.empty(128, 128, 3, 3)
+    zeros = Tensor.empty(16, 128, 30, 30)
+    fused, stored = (
+        gpu_cost(default_opts(kernel, target).kernel, target, kernel).predicted_s
+        for kernel in (last(x.conv2d(w, padding=1)), last(zeros.conv2d(w)))
+    )
+    assert fused < 1.1 * stored
+
+
 def test_a_step_that_is_left_out_is_told() -> None:
     target, kernel = Device["CUDA:H100"].target, product(1000, 513, 4)
     proposed = heuristic(kernel, target)[2]

@@ -71,6 +71,13 @@ def convolution(load: Load) -> tuple[Tensor, Array]:
     return load(x).conv2d(load(w)), convolved(x, w)
 
 
+def padded(load: Load) -> tuple[Tensor, Array]:
+    """Its sum goes through windows first, and then through channels."""
+    x, w = draw(1, 32, 12, 16), draw(32, 32, 3, 3)
+    zeros = np.pad(x, ((0, 0), (0, 0), (1, 1), (1, 1)))
+    return load(x).conv2d(load(w), padding=1), convolved(zeros, w)
+
+
 def fused(a: Any, b: Any) -> Any:
     return a * b + 1
 
@@ -106,6 +113,7 @@ KERNELS: dict[str, tuple[float, Build]] = {
     "matrix and vector": (1.02, two(lambda a, b: a @ b, (256, 256), (256,))),
     "vector and matrix": (1, two(lambda a, b: b @ a, (256, 256), (256,))),
     "convolution": (1.2, convolution),  # windows of 16 columns begin anywhere
+    "convolution, padded": (1.2, padded),  # the same
     "gather": (3.1, gathered),  # an element of each sector
     # rows of 100 do not begin at sectors
     "softmax of column sums": (

@@ -25,7 +25,14 @@ from workbench.ir.node.axis import AxisType
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 from workbench.ir.opt.heuristic.step import PADDING, HeuristicStep
-from workbench.ir.opt.heuristic.strides import itemsize, loads, reduces, unit_axis
+from workbench.ir.opt.heuristic.strides import (
+    FEW_LANES,
+    itemsize,
+    loads,
+    reduces,
+    strides,
+    unit_axis,
+)
 from workbench.ir.opt.heuristic.work_groups.plan import (
     OptPlan,
     has_items,
@@ -251,9 +258,7 @@ def _stage(plan: OptPlan) -> tuple[int, int]:
 def _split_reduction(plan: OptPlan) -> int:
     """Split the loops of the reduction at `BEST_STEPS`, the outer ones before the work-items;
     return the steps inside."""
-    total = reduces(plan.kernel)[0]  # that of a part; parts are added by another
-    closes = {r.axis_name for r in total.src[1:]}
-    loops = [n for n in plan.kernel.arg.order if n in closes]
+    loops = _windows_inside(plan)
     inside = 1
     while loops and inside * plan.extent(loops[-1]) <= max(STEPS):
         inside *= plan.extent(loops.pop())
@@ -270,6 +275,35 @@ def _split_reduction(plan: OptPlan) -> int:
         if first is not None:
             plan.apply(OptOps.ORDER, name, first)
     return inside
+
+
+def _windows_inside(plan: OptPlan) -> list[str]:
+    """Return the loops of a reduction, outermost first. Those that go through a window move inside
+    of others, such as channels, that fill a tile without them: neighbouring outputs read the same
+    elements at different places of their windows, so a tile of all places has fewer elements for
+    each step than one of a single place."""
+    total = reduces(plan.kernel)[0]  # that of a part; parts are added by another
+    axes = {r.axis_name: r for r in total.src[1:]}
+    loops = [n for n in plan.kernel.arg.order if n in axes]
+    windows = [n for n in loops if _is_window(total, axes[n])]
+    inner = loops[loops.index(windows[-1]) + 1 :] if windows else []
+    steps = math.prod(axes[n].extent for n in [*windows[-1:], *inner])
+    if steps > max(STEPS):
+        for name in inner:
+            plan.apply(OptOps.ORDER, name, windows[0])
+    return [n for n in plan.kernel.arg.order if n in axes]
+
+
+def _is_window(total: UOp, axis: UOp) -> bool:
+    """Whether some operand's elements along `axis` overlap with those of neighbouring outputs."""
+    walks = [strides(n) for n in loads(total.src[0])]
+    return axis.extent < FEW_LANES and any(
+        step % walk[axis] == 0 and abs(step) < abs(walk[axis]) * axis.extent
+        for walk in walks
+        if walk.get(axis)
+        for other, step in walk.items()
+        if other not in total.src
+    )
 
 
 def _steps_of(extent: int, inside: int) -> int:
