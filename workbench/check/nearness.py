@@ -142,10 +142,9 @@ def _range(values: Array) -> tuple[Array, Array]:
     low, high = np.fmin.reduce(values), np.fmax.reduce(values)
     finite = np.where(np.isfinite(values), values, np.nan)
     is_all = np.isneginf(low) & np.isposinf(high)
-    return (
-        np.where(is_all, np.fmin.reduce(finite), low),
-        np.where(is_all, np.fmax.reduce(finite), high),
-    )
+    least: Array = np.where(is_all, np.fmin.reduce(finite), low)
+    greatest: Array = np.where(is_all, np.fmax.reduce(finite), high)
+    return least, greatest
 
 
 def _within(own: Array, low: Array, high: Array) -> Array:
