@@ -142,9 +142,8 @@ def _range(values: Array) -> tuple[Array, Array]:
     low, high = np.fmin.reduce(values), np.fmax.reduce(values)
     finite = np.where(np.isfinite(values), values, np.nan)
     is_all = np.isneginf(low) & np.isposinf(high)
-    least: Array = np.where(is_all, np.fmin.reduce(finite), low)
-    greatest: Array = np.where(is_all, np.fmax.reduce(finite), high)
-    return least, greatest
+    ends: list[Array] = [np.fmin.reduce(finite), np.fmax.reduce(finite)]
+    return np.where(is_all, ends[0], low), np.where(is_all, ends[1], high)
 
 
 def _within(own: Array, low: Array, high: Array) -> Array:

@@ -49,7 +49,10 @@ export function otherDevices(app) {
   return fold(
     "other devices",
     `other devices: ${parts.filter(Boolean).join(", ")}`,
-    () => treeOf(app, "variants of other devices", rows()),
+    // a tree needs an item: times alone are none
+    () => others.length
+      ? treeOf(app, "variants of other devices", rows())
+      : h("div", { class: "wb-list" }, ...rows().filter(Boolean)),
   );
 }
 
