@@ -62,8 +62,8 @@ TERMS: Mapping[str, Mapping[str, str]] = {
         "baseline": "A function of your own that computes the same, timed for comparison.",
         "tried": "What the search tried, each list of opts below the one that it went on from.",
         "on a device": "The time of the same kernel on another device.",
-        "other devices": "Times of these variants on devices that are not shown now, and the variants"
-            " that have the default opts of such a device.",
+        "other devices": "Times of these variants on devices that are not shown now, and variants"
+            " with the default opts of such a device.",
         "in this browser": "The kernel runs in the browser that shows the page, on its GPU through"
             " WebGPU or as WebAssembly, and its answer is compared with the reference's. It needs"
             " no Python.",
