@@ -50,9 +50,10 @@ export function otherDevices(app) {
     "other devices",
     `other devices: ${parts.filter(Boolean).join(", ")}`,
     // a tree needs an item: times alone are none
-    () => others.length
-      ? treeOf(app, "variants of other devices", rows())
-      : h("div", { class: "wb-list" }, ...rows().filter(Boolean)),
+    () =>
+      others.length
+        ? treeOf(app, "variants of other devices", rows())
+        : h("div", { class: "wb-list" }, ...rows().filter(Boolean)),
   );
 }
 
