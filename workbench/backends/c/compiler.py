@@ -17,7 +17,11 @@ from pathlib import Path
 from workbench.backends.compilers.ending import LIMIT_S, run_compiler
 from workbench.backends.compilers.refusal import refusal
 from workbench.backends.compilers.zig import zig_command, zig_environment
-from workbench.backends.native.machine import CPU_WITHOUT, features_in_use
+from workbench.backends.native.machine import (
+    CPU_WITHOUT,
+    MISCOMPILED,
+    features_in_use,
+)
 from workbench.base.errors import CompileError, DeviceError
 from workbench.base.installation import install_command
 
@@ -56,6 +60,8 @@ class Compiler:
         native = "-mcpu=native" if machine in ("arm64", "aarch64") else "-march=native"
         off = features_in_use(_ROOTS, os.environ.get(CPU_WITHOUT, "")).split(",")
         without = [f"-mno-{word[1:]}" for word in off if word.startswith("-")]
+        if machine in ("x86_64", "amd64") and (self.is_zig or "clang" in self.version):
+            without += [f"-mno-{feature}" for feature in MISCOMPILED.split()]
         return (*_FLAGS, native, *without, *(_ZIG_FLAGS if self.is_zig else ()))
 
     @property

@@ -9,7 +9,6 @@ within one could not compile.
 from __future__ import annotations
 
 import importlib
-import os
 import platform
 import re
 import sys
@@ -20,8 +19,8 @@ from typing import Any, TypeVar
 
 from workbench.backends.compilers.refusal import refusal
 from workbench.backends.native.machine import (
-    CPU_WITHOUT,
     features_in_use,
+    features_left_out,
     permits_amx,
 )
 from workbench.backends.native.tensor_cores import absence, tensor_cores
@@ -244,7 +243,7 @@ def _set_up() -> _LLVMLibrary:
     binding.initialize_native_asmprinter()
     triple, cpu = binding.get_process_triple(), binding.get_host_cpu_name()
     every = binding.get_host_cpu_features().flatten()
-    features = features_in_use(every, os.environ.get(CPU_WITHOUT, ""))
+    features = features_in_use(every, features_left_out())
     machine = binding.Target.from_triple(triple).create_target_machine(
         cpu=cpu, features=features, opt=3, reloc="pic", codemodel="default", jit=True
     )
