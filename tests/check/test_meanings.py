@@ -184,3 +184,16 @@ def test_a_large_result_is_sampled() -> None:
     node = (a @ b).uop
     with pytest.raises(TooManyPositions):
         SampledElements([(node, np.arange(node.size))], 1 << 10)
+
+
+def test_what_a_kernel_leaves_out_is_wrong() -> None:
+    """Its memory may hold the right answer of a run before."""
+    a, i = numbers(18, 33), var("i", "integer")
+    (a.cumsum(1) * 2).numpy()
+    with registered(i * 3, i * 2, "simplify-kernel"):
+        exploration = explore(a.cumsum(1) * 2)
+        assert [kernel.check("LLVM").ok for kernel in exploration.kernels] == [
+            False,
+            True,
+        ]
+        assert not exploration.check().ok

@@ -163,7 +163,7 @@ class Run:
         """Return this run's own memory for a BUFFER, with a copy of a tensor's data, or random
         numbers where these are not here."""
         if node not in memory:
-            buffer = memory[node] = Buffer(device, node.dtype, node.size)
+            buffer = memory[node] = unwritten(device, node.dtype, node.size)
             if fill and is_absent(node):
                 generator = np.random.default_rng(len(memory))
                 values = random_values(generator, node.dtype, node.size)
@@ -183,13 +183,23 @@ class Run:
             self.upto(number, device)
         written = item.slots
         return [
-            Buffer(device, b.dtype, b.size)
+            unwritten(device, b.dtype, b.size)
             if slot in written
             else Buffer.of(device, b.dtype, inputs[b].reshape(-1))
             if b in inputs
             else self._buffer(b, device, memory, fill=True)
             for slot, b in enumerate(item.buffers)
         ]
+
+
+def unwritten(device: str, dtype: DType, size: int) -> Buffer:
+    """Return a Buffer for what a kernel writes, full of what is no answer: memory that was used
+    before may hold the right one, of elements that the kernel leaves out."""
+    if dtype.is_bool:  # some of them, at least
+        return Buffer.of(device, dtype, np.arange(size) % 3 == 0)
+    byte = 0xFF if dtype.is_float else 0xA5  # NaN
+    values = np.full(size * dtype.itemsize, byte, np.uint8).view(dtype.numpy)
+    return Buffer.of(device, dtype, values)
 
 
 def random_values(generator: np.random.Generator, dtype: DType, size: int) -> Array:
