@@ -44,3 +44,4 @@ def test_errors_travel_between_processes() -> None:
         error = kind("cannot open x", "it is gone", "another", "In[1]")
         copy = pickle.loads(pickle.dumps(error))
         assert str(copy) == str(error) and type(copy) is kind
+        assert type(kind.__new__(kind, *error.args)) is kind  # as tblib makes one

@@ -30,6 +30,7 @@ from __future__ import annotations
 
 import errno
 import os
+from typing import Self
 
 
 class WorkbenchError(Exception):
@@ -79,6 +80,10 @@ class FileError(WorkbenchError, ValueError):
 
 class MissingFileError(FileError, FileNotFoundError):
     """A path without a file."""
+
+    def __new__(cls, *args: object) -> Self:
+        """Make one as an OSError is made: ValueError's way is another, and comes first."""
+        return OSError.__new__(cls, *args)
 
     def __init__(self, what: str, because: str = "", hint: str = "", where: str = ""):
         super().__init__(what, because, hint, where)

@@ -193,8 +193,8 @@ class Run:
 
 
 def unwritten(device: str, dtype: DType, size: int) -> Buffer:
-    """Return a Buffer for what a kernel writes, full of what is no answer: memory that was used
-    before may hold the right one, of elements that the kernel leaves out."""
+    """Return a Buffer for what a kernel writes, full of wrong answers: memory that was used before
+    may hold right ones of elements that the kernel leaves out."""
     if dtype.is_bool:  # some of them, at least
         return Buffer.of(device, dtype, np.arange(size) % 3 == 0)
     byte = 0xFF if dtype.is_float else 0xA5  # NaN

@@ -17,6 +17,7 @@ import { predictedCells, timeCells } from "./times.js";
 /** @import { VariantRow } from "../../record.d.ts" */
 /** @import { App } from "../../app/store.js" */
 
+const OTHERS = "variants of other devices";
 const THEN = " + "; // before the opts that a variant adds to its parent, in its name
 
 /** @param {App} app */
@@ -51,9 +52,11 @@ export function otherDevices(app) {
     `other devices: ${parts.filter(Boolean).join(", ")}`,
     // a tree needs an item: times alone are none
     () =>
-      others.length
-        ? treeOf(app, "variants of other devices", rows())
-        : h("div", { class: "wb-list" }, ...rows().filter(Boolean)),
+      others.length ? treeOf(app, OTHERS, rows()) : h(
+        "div",
+        { class: "wb-list", role: "group", "aria-label": OTHERS },
+        ...rows().filter(Boolean),
+      ),
   );
 }
 
