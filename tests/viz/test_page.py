@@ -37,7 +37,7 @@ WebAssembly. Two thousand keep what is edited and lead from its error to the edi
 of 64 bits, and say why a pass, a section or the line of an instruction is not there. One thousand
 find script and style in a saved notebook, and say what it lacks. Three
 hundred bring what is new into sight where a step's change has no room. Six thousand group equal
-kernels, fold those that only draw weights and the times of other devices, and enlarge the memory
+kernels, fold the times of other devices, and enlarge the memory
 over time, with what lives when."""
 
 

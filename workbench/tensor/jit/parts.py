@@ -98,10 +98,9 @@ def layout_of(holder: Any, used: frozenset[str]) -> Layout | None:
         case cached_property() | partialmethod():
             return _of_attributes("func")
         case ModuleType():
-            names = used & ENVIRONMENT if holder is os else used
-            if is_library(holder.__name__) and holder is not os:
-                return None
-            return _of_names([*names])
+            if holder is os:
+                return _of_names([*used & ENVIRONMENT])
+            return None if is_library(holder.__name__) else _of_names([*used])
         case type():
             return _of_class(holder)
         case np.ndarray():  # it may be written to
