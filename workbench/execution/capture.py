@@ -12,6 +12,9 @@ from workbench.ir.schedule.item import ScheduleItem
 
 _capture: ContextVar[Capture | None] = ContextVar("capture", default=None)
 _roots: ContextVar[list[UOp] | None] = ContextVar("roots", default=None)
+_others: ContextVar[set[UOp] | None] = ContextVar("others", default=None)
+_watches: dict[int, set[UOp]] = {}
+"""The sets of all `noting_others` blocks that are open, in any thread, by their identity."""
 
 
 @dataclass(slots=True)
@@ -79,3 +82,26 @@ def note_roots(outputs: Iterable[UOp]) -> None:
     roots = _roots.get()
     if roots is not None:
         roots.extend(outputs)
+
+
+@scope
+def noting_others() -> Generator[set[UOp], None, None]:
+    """Record the values that other threads compute or write while the block runs, and their
+    memory."""
+    others: set[UOp] = set()
+    token = _others.set(others)
+    _watches[id(others)] = others
+    try:
+        yield others
+    finally:
+        del _watches[id(others)]
+        _others.reset(token)
+
+
+def note_to_others(nodes: Iterable[UOp]) -> None:
+    """Note that this thread has computed or written `nodes`, in the blocks of others."""
+    if _watches:
+        own, nodes = _others.get(), [*nodes]
+        for others in [*_watches.values()]:
+            if others is not own:
+                others.update(nodes)

@@ -17,7 +17,7 @@ from workbench.execution.buffers import (
     overwritten,
     read,
 )
-from workbench.execution.capture import is_capturing
+from workbench.execution.capture import is_capturing, note_to_others
 from workbench.ir.meaning.interpret import interpret_tensor
 from workbench.ir.node.constants import constant_of, is_known
 from workbench.ir.node.ops import MOVEMENT, Ops
@@ -67,6 +67,7 @@ def mark_stored(buffers: Mapping[UOp, UOp]) -> None:
 
 def _note(results: Mapping[UOp, UOp]) -> None:
     _computed.update(results)
+    note_to_others([*results, *map(base, results.values())])
     rules = rules_in_force()
     if any(rules):
         _made_by.update(dict.fromkeys(results, rules))

@@ -163,13 +163,16 @@ class Run:
         """Return this run's own memory for a BUFFER, with a copy of a tensor's data, or random
         numbers where these are not here."""
         if node not in memory:
-            buffer = memory[node] = unwritten(device, node.dtype, node.size)
-            if fill and is_absent(node):
+            if not fill:
+                buffer = unwritten(device, node.dtype, node.size)
+            elif is_absent(node):
                 generator = np.random.default_rng(len(memory))
                 values = random_values(generator, node.dtype, node.size)
-                buffer.copy_from(Buffer.of(device, node.dtype, values))
-            elif fill:
+                buffer = Buffer.of(device, node.dtype, values)
+            else:
+                buffer = Buffer(device, node.dtype, node.size)
                 buffer.copy_from(memory_of(node))
+            memory[node] = buffer
         return memory[node]
 
     def buffers(

@@ -20,6 +20,7 @@ from workbench.backends.buffer import Buffer
 from workbench.base.dtypes import dtypes
 from workbench.base.interrupts import scope
 from workbench.execution.buffers import name_of_shared
+from workbench.execution.capture import note_to_others
 from workbench.ir.gradient.occurrences import duplicate, flows_on
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
@@ -93,6 +94,7 @@ class VersionedMemory:
             self.old = name_of_shared(self.shared, value.shape)
         self.value = leaf_node(self.leaf, value) if self.leaf else value
         self.is_written, self.expression = True, None
+        note_to_others([value])
         writes = _writes.get()
         if writes is not None:
             writes.append(self)
@@ -120,6 +122,7 @@ class VersionedMemory:
 
     def renew(self, value: UOp) -> None:
         """Let `value`, what was computed, be the present version."""
+        note_to_others([value])
         if self.leaf:
             self.value = leaf_node(self.leaf, value)
         elif plain_value(self.value) is not value:

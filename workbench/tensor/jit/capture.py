@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,9 +10,9 @@ import numpy as np
 from workbench.base.errors import JitError
 from workbench.debug import say
 from workbench.execution.buffers import another, read
-from workbench.execution.capture import capturing, noting_roots
+from workbench.execution.capture import capturing, noting_others, noting_roots
 from workbench.execution.replay import Replay
-from workbench.execution.values import value_in_memory
+from workbench.execution.values import value_in_memory, without_detach
 from workbench.ir.node.uop import UOp
 from workbench.tensor.base import tensors_alive
 from workbench.tensor.creation.random import noting_draws
@@ -57,7 +57,8 @@ def capture(
 ) -> tuple[FunctionReplay | None, Any, list[Path]]:
     """Run `function`; return its capture, its result, and the paths of the tensors that it binds
     anew. The capture is None where one of these, or a tensor that it writes, had no memory of its
-    own, which the next call finds there; and where this is not the first one, and the function
+    own, which the next call finds there; where another thread computed or wrote what the function
+    uses, which a replay would leave out; and where this is not the first one, and the function
     cannot be captured as the tensors are now.
 
     It gets tensors on new BUFFERs: no value that was computed before depends on them, so all that
@@ -66,16 +67,21 @@ def capture(
     name = getattr(function, "__name__", type(function).__name__)
     others = without_tensors((args, kwargs))
     _refuse_arrays(others, name)
-    run = _CaptureRun(function, args, kwargs)
-    changed_inputs = run.changed_inputs()
-    outline = Outline(
-        run.result, run.bindings, run.stand_ins, run.existing, run.memory.values()
-    )
-    nodes = [*outline.nodes]
-    written_inputs = {n: len(nodes) + k for k, n in enumerate(changed_inputs)}
-    nodes += [input_node(t) for t in changed_inputs.values()]
-    state = captured_state(run.captured, run.memory, run.written, nodes, run.gradients)
-    result, bound = run.result_of(outline, nodes), run.bindings.paths
+    with noting_others() as by_others:
+        run = _CaptureRun(function, args, kwargs)
+        changed_inputs = run.changed_inputs()
+        outline = Outline(
+            run.result, run.bindings, run.stand_ins, run.existing, run.memory.values()
+        )
+        nodes = [*outline.nodes]
+        written_inputs = {n: len(nodes) + k for k, n in enumerate(changed_inputs)}
+        nodes += [input_node(t) for t in changed_inputs.values()]
+        state = captured_state(
+            run.captured, run.memory, run.written, nodes, run.gradients
+        )
+        result, bound = run.result_of(outline, nodes), run.bindings.paths
+    if run.uses(by_others):
+        return None, result, bound
     refusal = run.refusal(state, name)
     if refusal is not None and is_first:
         raise refusal
@@ -147,6 +153,14 @@ class _CaptureRun:
         same = {p: v for p, v in before.values.items() if is_at(p, after.values, v)}
         changed = [p for p in before.values if p in after.values and p not in same]
         self._values, self._changed = same, [p for p in changed if p[-1] != LENGTH]
+
+    def uses(self, nodes: Collection[UOp]) -> bool:
+        """Whether one of `nodes` is part of what was computed or written."""
+        if not nodes:
+            return False
+        roots = [*self._computed, *[m.value for m in self.written]]
+        graph = UOp.sink(*roots, *without_detach(roots)).toposort()
+        return not {*graph}.isdisjoint(nodes)
 
     def changed_inputs(self) -> dict[int, Tensor]:
         """Return the stand-ins that have another value now, by their place."""

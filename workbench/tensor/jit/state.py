@@ -18,6 +18,7 @@ from workbench.execution.buffers import (
     another,
     buffer_on,
     is_absent,
+    is_overwritten,
     keep_apart,
     memory_of,
     sharing,
@@ -68,10 +69,13 @@ def _renamed() -> dict[UOp, VersionedMemory]:
             tensor._share(tensor)
     for memory in _memory_alive():
         node = _buffer(memory.value)
-        if node is not None and node.device != HOST and not is_absent(node):
-            name = another(node, memory.value.shape)
-            memory.renew(name)
-            by_buffer[name] = memory
+        if node is None or node.device == HOST:
+            continue
+        if is_absent(node) or is_overwritten(node):
+            continue
+        name = another(node, memory.value.shape)
+        memory.renew(name)
+        by_buffer[name] = memory
     return by_buffer
 
 
