@@ -6,7 +6,7 @@ import pytest
 
 from tests.ir.samples import F, axis, load, param
 from workbench.base.dtypes import dtypes
-from workbench.base.errors import WorkbenchError
+from workbench.base.errors import DTypeError, WorkbenchError
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 from workbench.ir.rewriting.patterns import Pat, compile_rule, const, op, var
@@ -115,3 +115,26 @@ def test_what_no_pattern_can_mean_is_refused_in_words() -> None:
     ) as caught:
         compile_rule(x + x, y * 2, None)
     assert caught.value.because == "its left side names x"
+
+
+@pytest.mark.parametrize(
+    ("pattern", "text"),
+    [
+        (var("x") ^ var("y"), "(x ^ y)"), (var("x") << 2, "(x << 2)"),
+        (var("x") >> var("y"), "(x >> y)"), (var("x") <= 1, "(x <= 1)"),
+        (var("x") >= var("y"), "(y <= x)"), (2 < var("x"), "(2 < x)"), (1 / var("x"), "(1 / x)"),
+        (7 // var("x"), "(7 // x)"), (7 % var("x"), "(7 % x)"),
+    ],
+)  # fmt: skip
+def test_operators_of_python_make_patterns(pattern: Pat, text: str) -> None:
+    assert str(pattern) == text
+
+
+def test_what_is_no_pattern_says_what_to_write() -> None:
+    x, y = var("x"), var("y")
+    for subtract in (lambda: x - y, lambda: x - 1, lambda: 1 - x):
+        with pytest.raises(DTypeError, match=r"try +x \+ -y, x \+ y \* -1"):
+            subtract()
+    for add in (lambda: x + "a", lambda: x * None, lambda: x.where("a", y)):  # type: ignore[operator, arg-type]
+        with pytest.raises(DTypeError, match="cannot make a pattern of"):
+            add()

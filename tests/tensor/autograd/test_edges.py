@@ -166,6 +166,19 @@ FUNCTIONS: dict[str, tuple[Callable[..., Any], Callable[..., Any], list[Any]]] =
     "var of as many as the correction": (
         lambda x: x.var(correction=2), lambda x: x.var(correction=2), [[1.0, 2.0]],
     ),
+    "var of fewer than the correction, along an axis": (
+        lambda x: x.var(1, correction=3), lambda x: x.var(1, correction=3),
+        [[[1.0, 2.0], [3.0, 3.0], [5.0, -1.0]]],
+    ),
+    "var of as many as the correction, along all axes": (
+        lambda x: x.var((0, 1), correction=4), lambda x: x.var((0, 1), correction=4),
+        [[[1.0, 2.0], [3.0, 0.0]]],
+    ),
+    "std of as few as the correction, along an axis": (
+        lambda x: x.std(1, correction=2) + x.std(0, correction=4),
+        lambda x: x.std(1, correction=2) + x.std(0, correction=4),
+        [[[1.0, 2.0], [3.0, 3.0]]],
+    ),
     "var": (lambda x: x.var(0) * x, lambda x: x.var(0) * x, [[1.0, 2.0, 5.0]]),
     "cummax": (
         lambda x: x.cummax()[0] ** 2, lambda x: x.cummax(0)[0] ** 2,

@@ -12,10 +12,11 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from typing import Any
+from numbers import Real
+from typing import Any, NoReturn
 
 from workbench.base.dtypes import Const, DType, dtypes
-from workbench.base.errors import WorkbenchError
+from workbench.base.errors import DTypeError, WorkbenchError
 from workbench.ir.node.ops import COMPARE, OPS, Ops
 from workbench.ir.node.uop import UOp
 
@@ -55,8 +56,7 @@ class Pat:
         )
 
     def _with(self, op: Ops, other: Pat | Const) -> Pat:
-        right = other if isinstance(other, Pat) else literal(other)
-        return Pat(op, (self, right))
+        return Pat(op, (self, literal_or(other)))
 
     def __add__(self, other: Pat | Const) -> Pat:
         return self._with(Ops.ADD, other)
@@ -82,8 +82,54 @@ class Pat:
     def __or__(self, other: Pat | Const) -> Pat:
         return self._with(Ops.OR, other)
 
+    def __xor__(self, other: Pat | Const) -> Pat:
+        return self._with(Ops.XOR, other)
+
+    def __lshift__(self, other: Pat | Const) -> Pat:
+        return self._with(Ops.SHL, other)
+
+    def __rshift__(self, other: Pat | Const) -> Pat:
+        return self._with(Ops.SHR, other)
+
+    def __pow__(self, other: Pat | Const) -> Pat:
+        return self._with(Ops.POW, other)
+
     def __lt__(self, other: Pat | Const) -> Pat:
         return self._with(Ops.CMPLT, other)
+
+    def __le__(self, other: Pat | Const) -> Pat:
+        return self._with(Ops.CMPLE, other)
+
+    def __gt__(self, other: Pat | Const) -> Pat:
+        return literal_or(other)._with(Ops.CMPLT, self)
+
+    def __ge__(self, other: Pat | Const) -> Pat:
+        return literal_or(other)._with(Ops.CMPLE, self)
+
+    def __rtruediv__(self, other: Const) -> Pat:
+        return literal(other)._with(Ops.FDIV, self)
+
+    def __rfloordiv__(self, other: Const) -> Pat:
+        return literal(other)._with(Ops.IDIV, self)
+
+    def __rmod__(self, other: Const) -> Pat:
+        return literal(other)._with(Ops.MOD, self)
+
+    def __rpow__(self, other: Const) -> Pat:
+        return literal(other)._with(Ops.POW, self)
+
+    def __sub__(self, other: object) -> Pat:
+        return self._no_difference(other)
+
+    def __rsub__(self, other: object) -> Pat:
+        return self._no_difference(other)
+
+    def _no_difference(self, other: object) -> NoReturn:
+        raise DTypeError(
+            f"cannot subtract in a pattern, with {self} and {other}",
+            "no op of a graph subtracts: a - b is a + -b of floats, and a + b * -1 of integers",
+            "x + -y, x + y * -1, or x + -1 for x - 1",
+        )
 
     def __neg__(self) -> Pat:
         return Pat(Ops.NEG, (self,))
@@ -93,8 +139,7 @@ class Pat:
 
     def where(self, yes: Pat | Const, no: Pat | Const) -> Pat:
         """Return the pattern of a WHERE with this one as its condition."""
-        parts = [p if isinstance(p, Pat) else literal(p) for p in (yes, no)]
-        return Pat(Ops.WHERE, (self, *parts))
+        return Pat(Ops.WHERE, (self, literal_or(yes), literal_or(no)))
 
     def __repr__(self) -> str:
         return self.written()[0]
@@ -156,6 +201,19 @@ def literal(value: Const) -> Pat:
     return Pat(Ops.CONST, None, value=value)
 
 
+def literal_or(part: Pat | Const) -> Pat:
+    """Return a pattern as it is, and that of a number."""
+    if isinstance(part, Pat):
+        return part
+    if not isinstance(part, Real):
+        raise DTypeError(
+            f"cannot make a pattern of {type(part).__name__} {part!r:.40}",
+            "the parts of a pattern are patterns and Python numbers",
+            'var("x") for any value, const("c") for any constant',
+        )
+    return literal(part)
+
+
 def op(
     ops: Ops | tuple[Ops, ...],
     *src: Pat | Const,
@@ -163,8 +221,7 @@ def op(
     arg: Any = None,
 ) -> Pat:
     """Match an op over exactly these sources."""
-    parts = tuple(s if isinstance(s, Pat) else literal(s) for s in src)
-    return Pat(ops, parts, name=name, arg=arg)
+    return Pat(ops, tuple(map(literal_or, src)), name=name, arg=arg)
 
 
 _KINDS: dict[str, tuple[str, ...]] = {

@@ -25,13 +25,12 @@ from workbench.tensor.jit.guard import (
     is_at,
     roots_of,
 )
-from workbench.tensor.jit.holders import Reached, reached, tensors_by_path
+from workbench.tensor.jit.holders import Reached, reached
 from workbench.tensor.jit.inputs import input_node, kind_of
 from workbench.tensor.jit.own_numbers import NumberChanges
 from workbench.tensor.jit.paths import LENGTH, Path, words_of
 from workbench.tensor.jit.rebinding import (
     Places,
-    bind,
     is_whole,
     rebindings,
     two_names,
@@ -79,7 +78,7 @@ def capture(
         state = captured_state(
             run.captured, run.memory, run.written, nodes, run.gradients
         )
-        result, bound = run.result_of(outline, nodes), run.bindings.paths
+        result, bound = run.result_of(outline, nodes, name), run.bindings.paths
     if run.uses(by_others):
         return None, result, bound
     refusal = run.refusal(state, name)
@@ -126,7 +125,8 @@ class _CaptureRun:
             Tensor(node) for node in self._inputs
         ]  # none is overwritten in place
         own_args, own_kwargs = with_tensors((args, kwargs), iter(self.stand_ins))
-        before = tensors_by_path((function, own_args, own_kwargs))
+        own_root = ((), (function, own_args, own_kwargs))
+        before = reached([own_root])
         with (
             capturing() as self.captured,
             noting_roots() as self._computed,
@@ -134,8 +134,8 @@ class _CaptureRun:
             noting_draws() as draws,
         ):
             self.result = function(*own_args, **own_kwargs)
-            self._after = tensors_by_path((function, own_args, own_kwargs))
-            self.bindings = rebindings(before, self._after)
+            after = reached([own_root])
+            self._after, self.bindings = after.tensors, rebindings(before, after)
             compute_results([self.result, self.bindings.new], self.written)
         del originals
         self.draws = draws
@@ -204,7 +204,7 @@ class _CaptureRun:
         others = state.memory_written(False) | {m for m in bound if m is not None}
         return [n for n, m in enumerate(state.read) if m not in others]
 
-    def result_of(self, outline: Outline, nodes: Sequence[UOp]) -> Any:
+    def result_of(self, outline: Outline, nodes: Sequence[UOp], name: str) -> Any:
         """Write the arguments that the function wrote, bind what it bound, and return its result,
         of the user's tensors instead of the stand-ins."""
         for place, stand_in in self.changed_inputs().items():
@@ -213,7 +213,7 @@ class _CaptureRun:
         own = {key: t for key, t in own.items() if is_whole(t) or not self._is_bound(t)}
         results = Results(nodes, self.arguments, self.bindings.old, own)
         result = results.filled(outline.structure)
-        bind(self.root, self.bindings.paths, results.filled(outline.rebound))
+        self.bindings.bind(self.root, results.filled(outline.rebound), name)
         return result
 
     def guard(self, state: CapturedState, outline: Outline) -> Guard:
@@ -228,7 +228,7 @@ class _CaptureRun:
             self._values,
             self._paths,
             self._leaves,
-            self.bindings.paths,
+            self.bindings.all_paths,
             uses,
         )
 

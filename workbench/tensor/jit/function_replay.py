@@ -153,7 +153,7 @@ class FunctionReplay:
             value = tensor_on(values[output], inputs[place].shape)
             inputs[place].assign(value).realize()
         structure = self._capture.structure
-        if isinstance(structure, Computed) and not rebound:
+        if isinstance(structure, Computed) and self._capture.places.is_empty:
             return tensor_on(values[0], structure.shape)
         results = Results(values, inputs, rebound, {})
         result = results.filled(structure)

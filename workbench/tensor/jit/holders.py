@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from enum import Enum
 from types import FunctionType, MethodType
 from typing import Any, NamedTuple
@@ -31,11 +31,6 @@ MOST_OBJECTS = 100_000
 """Number of objects after which the search ends: tensors beyond are not found."""
 
 
-def tensors_by_path(root: Any) -> dict[Path, Tensor]:
-    """Return the tensors that are reached from `root`, each by the first path to its holder."""
-    return reached([((), root)]).tensors
-
-
 @dataclass(slots=True)
 class Holder:
     """An object that was searched: the function that returns its `parts`, their identities then,
@@ -60,6 +55,8 @@ class Reached:
     iterators: Sequence[Path] = ()
     constants: Sequence[Any] = ()
     """All values, kept alive: no other object gets the identity of one that is compared."""
+    containers: Mapping[Path, Any] = field(default_factory=dict)
+    """What has parts, by each path to it."""
 
     def twice_named(self) -> set[int]:
         """Return the tensors, by their identity, that are at several paths which code names: it may
@@ -79,14 +76,13 @@ class Reached:
             value, holder = stack.pop()
             try:
                 parts = holder.parts(value)
+                stack.extend((parts[n], below) for n, below in holder.below)
                 for n in holder.free:
                     parts[n] = None
             except (AttributeError, TypeError, IndexError):
                 return False
             if [*map(id, parts)] != holder.identities:
                 return False
-            for n, below in holder.below:
-                stack.append((parts[n], below))
         return True
 
 
@@ -114,6 +110,7 @@ def reached(roots: Sequence[tuple[Path, Any]], free: Collection[Path] = ()) -> R
         search.names,
         search.iterators(),
         search.constants(),
+        search.containers,
     )
 
 
@@ -137,6 +134,7 @@ class _Lookup:
         self._values: dict[Path, Any] = {}
         self.tensors: dict[Path, Tensor] = {}
         self.visited: dict[int, Any] = {}
+        self.containers: dict[Path, Any] = {}
         self.holders: list[tuple[_Occurrence, Holder]] = []
 
     def parts_of(self, place: _Occurrence) -> list[_Occurrence]:
@@ -151,6 +149,7 @@ class _Lookup:
         if isinstance(value, PLAIN):
             self._values[path] = value
             return []
+        self.containers[path] = value
         if id(value) in self.visited:
             return []
         self.visited[id(value)] = value

@@ -52,8 +52,12 @@ class Step:
                 holder[self.name] = value
             case "cell":
                 holder.__closure__[self.name].cell_contents = value
-            case _:
+            case "context":
+                holder.set(value)
+            case "global":
                 holder.__globals__[self.name] = value
+            case kind:
+                raise TypeError(f"cannot bind a {kind}")
 
 
 GRADIENT = Step("gradient", "grad")
@@ -71,18 +75,16 @@ def gradient_of(tensor: Tensor) -> Any:
 def tensor_at(root: Any, path: Path) -> Any:
     """Return what is at a path now; None where the path is gone."""
     try:
-        for step in path:
-            root = step.part(root)
+        return part_at(root, path)
     except (LookupError, AttributeError, ValueError, TypeError):
         return None
-    return root
 
 
-def bind_at(root: Any, path: Path, value: Any) -> None:
-    """Put `value` where a path leads to."""
-    for step in path[:-1]:
+def part_at(root: Any, path: Path) -> Any:
+    """Return what is at a path. Errors: those of `Step.part`."""
+    for step in path:
         root = step.part(root)
-    path[-1].bind(root, value)
+    return root
 
 
 def words_of(path: Path) -> str:

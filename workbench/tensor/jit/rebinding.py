@@ -12,8 +12,10 @@ from typing import Any
 
 from workbench.base.errors import JitError
 from workbench.ir.schedule.schedule import base
+from workbench.tensor.jit.containers import ContainerChanges, bind, container_changes
+from workbench.tensor.jit.holders import Reached
 from workbench.tensor.jit.inputs import Kind, input_node, kind_of
-from workbench.tensor.jit.paths import Path, bind_at, tensor_at, words_of
+from workbench.tensor.jit.paths import Path, tensor_at, words_of
 from workbench.tensor.jit.state import buffer_of
 from workbench.tensor.tensor import Tensor
 from workbench.tensor.versions import VersionedMemory
@@ -21,12 +23,34 @@ from workbench.tensor.versions import VersionedMemory
 
 @dataclass(frozen=True, slots=True)
 class Rebindings:
-    """The paths to the places that a function binds anew, the tensors that were there, and those
-    that are there now."""
+    """The paths to the places that a function binds anew, the tensors that were there, those that
+    are there now, and the containers that are others now."""
 
     paths: list[Path]
     old: list[Tensor]
     new: list[Tensor]
+    containers: ContainerChanges
+
+    @property
+    def all_paths(self) -> set[Path]:
+        """The paths of tensors and containers that are others."""
+        return {*self.paths, *self.containers.paths}
+
+    def bind(self, root: Any, tensors: Sequence[Tensor], name: str) -> None:
+        """Put tensors in these places after the function `name` has run.
+
+        Errors: JitError where a container can neither be changed nor copied.
+        """
+        moved = self.containers.moved_in(root, is_done=True)
+        try:
+            bind(root, self.paths, tensors, self.containers, moved)
+        except (TypeError, AttributeError, LookupError) as error:
+            raise JitError(
+                f"cannot capture {name}",
+                f"it binds {', '.join(filter(None, map(words_of, self.paths))) or 'a variable'} to "
+                f"another tensor, which a replay cannot do: {error}",
+                "a list, a dict or an attribute for the tensor, or .assign(value)",
+            ) from None
 
 
 class Places:
@@ -34,12 +58,16 @@ class Places:
     the kind, and which memory of the state, `read`, they were (None: it was not read)."""
 
     def __init__(self, bindings: Rebindings, read: Sequence[VersionedMemory]):
-        self._paths = bindings.paths
+        self._paths, self._containers = bindings.paths, bindings.containers
         self._kinds: list[Kind] = [kind_of(t) for t in bindings.old]
         numbers = {memory: n for n, memory in enumerate(read)}
         memories = [t._memory for t in bindings.old]
         self._names = _same_as(bindings.old)
         self.read = [None if m is None else numbers.get(m) for m in memories]
+
+    @property
+    def is_empty(self) -> bool:
+        return not self._paths and not self._containers.moved
 
     def tensors_at(self, root: Any) -> list[Any]:
         """Return what is in these places now."""
@@ -54,29 +82,25 @@ class Places:
         )
 
     def bind(self, root: Any, tensors: Sequence[Tensor]) -> None:
-        """Put tensors in these places."""
-        bind(root, self._paths, tensors)
+        """Put tensors in these places, and containers that the function moves."""
+        if self.is_empty:
+            return
+        moved = self._containers.moved_in(root)
+        bind(root, self._paths, tensors, self._containers, moved)
 
 
-def bind(root: Any, paths: Sequence[Path], tensors: Sequence[Tensor]) -> None:
-    """Put tensors where paths from `root` lead to."""
-    for path, tensor in zip(paths, tensors, strict=True):
-        bind_at(root, path, tensor)
-
-
-def rebindings(
-    before: Mapping[Path, Tensor], after: Mapping[Path, Tensor]
-) -> Rebindings:
+def rebindings(before: Reached, after: Reached) -> Rebindings:
     """Return the places with another tensor `after` a function than `before` it. Members of a set
     have no place, and gradients are those of the call."""
     paths = [
         path
-        for path, tensor in before.items()
-        if after.get(path, tensor) is not tensor
+        for path, tensor in before.tensors.items()
+        if after.tensors.get(path, tensor) is not tensor
         and path[-1].kind not in ("member", "gradient")
     ]
-    old = [before[p] for p in paths]
-    return Rebindings(paths, old, [after[p] for p in paths])
+    old, new = ([reached.tensors[p] for p in paths] for reached in (before, after))
+    containers = container_changes(before, after, paths)
+    return Rebindings(paths, old, new, containers)
 
 
 def two_names(
@@ -87,6 +111,13 @@ def two_names(
 ) -> JitError | None:
     """Return the error where a tensor that the function `name` replaced is reached by another name,
     too, or is written; None where none is."""
+    for path, other_path in bindings.containers.doubtful:
+        return JitError(
+            f"cannot capture {name}",
+            f"it binds {words_of(path)} to another object with tensors, which is also "
+            f"{words_of(other_path)}: a replay could not tell these names apart",
+            "the object as an argument, or a function for each",
+        )
     bound = set(bindings.paths)
     others = {identity(t): words_of(p) for p, t in after.items() if p not in bound}
     news: dict[int, Tensor] = {}

@@ -36,7 +36,7 @@ from workbench.tensor.autograd.modes import gradients_flow
 from workbench.tensor.base import tensors_alive
 from workbench.tensor.jit.capture import capture, compute_results
 from workbench.tensor.jit.function_replay import FunctionReplay
-from workbench.tensor.jit.holders import tensors_by_path
+from workbench.tensor.jit.holders import reached
 from workbench.tensor.jit.own_numbers import NumberChanges
 from workbench.tensor.jit.paths import Path
 from workbench.tensor.jit.rebinding import compute_at, rebindings
@@ -64,9 +64,10 @@ class TinyJit(Unpicklable, Generic[P, R]):
     view of one is that of this call: what is written to it, the other sees.
 
     Where the function binds an attribute, an item or a variable, which had a tensor, to another
-    one, a replay does so, too. What else its Python code does to the outside, a replay does not do.
-    Where a name that the function reaches is bound to another tensor or number between two calls,
-    the function is captured anew. So it is where the function itself changes a number on which its
+    one, a replay does so, too; where it makes a new tuple, dict or object with tensors, the replay
+    fills a copy of the one that is there. What else its Python code does to the outside, a replay
+    does not do. Where a name that the function reaches is bound to another tensor or number between
+    two calls, the function is captured anew. So it is where the function itself changes a number on which its
     kernels depend at two calls in succession. One that only counts its runs is left alone; so is
     one that decides later (after ten calls, or every fourth time): keep that outside. What it reads
     of a clock, a file, or the random numbers of Python and NumPy stays as it was at the capture;
@@ -255,10 +256,10 @@ def _first_run(
     `state` gets what it wrote, where it bound tensors anew, and the memory of values that it used
     and that were not computed before."""
     before, root = tensors_alive(), (function, args, kwargs)
-    by_path = tensors_by_path(root)
+    earlier = reached([((), root)])
     with noting_roots() as roots, noting_writes() as written:
         result = function(*args, **kwargs)
-        bindings = rebindings(by_path, tensors_by_path(root))
+        bindings = rebindings(earlier, reached([((), root)]))
         compute_results([result, bindings.new], written)
     state.bound = bindings.paths
     for memory in dict.fromkeys(written):
@@ -270,8 +271,10 @@ def _first_run(
     state.used = [m for t in waiting if (m := t._memory) is not None]
     compute(state.used)
     of_inputs = {t._memory for t in tensors((args, kwargs))}
-    reached = tensors_by_path((function, *without_tensors((args, kwargs)))).values()
-    others = {t._memory for t in reached}
+    others_by_path = reached(
+        [((), (function, *without_tensors((args, kwargs))))]
+    ).tensors
+    others = {t._memory for t in others_by_path.values()}
     # Memory of an argument that has another name, too, may be written by that: it is no input then.
     names = {m for m in written if m not in of_inputs or m in others}
     state.written = MemoryWritten(names, any(m in of_inputs for m in written))

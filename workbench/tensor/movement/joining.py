@@ -27,27 +27,27 @@ class Joining(Base):
 
     __slots__ = ()
 
-    def cat(self, *args: Self, dim: int = 0) -> Self:
-        """Return this tensor and `args`, one after the other along axis `dim`.
+    def cat(*tensors: Self, dim: int = 0) -> Self:
+        """Return tensors one after the other along axis `dim`.
 
         Shapes: equal but for axis `dim`, whose sizes add up. Dtypes: they promote.
         Errors: ShapeError if another axis differs. Also known as: numpy concatenate.
         """
-        tensors: list[Self] = _listed(self, args, "cat")
-        first = tensors[0]
+        parts: list[Self] = _tensors(tensors, "cat")
+        first, *others = parts
         axis = one_axis(dim, first.ndim, "cat")
-        _check_joined([t.shape for t in tensors], axis)
-        values = promoted_tensors("join", *tensors)
-        return first._with(joined(values, axis), *tensors[1:])
+        _check_joined([t.shape for t in parts], axis)
+        values = promoted_tensors("join", *parts)
+        return first._with(joined(values, axis), *others)
 
-    def stack(self, *args: Self, dim: int = 0) -> Self:
-        """Return this tensor and `args` side by side along a new axis in place `dim`.
+    def stack(*tensors: Self, dim: int = 0) -> Self:
+        """Return tensors side by side along a new axis in place `dim`.
 
         Errors: ShapeError unless all have one shape.
         """
-        tensors = _listed(self, args, "stack")
-        first = tensors[0]
-        other = next((t for t in tensors if t.shape != first.shape), None)
+        parts: list[Self] = _tensors(tensors, "stack")
+        first, *others = parts
+        other = next((t for t in others if t.shape != first.shape), None)
         if other is not None:
             raise shape_error(
                 f"cannot stack tensors of shapes {first.shape} and {other.shape}",
@@ -55,8 +55,8 @@ class Joining(Base):
                 "cat, to join along an axis that they have",
             )
         axis = one_axis(dim, first.ndim, "stack", extra=1)
-        columns: list[Self] = [t.unsqueeze(axis) for t in tensors]
-        return columns[0].cat(*columns[1:], dim=axis)
+        columns = [t.unsqueeze(axis) for t in others]
+        return first.unsqueeze(axis).cat(*columns, dim=axis)
 
     def split(self, sizes: int | Sequence[int], dim: int = 0) -> tuple[Self, ...]:
         """Return the pieces of `sizes` along axis `dim`; of one number, pieces of that size.
@@ -99,18 +99,24 @@ class Joining(Base):
         return one_axis(dim, self.ndim, what)
 
 
-def _listed(first: Any, rest: tuple[Any, ...], what: str) -> list[Any]:
-    """Return the tensors of `cat(a, b)` and `cat([a, b])` alike."""
-    is_list = isinstance(first, list | tuple)
-    if is_list and rest:
+def arguments(args: tuple[Any, ...], what: str) -> list[Any]:
+    """Return the arguments of `cat(a, b)` and `cat([a, b])` alike, at least one."""
+    is_list = bool(args) and isinstance(args[0], list | tuple)
+    if is_list and len(args) > 1:
         raise dtype_error(
-            f"cannot {what} a list and {len(rest)} more",
-            "the tensors are a list, or arguments one by one, and dim has a name",
-            f"Tensor.{what}(*tensors, dim=0)",
+            f"cannot {what} a list and {len(args) - 1} more",
+            "the tensors are a list, or arguments one by one, and what follows has a name",
+            f"Tensor.{what}(*tensors, ..)",
         )
-    tensors = list(first) if is_list else [first, *rest]
-    if not tensors:
-        raise shape_error(f"cannot {what} no tensors", "the list is empty")
+    parts = list(args[0] if is_list else args)
+    if not parts:
+        because = "the list is empty" if args else "there are no arguments"
+        raise shape_error(f"cannot {what} no tensors", because, f"Tensor.{what}(a, b)")
+    return parts
+
+
+def _tensors(args: tuple[Any, ...], what: str) -> list[Any]:
+    tensors = arguments(args, what)
     maker = next((t for t in tensors if isinstance(t, Base)), None)
     for i, tensor in enumerate(tensors):
         if maker is not None and isinstance(tensor, np.ndarray):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Self
 
 from workbench.tensor.base import Base
+from workbench.tensor.movement.joining import arguments
 from workbench.tensor.movement.movement import reshaped
 from workbench.tensor.movement.windows import Window, along
 from workbench.tensor.operands.arguments import listed, short, text, whole
@@ -97,9 +98,9 @@ class Repetition(Base):
         windows = along(value, axis, window)
         return self._view(windows if self.ndim else reshaped(windows, (window.size,)))
 
-    def meshgrid(self, *args: Self, indexing: str = "ij") -> tuple[Self, ...]:
-        """Return for each vector, this one and `args`, its values along an axis of its own of a
-        grid; all have the grid's shape.
+    def meshgrid(*vectors: Self, indexing: str = "ij") -> tuple[Self, ...]:
+        """Return for each vector its values along an axis of its own of a grid; all have the grid's
+        shape.
 
         Shapes: with `indexing` "xy" the first two axes are exchanged; a scalar is a vector of one.
         Errors: ShapeError for tensors of more axes.
@@ -109,25 +110,35 @@ class Repetition(Base):
                 f"cannot make a grid with indexing={indexing!r}",
                 'it is "ij", matrix-like, or "xy", Cartesian',
             )
-        vectors = [self, *(self._lift(arg, "meshgrid") for arg in args)]
-        wrong = next((v for v in vectors if v.ndim > 1), None)
+        parts = arguments(vectors, "meshgrid")
+        maker: Self | None = next(
+            (part for part in parts if isinstance(part, Base)), None
+        )
+        if maker is None:
+            raise dtype_error(
+                f"cannot meshgrid {type(parts[0]).__name__} {short(parts[0])}",
+                "none of the arguments is a tensor",
+                "Tensor.meshgrid(a, b)",
+            )
+        lines: list[Any] = [maker._lift(part, "meshgrid") for part in parts]
+        wrong = next((v for v in lines if v.ndim > 1), None)
         if wrong is not None:
             raise shape_error(
                 f"cannot make a grid of a tensor of shape {wrong.shape}",
                 "its axes are made of vectors and scalars",
                 ".flatten()",
             )
-        order = list(range(len(vectors)))
+        order = list(range(len(lines)))
         if indexing == "xy" and len(order) > 1:
             order[:2] = 1, 0
         grid = [1] * len(order)
-        for vector, axis in zip(vectors, order, strict=True):
+        for vector, axis in zip(lines, order, strict=True):
             grid[axis] = vector.numel()
         return tuple(
             vector.reshape(*(-1 if i == axis else 1 for i in range(len(grid)))).expand(
                 grid
             )
-            for vector, axis in zip(vectors, order, strict=True)
+            for vector, axis in zip(lines, order, strict=True)
         )
 
     def _rolled(self, amount: int, axis: int) -> Self:

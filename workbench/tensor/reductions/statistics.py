@@ -40,10 +40,11 @@ class Statistics(Base):
         axes = many_axes(axis, self.ndim, what)
         count = math.prod(self.shape[a] for a in axes)
         fewer = number(correction, f"{what}: correction")
-        values, divisor = self._wide(), max(0, count - fewer)
+        values, freedom = self._wide(), count - fewer
         apart = values - values.mean(axis, keepdim=True)
-        spread = apart.square().sum(axis, keepdim) / divisor
-        formula = Formula("variance", (axes, divisor), _of_variance)
+        spread = apart.square().sum(axis, keepdim) / max(0, freedom)
+        is_all = axis is None or not self.ndim
+        formula = Formula("variance", (axes, freedom, is_all), _of_variance)
         value = with_formula(spread.uop, [values.uop], formula)
         return self._with(value).cast(self._fraction())
 
@@ -127,17 +128,20 @@ class Statistics(Base):
 T = TypeVar("T", bound=Statistics)
 
 
-def _of_variance(g: UOp, parameter: tuple[tuple[int, ...], float], x: UOp) -> list[UOp]:
-    """Return the gradient of a variance: 2 / divisor times the distance from the mean. With a
-    divisor of 0 it is infinite, and NaN at the mean."""
-    axes, divisor = parameter
+def _of_variance(
+    g: UOp, parameter: tuple[tuple[int, ...], float, bool], x: UOp
+) -> list[UOp]:
+    """Return the gradient of a variance: 2 / (count - correction) times the distance from the mean.
+    Where the count is not above the correction, the variance is infinite or NaN; then its gradient
+    is torch's: that formula along axes, and of all elements infinity, or NaN at the mean."""
+    axes, freedom, is_all = parameter
     count = math.prod(x.shape[a] for a in axes)
     total = combined(Ops.ADD, x, axes)
     apart = x - expanded(total / float(count), x.shape)
     wide = expanded(reshaped(g, reduced_shape(x.shape, axes, True)), x.shape)
-    if divisor:
-        return [wide * (apart * (2.0 / divisor))]
-    return [wide * apart.eq(0.0).where(x.like(math.nan), x.like(math.inf))]
+    if freedom <= 0 and is_all:
+        return [wide * apart.eq(0.0).where(x.like(math.nan), x.like(math.inf))]
+    return [wide * (apart * (2.0 / freedom if freedom else math.inf))]
 
 
 def _root(variance: T) -> T:

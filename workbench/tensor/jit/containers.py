@@ -1,0 +1,159 @@
+"""Containers that a function puts in the place of others: `m.state = (h + x, c)` makes a new tuple.
+
+Another name may still stand for the container that was there, with the old tensors. So a replay
+fills a copy and binds that; where the function moved a container from another name, it moves the
+one there now.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from copy import copy
+from dataclasses import dataclass, field
+from typing import Any
+
+from workbench.tensor.jit.holders import Reached
+from workbench.tensor.jit.paths import Path, Step, part_at
+from workbench.tensor.tensor import Tensor
+
+Tree = dict[Step, Any]
+"""The next steps of several paths, each with the tree of those after it."""
+
+
+@dataclass(frozen=True, slots=True)
+class ContainerChanges:
+    """The paths of containers that are `new`; of those that were `moved` from another path, with
+    that; of further `names` of new ones, with the first; and of those that were moved from one of
+    several paths (`doubtful`), with one of these."""
+
+    new: frozenset[Path] = frozenset()
+    moved: Mapping[Path, Path] = field(default_factory=dict)
+    names: Mapping[Path, Path] = field(default_factory=dict)
+    doubtful: Sequence[tuple[Path, Path]] = ()
+
+    @property
+    def paths(self) -> frozenset[Path]:
+        """The paths of all that stand in the place of others."""
+        return self.new | self.moved.keys() | self.names.keys()
+
+    def moved_in(self, root: Any, is_done: bool = False) -> dict[Path, Any]:
+        """Return the containers to move, by where they go: found where they are before the
+        function runs or, if it `is_done`, after it."""
+        return {
+            path: part_at(root, path if is_done else origin)
+            for path, origin in self.moved.items()
+        }
+
+
+def container_changes(
+    before: Reached, after: Reached, bound: Iterable[Path]
+) -> ContainerChanges:
+    """Return the changes from the containers that are reached `before` a function to those `after`
+    it, which binds the tensors at `bound` paths anew. Only containers with tensors matter."""
+    old, new = before.containers, after.containers
+    origins: dict[int, list[Path]] = {}
+    for path, container in old.items():
+        origins.setdefault(id(container), []).append(path)
+    with_tensors = {id(new[path]) for path in _above(after.tensors) if path in new}
+    above = _above(bound)
+    firsts: dict[int, Path] = {}
+    moved, names, doubtful = {}, {}, []
+    for path, container in new.items():
+        key = id(container)
+        if path not in old or container is old[path] or key not in with_tensors:
+            continue
+        if key in origins:
+            moved[path] = origins[key][0]
+            if len(origins[key]) > 1:
+                doubtful.append((path, origins[key][0]))
+        elif key in firsts:
+            names[path] = firsts[key]
+        elif path in above:
+            firsts[key] = path
+    return ContainerChanges(frozenset(firsts.values()), moved, names, doubtful)
+
+
+def _above(paths: Iterable[Path]) -> set[Path]:
+    """Return the paths of all holders on the way to what is at `paths`."""
+    return {path[:n] for path in paths for n in range(1, len(path))}
+
+
+def bind(
+    root: Any,
+    paths: Sequence[Path],
+    tensors: Sequence[Tensor],
+    changes: ContainerChanges,
+    moved: Mapping[Path, Any],
+) -> None:
+    """Put tensors where paths from `root` lead to, in copies of the containers that are new; and
+    those that are `moved`, by their paths, in their places."""
+    binding = _Binding(changes, moved, dict(zip(paths, tensors, strict=True)))
+    binding.filled(root, (), _tree([*paths, *moved]))
+    for path, first in changes.names.items():
+        path[-1].bind(part_at(root, path[:-1]), binding.copies[first])
+
+
+class _Binding:
+    """The binding of tensors and containers, each by its path."""
+
+    def __init__(
+        self,
+        changes: ContainerChanges,
+        moved: Mapping[Path, Any],
+        tensors: Mapping[Path, Tensor],
+    ):
+        self._new, self._moved, self._tensors = changes.new, moved, tensors
+        self.copies: dict[Path, Any] = {}
+
+    def filled(self, part: Any, path: Path, tree: Tree) -> Any:
+        """Return what belongs at `path`, where `part` was."""
+        if path in self._tensors:
+            return self._tensors[path]
+        part = self._moved.get(path, part)
+        if path not in self._new:
+            for step, value, old in self._parts(part, path, tree):
+                if value is not old:
+                    step.bind(part, value)
+        elif isinstance(part, tuple):
+            items = {s.name: value for s, value, _ in self._parts(part, path, tree)}
+            part = self.copies[path] = tuple.__new__(
+                type(part), [items.get(n, old) for n, old in enumerate(part)]
+            )
+        else:
+            part = self.copies[path] = _copied(part)
+            for step, value, _ in self._parts(part, path, tree):
+                _set(part, step, value)
+        return part
+
+    def _parts(
+        self, holder: Any, path: Path, tree: Tree
+    ) -> Iterator[tuple[Step, Any, Any]]:
+        for step, below in tree.items():
+            old = step.part(holder)
+            yield step, self.filled(old, (*path, step), below), old
+
+
+def _tree(paths: Iterable[Path]) -> Tree:
+    tree: Tree = {}
+    for path in paths:
+        below = tree
+        for step in path:
+            below = below.setdefault(step, {})
+    return tree
+
+
+def _copied(holder: Any) -> Any:
+    """Return a copy with the same parts. Errors: TypeError for functions, classes and their like,
+    which copy() returns as they are."""
+    other = copy(holder)
+    if other is holder:
+        raise TypeError(f"cannot copy {type(holder).__name__}")
+    return other
+
+
+def _set(holder: Any, step: Step, value: Any) -> None:
+    """Put `value` into a copy, whose class may be frozen."""
+    if step.kind == "attribute":
+        object.__setattr__(holder, step.name, value)
+    else:
+        step.bind(holder, value)
