@@ -67,11 +67,11 @@ class TinyJit(Unpicklable, Generic[P, R]):
     one, a replay does so, too; where it makes a new tuple, dict or object with tensors, the replay
     fills a copy of the one that is there. What else its Python code does to the outside, a replay
     does not do. Where a name that the function reaches is bound to another tensor or number between
-    two calls, the function is captured anew. So it is where the function itself changes a number on which its
-    kernels depend at two calls in succession. One that only counts its runs is left alone; so is
-    one that decides later (after ten calls, or every fourth time): keep that outside. What it reads
-    of a clock, a file, or the random numbers of Python and NumPy stays as it was at the capture;
-    what it reads in os.environ does not.
+    two calls, the function is captured anew. So it is where the function itself changes a number on
+    which its kernels depend at two calls in succession. One that only counts its runs is left
+    alone; so is one that decides later (after ten calls, or every fourth time): keep that
+    outside. What it reads of a clock, a file, or the random numbers of Python and NumPy stays as it
+    was at the capture; what it reads in os.environ does not.
 
     A gradient that the function leaves in `.grad` is that of a run of its Python code, so after a
     replay it is None: the optimiser's step belongs into the function, or the gradient is returned.

@@ -110,10 +110,8 @@ class Repetition(Base):
                 f"cannot make a grid with indexing={indexing!r}",
                 'it is "ij", matrix-like, or "xy", Cartesian',
             )
-        parts = arguments(vectors, "meshgrid")
-        maker: Self | None = next(
-            (part for part in parts if isinstance(part, Base)), None
-        )
+        parts: list[Any] = arguments(vectors, "meshgrid")
+        maker: Any = next((part for part in parts if isinstance(part, Base)), None)
         if maker is None:
             raise dtype_error(
                 f"cannot meshgrid {type(parts[0]).__name__} {short(parts[0])}",
