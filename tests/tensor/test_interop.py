@@ -10,7 +10,7 @@ import pytest
 
 from tests.peers import torch
 from workbench import Tensor, dtypes
-from workbench.base.errors import WorkbenchError
+from workbench.base.errors import DTypeError, WorkbenchError
 
 
 def test_an_array_that_is_shared_is_seen_from_both_sides() -> None:
@@ -276,3 +276,13 @@ def test_a_view_of_shared_memory_prints_that_it_is_one() -> None:
     assert "not computed" in repr(view)
     t.realize()
     assert repr(view) == f"<Tensor float32 (2,) on {t.device}, a view of shared memory>"
+
+
+def test_a_foreign_tensor_is_named_by_its_module() -> None:
+    """Both are called Tensor."""
+    for add in (lambda x, y: x + y, lambda x, y: y + x):
+        with pytest.raises(
+            DTypeError,
+            match=r"(?s)a tensor and torch\.Tensor.*Tensor\(\.\.\) of the torch",
+        ):
+            add(Tensor.ones(3), torch.ones(3))

@@ -22,3 +22,18 @@ def cut(text: str, most: int) -> str:
 def shape_text(shape: Sequence[int]) -> str:
     """Return "64x48"; "scalar" for no axes."""
     return "x".join(map(str, shape)) or "scalar"
+
+
+def kind_of(value: object) -> str:
+    """Return "a function", "the class Net", "a torch.Tensor": the name of its type, with the module
+    that it is of, but for Python's own types, the workbench's, and those of the user's cells."""
+    if isinstance(value, type):
+        return f"the class {type_name(value)}"
+    name = type_name(type(value))
+    return f"{'an' if name[0].lower() in 'aeiou' else 'a'} {name}"
+
+
+def type_name(kind: type) -> str:
+    module = str(kind.__module__)
+    is_plain = module.partition(".")[0] in ("builtins", "__main__", "workbench")
+    return kind.__qualname__ if is_plain else f"{module}.{kind.__qualname__}"

@@ -12,6 +12,7 @@ from typing import Any, Self, TypeVar
 import numpy as np
 
 from workbench.base.interrupts import Uninterrupted
+from workbench.base.words import type_name
 from workbench.execution.buffers import have_others_overwritten
 from workbench.execution.realize import realize, running
 from workbench.execution.values import require_readable, to_numpy
@@ -66,7 +67,7 @@ class Assignment(Gather):
         if not isinstance(x, Base):
             raise dtype_error(
                 f"cannot replace a tensor by {short(x)}",
-                f"it must be a tensor, and this is {type(x).__name__}",
+                f"it must be a tensor, and this is {type_name(type(x))}",
                 ".assign(), which takes numbers, too",
             )
         if x.shape != self.shape:
@@ -113,7 +114,7 @@ class Assignment(Gather):
             x = self._with(cast_to(self._lift(x, what).uop, self.dtype))
         if not isinstance(x, Base | np.ndarray):
             raise dtype_error(
-                f"cannot {what} {type(x).__name__} {short(x)}",
+                f"cannot {what} {type_name(type(x))} {short(x)}",
                 "what is written is a tensor, a numpy array, a number or a list of numbers",
             )
         value = self._lift(x, what)

@@ -21,6 +21,7 @@ from workbench.base.dtypes import DType, dtypes
 from workbench.base.forking import free_rlock
 from workbench.base.interrupts import Uninterrupted
 from workbench.base.source import Derivation, derived
+from workbench.base.words import type_name
 from workbench.ir.gradient.occurrences import is_duplicate, without_alias
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.shapes import Shape
@@ -265,7 +266,7 @@ class Base(Methods):
         if isinstance(operand, np.ndarray | Variable | BoundVariable):
             return type(self)(operand, device=self._device)
         raise dtype_error(
-            f"cannot {what} a tensor and {type(operand).__name__} {short(operand)}",
+            f"cannot {what} a tensor and {type_name(type(operand))} {short(operand)}",
             "operands are tensors, numpy arrays and Python numbers",
             _as_tensor(operand),
         )
@@ -296,13 +297,15 @@ def promoted_tensors(what: str, *tensors: Base) -> tuple[UOp, ...]:
 
 def _as_tensor(operand: object) -> str:
     """Return the hint for an operand that could be made a tensor; a long one is not repeated."""
+    if hasattr(type(operand), "__array__"):
+        return f"Tensor(..) of the {type_name(type(operand))}"
     if not isinstance(operand, list | tuple):
         return ""
     text = repr(operand)
     return (
         f"Tensor({text})"
         if len(text) <= 40
-        else f"Tensor(..) of the {type(operand).__name__}"
+        else f"Tensor(..) of the {type_name(type(operand))}"
     )
 
 
@@ -324,7 +327,7 @@ def canonical(device: str) -> str:
     if not isinstance(device, str):
         raise device_error(
             f"there is no device {short(device)}",
-            f"a device is named in a word, and this is {type(device).__name__}",
+            f"a device is named in a word, and this is {type_name(type(device))}",
             f'"{Device.DEFAULT}", or None for the default one',
         )
     return Device[device].name

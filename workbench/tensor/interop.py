@@ -19,6 +19,7 @@ import numpy as np
 from workbench.backends.buffer import Buffer
 from workbench.backends.device import Device
 from workbench.base.dtypes import DType, dtypes
+from workbench.base.words import type_name
 from workbench.execution.buffers import buffer_on, copied, memory_of, sharing
 from workbench.execution.values import value_in_memory
 from workbench.ir.node.ops import Ops
@@ -59,7 +60,7 @@ class Interop(Base):
         if not isinstance(array, np.ndarray):
             raise dtype_error(
                 f"from_numpy does not take {short(array)}",
-                f"it must be a numpy array, and this is {type(array).__name__}",
+                f"it must be a numpy array, and this is {type_name(type(array))}",
                 f"Tensor({short(array)})",
             )
         if not flag(share, "from_numpy: share"):
@@ -87,14 +88,14 @@ class Interop(Base):
         if not hasattr(x, "__dlpack__") or isinstance(x, type):
             raise dtype_error(
                 f"from_dlpack: {short(x)} does not have __dlpack__",
-                f"it must be a tensor or an array, and this is {type(x).__name__}",
+                f"it must be a tensor or an array, and this is {type_name(type(x))}",
                 f"Tensor({short(x)})",
             )
         try:
             array = np.from_dlpack(x)
         except (BufferError, RuntimeError, TypeError, ValueError) as error:
             raise device_error(
-                f"cannot share the memory of {type(x).__name__}",
+                f"cannot share the memory of {type_name(type(x))}",
                 str(error),
                 "Tensor(x.numpy())",
             ) from None

@@ -18,6 +18,7 @@ from workbench.base.context import DEV, Context
 from workbench.base.dtypes import Const
 from workbench.base.errors import CopyError, KernelOptError
 from workbench.base.source import Derivation
+from workbench.base.words import type_name
 from workbench.execution.buffers import allocated, copied
 from workbench.execution.capture import is_capturing
 from workbench.execution.realize import realize, running, schedule, written_through
@@ -439,7 +440,7 @@ def _by_device(tensors: tuple[Tensor, ...]) -> dict[str, list[Tensor]]:
         if not isinstance(tensor, Tensor):
             raise dtype_error(
                 f"{short(tensor)} is not a tensor",
-                f"tensors are computed, and this is {type(tensor).__name__}",
+                f"tensors are computed, and this is {type_name(type(tensor))}",
                 "a.realize(b, c), with tensors b and c",
             )
         if is_file(tensor._device):

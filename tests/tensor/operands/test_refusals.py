@@ -259,7 +259,7 @@ DTYPES: list[tuple[Action, str]] = [
     (lambda: I + np.ma.masked_array([1, 2, 3], [1, 0, 1]), "array.filled(value)"),
     (lambda: Tensor(object()), "cannot make a tensor from object"),
     (lambda: I.realize(5), "5 is not a tensor"),
-    (lambda: I.schedule(np.ones(2)), "tensors are computed, and this is ndarray"),
+    (lambda: I.schedule(np.ones(2)), "tensors are computed, and this is numpy.ndarray"),
     (lambda: M.sum(keepdim="a"), "it must be True or False, and this is str"),
     (lambda: Tensor.meshgrid([1, 2]), "none of the arguments is a tensor"),
     (lambda: M.var(correction="a"), "it must be a number"),

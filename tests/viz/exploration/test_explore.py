@@ -9,10 +9,12 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
+from tests.peers import torch
 from tests.viz.support import array, matmul, softmax
 from workbench.base.errors import WorkbenchError
 from workbench.base.trace import observer
 from workbench.ir.node.ops import OPS
+from workbench.nn.optim import SGD
 from workbench.tensor.jit.tinyjit import TinyJit
 from workbench.tensor.tensor import Tensor
 from workbench.viz import Exploration, explore
@@ -106,13 +108,35 @@ class Weights:
         return {}
 
 
+class OwnModule(torch.nn.Module):
+    """A class of the user's is PyTorch's all the same."""
+
+
 @pytest.mark.parametrize(
     ("value", "kind", "hint"),
     [
         (np.ones(3), "a numpy.ndarray", "explore(Tensor(x) + 1)"),
         (lambda x: x, "a function", "explore(f(x))"),
         (step, "a TinyJit", "with Context(JIT=0): explore(step(x))"),
-        (Weights(), "a Weights", "load_state_dict(model, module.state_dict())"),
+        (
+            Weights(),
+            "a torch.nn.Weights",
+            "load_state_dict(model, module.state_dict())",
+        ),
+        (
+            torch.nn.ReLU(),
+            "a torch.nn.modules.activation.ReLU",
+            "layers of workbench.nn",
+        ),
+        (OwnModule(), f"a {__name__}.OwnModule", "layers of workbench.nn"),
+        (OwnModule, f"the class {__name__}.OwnModule", "layers of workbench.nn"),
+        (torch.ones(3), "a torch.Tensor", "explore(Tensor(x) + 1)"),
+        (torch.optim.SGD([torch.ones(3)]), "a torch.optim.sgd.SGD", "schedule_step()"),
+        (torch.relu, "a builtin_function_or_method", "explore(Tensor(x).relu())"),
+        (SGD([array(4)]), "a LARS", "explore(loss, *optimiser.schedule_step())"),
+        ({"x": array(4)}, "a dict", "explore(*tensors.values())"),
+        (iter([array(4)]), "a list_iterator", "explore(*tensors)"),
+        (Tensor, "the class Tensor", "explore(Tensor(x) + 1)"),
         ("a.onnx", "a str", "workbench.load(path)"),
         (None, "a NoneType", "explore(Tensor(x) + 1)"),
     ],

@@ -10,6 +10,7 @@ from typing import Any, Self
 from weakref import ref
 
 from workbench.base.source import calls
+from workbench.base.words import type_name
 from workbench.execution.values import is_realized
 from workbench.ir.gradient.backward import Backward, NoGradient, backward
 from workbench.ir.gradient.custom import with_gradient
@@ -272,7 +273,7 @@ class Autograd(Base):
         if not isinstance(gradient, type(self)):
             raise dtype_error(
                 f"{what}: gradient={short(gradient)} does not fit",
-                f"it is a tensor, and this is {type(gradient).__name__}",
+                f"it is a tensor, and this is {type_name(type(gradient))}",
             )
         if gradient.shape != self.shape:
             raise shape_error(
@@ -344,7 +345,7 @@ def _check_target(target: Any) -> None:
     if not isinstance(target, Base):
         raise dtype_error(
             f"gradient() with respect to {short(target)}",
-            f"targets are tensors, and this is {type(target).__name__}",
+            f"targets are tensors, and this is {type_name(type(target))}",
             "loss.gradient(x, w)",
         )
     if not target.dtype.is_float:

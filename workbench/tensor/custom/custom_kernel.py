@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Self
 
+from workbench.base.words import type_name
 from workbench.ir.gradient.custom import with_gradient
 from workbench.ir.node.constants import full
 from workbench.ir.node.ops import Ops
@@ -84,7 +85,7 @@ def _check(tensors: Sequence[Any], grad_fxn: object) -> None:
         if not isinstance(tensor, Base):
             raise dtype_error(
                 f"custom_kernel: {short(tensor)} is not a tensor",
-                f"a kernel reads and writes tensors, and this is {type(tensor).__name__}",
+                f"a kernel reads and writes tensors, and this is {type_name(type(tensor))}",
                 "Tensor(...) of it",
             )
     if grad_fxn is not None and not callable(grad_fxn):

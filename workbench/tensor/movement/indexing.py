@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from types import EllipsisType
 from typing import Any, Self, SupportsIndex
 
+from workbench.base.words import type_name
 from workbench.ir.node.shapes import Shape
 from workbench.ir.node.uop import UOp
 from workbench.tensor.base import Base
@@ -165,7 +166,7 @@ def out_of_range(at: int, axis: int, shape: Shape) -> Exception:
 
 def _not_basic(entry: Any, hint: str) -> Exception:
     return dtype_error(
-        f"cannot index a tensor with {type(entry).__name__}",
+        f"cannot index a tensor with {type_name(type(entry))}",
         "an index is an integer, a slice, None or Ellipsis",
         hint,
     )

@@ -9,6 +9,7 @@ from typing import Any, Self
 import numpy as np
 
 from workbench.base.dtypes import dtypes
+from workbench.base.words import type_name
 from workbench.ir.node.shapes import Shape
 from workbench.ir.node.uop import UOp
 from workbench.tensor.base import Base, promoted_tensors
@@ -123,7 +124,7 @@ def _tensors(args: tuple[Any, ...], what: str) -> list[Any]:
             tensors[i] = maker._lift(tensor, what)
         elif not isinstance(tensor, Base):
             raise dtype_error(
-                f"cannot {what} {type(tensor).__name__} {short(tensor)}",
+                f"cannot {what} {type_name(type(tensor))} {short(tensor)}",
                 "only tensors are joined",
                 f"Tensor.{what}(a, b, dim=0)",
             )

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from workbench.base.dtypes import Const
-from workbench.base.words import cut
+from workbench.base.words import cut, type_name
 from workbench.tensor.operands.refuse import dtype_error, shape_error
 
 MOST_AXES = 64
@@ -94,5 +94,5 @@ def short(value: object) -> str:
 def _another_kind(value: object, name: str, kind: str) -> Exception:
     return dtype_error(
         f"{name}: {short(value)} does not fit",
-        f"it must be {kind}, and this is {type(value).__name__}",
+        f"it must be {kind}, and this is {type_name(type(value))}",
     )

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, NoReturn, Self
 
 from workbench.base.dtypes import DType, promote
+from workbench.base.words import type_name
 from workbench.tensor.base import Base
 from workbench.tensor.operands.arguments import short, text
 from workbench.tensor.operands.broadcast import wide_dtype
@@ -76,7 +77,7 @@ def _listed(operands: Sequence[Any]) -> list[Any]:
     for tensor in tensors:
         if not isinstance(tensor, Base):
             raise dtype_error(
-                f"cannot einsum {type(tensor).__name__} {short(tensor)}",
+                f"cannot einsum {type_name(type(tensor))} {short(tensor)}",
                 "operands are tensors",
                 'Tensor.einsum("ij,jk->ik", a, b)',
             )

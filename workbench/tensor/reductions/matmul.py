@@ -7,6 +7,7 @@ from typing import Any, Self
 import numpy as np
 
 from workbench.base.dtypes import DType, promote
+from workbench.base.words import type_name
 from workbench.tensor.base import Base, Operand
 from workbench.tensor.operands.arguments import flag, short
 from workbench.tensor.operands.broadcast import wide_dtype
@@ -78,7 +79,7 @@ class Matmul(Base):
     def _matrix(self, operand: Operand) -> Self:
         if not isinstance(operand, Base | np.ndarray):
             raise dtype_error(
-                f"cannot multiply a matrix and {type(operand).__name__} {short(operand)}",
+                f"cannot multiply a matrix and {type_name(type(operand))} {short(operand)}",
                 "a matrix product is of two tensors",
                 "* to scale, or Tensor(...) of a list",
             )

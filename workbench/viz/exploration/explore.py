@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from workbench.base.display import register
 from workbench.base.errors import WorkbenchError
 from workbench.base.source import calls
 from workbench.base.target import Target
+from workbench.base.words import kind_of
 from workbench.ir.gradient.occurrences import without_aliases
 from workbench.kernel.kernel import Kernel
 from workbench.tensor.jit.tinyjit import TinyJit
@@ -103,6 +104,9 @@ def _names(without: object) -> tuple[str, ...]:
     raise WorkbenchError("cannot read these rules", because, 'without=("form-fma",)')
 
 
+_TRAINING = "explore(loss, *optimiser.schedule_step())"
+
+
 def _check(tensors: tuple[object, ...]) -> None:
     if not tensors:
         raise WorkbenchError(
@@ -111,12 +115,8 @@ def _check(tensors: tuple[object, ...]) -> None:
     for place, value in enumerate(tensors, 1):
         if isinstance(value, Tensor):
             continue
-        kind = type(value).__qualname__
-        if isinstance(value, (np.ndarray, np.generic)) or kind == Tensor.__name__:
-            kind = f"{type(value).__module__}.{kind}"
-        article = "an" if kind[0].lower() in "aeiou" else "a"
         raise WorkbenchError(
-            f"cannot explore argument {place}, {article} {kind}",
+            f"cannot explore argument {place}, {kind_of(value)}",
             "only the expression that a Tensor stands for can be scheduled",
             _instead(value),
         )
@@ -128,24 +128,45 @@ def _instead(value: object) -> str:
         return "the tensors again, or the exploration alone as the cell's last line"
     if isinstance(value, Kernel):
         return "explore(y) of the tensor; a kernel has .compile(), .time(), .check()"
-    if isinstance(value, (list, tuple)) and value:
-        if all(isinstance(v, Tensor) for v in value):
-            return "explore(*tensors)"
+    if isinstance(value, (list, tuple, dict)) and value:
+        items = value.values() if isinstance(value, dict) else value
+        if all(isinstance(v, Tensor) for v in items):
+            return f"explore(*tensors{'.values()' if isinstance(value, dict) else ''})"
+    if isinstance(value, Iterator):
+        return "explore(*tensors), where it yields Tensors"
     if isinstance(value, TinyJit):
         return (
             "what a call of it computes: with Context(JIT=0): explore(step(x)), where it realizes"
-            " nothing; of training explore(loss, *optimiser.schedule_step())"
+            f" nothing; of training {_TRAINING}"
         )
-    package = type(value).__module__.partition(".")[0]
-    if package == "torch" and hasattr(value, "state_dict"):
+    if hasattr(value, "schedule_step"):
+        return _TRAINING
+    if isinstance(value, np.ndarray) or hasattr(type(value), "__array__"):
+        return "an expression of it, such as explore(Tensor(x) + 1)"
+    if _is_of_torch(value):
+        return _instead_of_torch(value)
+    if isinstance(value, (str, os.PathLike)):
+        return "workbench.load(path), for a file that ex.save(path) wrote"
+    if isinstance(value, type) and not issubclass(value, Tensor):
+        return "what an instance of it returns: explore(C()(x)), where x is a Tensor"
+    if callable(value) and not isinstance(value, type):
+        return "what it returns: explore(f(x)), where x is a Tensor"
+    return "an expression of Tensors, such as explore(Tensor(x) + 1)"
+
+
+def _is_of_torch(value: object) -> bool:
+    """Whether it is of PyTorch, or of a class that somebody derived from one of PyTorch's."""
+    owners = [type(value), value, *getattr(value, "__mro__", type(value).__mro__)]
+    names = [getattr(owner, "__module__", None) or "" for owner in owners]
+    return any(str(name).partition(".")[0] == "torch" for name in names)
+
+
+def _instead_of_torch(value: object) -> str:
+    if hasattr(value, "param_groups"):
+        return f"an optimiser of workbench.nn.optim: {_TRAINING}"
+    if hasattr(value, "state_dict"):
         return (
             "the same layers of workbench.nn, with load_state_dict(model, module.state_dict()):"
             " explore(model(x))"
         )
-    if isinstance(value, np.ndarray) or hasattr(value, "__array__"):
-        return "an expression of it, such as explore(Tensor(x) + 1)"
-    if isinstance(value, (str, os.PathLike)):
-        return "workbench.load(path), for a file that ex.save(path) wrote"
-    if callable(value):
-        return "what it returns: explore(f(x)), where x is a Tensor"
-    return "an expression of Tensors, such as explore(Tensor(x) + 1)"
+    return "the same function of a Tensor, such as explore(Tensor(x).relu())"
