@@ -98,12 +98,14 @@ def test_missing_devices_say_how_to_get_them(notebook: Notebook) -> None:
     wb = notebook.cell(KERNEL.format(n=7)).locator(".wb")
     wb.locator("[role=treeitem]:has-text('auto')").wait_for()
     options = wb.locator("[data-key=device] option").evaluate_all(
-        "(all) => all.map((e) => [e.innerText, e.disabled, e.title])"
+        "(all) => all.map((e) => [e.parentElement.label || '', e.disabled, e.title])"
     )
     assert len(options) > 1
-    for text, is_disabled, title in options:
-        assert ("(missing)" in text) == is_disabled
-        assert not is_disabled or title
+    groups = list(dict.fromkeys(group for group, _, _ in options))
+    assert groups == ["", "not here: predicted", "missing here"][: len(groups)]
+    for group, is_disabled, title in options:
+        assert (group == "missing here") == is_disabled
+        assert title and (is_disabled or "pip install" not in title)
     wb.locator("[data-key=device]").select_option("PYTHON")
     wb.locator(".wb-title:has-text('PYTHON')").wait_for()
     wb.locator("[data-key=time]").click()

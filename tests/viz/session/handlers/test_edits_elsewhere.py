@@ -210,5 +210,8 @@ def test_where_nothing_compiles_a_text_it_says_what_would(
     with session_of(exploration(device)) as session:
         text = text_in(session, language)
         reply = ask(session, "edit", variant=0, language=language, text=text)
-        assert "compiles a text" in reply["error"]["what"]
+        error = reply["error"]
+        assert error["what"] == f"a text of {language} cannot be compiled here"
+        because = "METAL:M3 is not here, and nothing here compiles Metal"
+        assert error["because"] == because and error["hint"]
         assert len(session.record.variants) == 1

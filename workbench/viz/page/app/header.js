@@ -143,13 +143,11 @@ function deviceSelect(app, device, devices, machine, off) {
     h(
       "option",
       { value: d.name, selected: d.name === device, disabled: !d.available, title: d.how_to_get },
-      deviceName(d) + (d.available ? "" : " (missing)"),
+      deviceName(d),
     );
-  const machines = devices.filter((d) => d.elsewhere).map(option);
-  const options = devices.filter((d) => !d.elsewhere).map(option);
-  const group = machines.length
-    ? h("optgroup", { label: "not here: predicted" }, ...machines)
-    : null;
+  /** @param {string} label @param {DeviceRow[]} rows */
+  const group = (label, rows) => rows.length && h("optgroup", { label }, ...rows.map(option));
+  const local = devices.filter((d) => !d.elsewhere);
   return h(
     "label",
     {
@@ -173,8 +171,9 @@ function deviceSelect(app, device, devices, machine, off) {
           target.value = app.record.device; // as it was, where it cannot be
         },
       },
-      ...options,
-      group,
+      ...local.filter((d) => d.available).map(option),
+      group("not here: predicted", devices.filter((d) => d.elsewhere)),
+      group("missing here", local.filter((d) => !d.available)),
     ),
   );
 }

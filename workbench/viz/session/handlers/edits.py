@@ -129,6 +129,7 @@ def _runs(session: LiveRecord, language: str) -> str:
         names = " or ".join(row.name for row in language_rows() if row.device)
         raise DeviceError(what, "no device here takes it as text", names)
     if not device.is_available and not (device.is_elsewhere and device.compiles_text):
-        what = f"nothing here runs {language}, or compiles a text of it"
-        raise DeviceError(what, device.about, device.how_to_get)
+        what = f"a text of {language} cannot be compiled here"
+        because = f"{device.name} is not here, and nothing here compiles {language}"
+        raise DeviceError(what, because, device.how_to_get)
     return device.name
