@@ -87,6 +87,37 @@ _DRAW = """([widths, edges, height]) => {
       points.slice(1).map((to, i) => linePath([points[i], to])))};
 }"""
 _MOVES = """(record) => {
+  const samples = ({points}) => points.slice(1).flatMap(([X, Y], i) => {
+    const [[x, y], parts] = [points[i], Math.ceil(Math.abs(X - points[i][0]) / 4) + 8];
+    const at = (a, b, c, d, t) => {
+      const u = 1 - t;
+      return u ** 3 * a + 3 * u * u * t * b + 3 * u * t * t * c + t ** 3 * d;
+    };
+    return [...Array(parts).keys()].map((k) => {
+      const middle = (y + Y) / 2;
+      return [at(x, x, X, X, k / parts), at(y, middle, middle, Y, k / parts)];
+    });
+  });
+  // all edges, the stubs, the lines through a box, the points of lines, and those of them that lie
+  // on a line between two other boxes
+  const crowded = ({nodes, edges}) => {
+    const lines = edges.filter(({points, state}) => points && state !== "gone");
+    const [cells, ways] = [new Map(), lines.map(samples)];
+    const cell = ([x, y]) => `${Math.round(x / 3)} ${Math.round(y / 3)}`;
+    ways.forEach((way, i) => way.forEach((point) => {
+      const found = cells.get(cell(point)) ?? new Set();
+      cells.set(cell(point), found.add(i));
+    }));
+    const isElse = (i, j) => lines[i].a !== lines[j].a && lines[i].b !== lines[j].b;
+    const on = ways.map((way, i) =>
+      way.filter((point) => [...cells.get(cell(point))].some((j) => isElse(i, j))).length);
+    const through = ways.filter((way, i) => nodes.some((node, n) =>
+      n !== lines[i].a && n !== lines[i].b && way.some(([x, y]) =>
+        Math.abs(x - node.x) < node.w / 2 - 1 && Math.abs(y - node.y) < node.h / 2 - 1)));
+    const all = ways.reduce((sum, way) => sum + way.length, 0);
+    return [edges.length, edges.filter(({points}) => !points).length, through.length, all,
+      on.reduce((sum, n) => sum + n, 0)];
+  };
   const {nodes, passes} = withReadings(record);
   const moves = [];
   for (const pass of passes) {
@@ -104,7 +135,9 @@ _MOVES = """(record) => {
         const overlaps = drawing.nodes.flatMap((p, i) => drawing.nodes.slice(0, i).filter((q) =>
           Math.abs(p.x - q.x) < (p.w + q.w) / 2 - 0.1 &&
           Math.abs(p.y - q.y) < (p.h + q.h) / 2 - 0.1));
-        if (before.size) moves.push([view, pass.name, Math.max(0, ...far), overlaps.length]);
+        if (before.size) {
+          moves.push([view, pass.name, Math.max(0, ...far), overlaps.length, ...crowded(drawing)]);
+        }
         before = now;
       }
     }
@@ -137,12 +170,19 @@ class Drawing:
 @dataclass(frozen=True)
 class Move:
     """How far one rewrite moved what is drawn before and after it: the most, in layers. `view`:
-    "whole" state, or what is "near" the change; `overlaps` counts boxes that stand on others."""
+    "whole" state, or what is "near" the change; `overlaps` counts boxes that stand on others,
+    `stubs` the `edges` that are drawn as such, `through` those that run through boxes; of the
+    `points` of all lines some lie `on` a line between other boxes."""
 
     view: str
     name: str
     most: float
     overlaps: int
+    edges: int
+    stubs: int
+    through: int
+    points: int
+    on: int
 
 
 class Functions:

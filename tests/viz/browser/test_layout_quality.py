@@ -83,6 +83,15 @@ def test_a_rewrite_leaves_the_rest_in_its_place(browser: Any) -> None:
     # a number and no share: these kernels may come to take fewer rewrites that move nothing
     assert sum(move.most >= 1 for move in by_rules) <= FAR
     assert sum(move.overlaps for move in all_moves) == 0
+    assert sum(move.through for move in all_moves) == 0
+    for view in ("whole", "near"):
+        in_view = [move for move in all_moves if move.view == view]
+        edges, stubs, points, on = (
+            sum(getattr(move, name) for move in in_view)
+            for name in ("edges", "stubs", "points", "on")
+        )
+        assert on <= 0.03 * points, (view, on, points)
+        assert stubs <= 0.2 * edges, (view, stubs, edges)
 
 
 @pytest.mark.parametrize("kind", LARGE)

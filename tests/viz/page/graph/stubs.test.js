@@ -26,3 +26,11 @@ Deno.test("of many names the first three stand there", () => {
   const many = drawing(["a", "b", "c", "d"], [[0, 0], [1, 1], [2, 2], [3, 3]]);
   assert.deepEqual(stubWords(many, many.edges[3]).text, "a, b, c, …");
 });
+
+Deno.test("words that do not shrink with the picture are cut before those of the next box", () => {
+  const edge = (b, slot) => ({ a: 0, b, slot, slots: 1, points: null });
+  const nodes = [node("accumulator"), node("one"), { ...node("other"), x: 120 }];
+  const two = { nodes, edges: [edge(1, 0), edge(2, 0)] };
+  assert.equal(stubWords(two, two.edges[0]).text, "accumulator");
+  assert.equal(stubWords(two, two.edges[0], 20).text, "accumula…");
+});

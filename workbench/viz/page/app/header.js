@@ -146,7 +146,7 @@ function deviceSelect(app, device, devices, machine, off) {
       deviceName(d),
     );
   /** @param {string} label @param {DeviceRow[]} rows */
-  const group = (label, rows) => rows.length && h("optgroup", { label }, ...rows.map(option));
+  const group = (label, rows) => rows.length ? h("optgroup", { label }, ...rows.map(option)) : null;
   const local = devices.filter((d) => !d.elsewhere);
   return h(
     "label",

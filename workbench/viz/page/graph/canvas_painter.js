@@ -4,7 +4,7 @@ import { h } from "../base/elements.js";
 import { graphColours } from "./colours.js";
 import { boxTexts, TEXT_FROM, textScale, textSize } from "./labels.js";
 import { badgeRadius, isLitLine } from "./marks.js";
-import { addEdge, outlinePath, stateSign, stubWords } from "./paths.js";
+import { addEdge, outlinePath, stateSign, STUB_FONT, stubWords } from "./paths.js";
 import { SCENES } from "./vector.js";
 import { wordsScale } from "./words.js";
 
@@ -233,11 +233,12 @@ function canvasBadge(context, node, grow, colours) {
  * @param {Colours} colours */
 function canvasStubs(context, drawing, seen, scale, colours) {
   context.textAlign = "left";
-  context.font = colours.font(textSize(10, scale));
+  const size = textSize(STUB_FONT, scale);
+  context.font = colours.font(size);
   context.fillStyle = colours.muted;
   for (const edge of drawing.edges) {
     if (edge.points) continue;
-    const { x, y, text } = stubWords(drawing, edge);
+    const { x, y, text } = stubWords(drawing, edge, size);
     if (x > seen.left - 100 && x < seen.right && y > seen.top && y < seen.bottom) {
       context.fillText(text, x, y);
     }

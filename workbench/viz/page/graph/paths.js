@@ -6,7 +6,8 @@
 const STUB = 16; // pixels of a line that is too long to draw
 const MOST_LETTERS = 14; // of a name beside a stub
 const MOST_NAMES = 3; // beside a stub
-const STUB_LETTER = 5.6; // pixels of a letter beside a stub
+export const STUB_FONT = 10; // pixels
+const STUB_LETTER = 0.56; // how wide a letter beside a stub is, by the size of its font
 
 /** Return the outline of a box about the origin, as an SVG path.
  * @param {FamilyRow["shape"]} shape
@@ -72,8 +73,10 @@ export function edgePath(drawing, edge) {
 /** The words beside the stub of an edge: where it comes from. The last stub of several beside each
  * other has the words of all, as far as there is room before those of the next box.
  * @param {Drawing} drawing
- * @param {GraphEdge} edge */
-export function stubWords(drawing, edge) {
+ * @param {GraphEdge} edge
+ * @param {number} [size] of the font, in the drawing's pixels: larger where the picture is small */
+export function stubWords(drawing, edge, size = STUB_FONT) {
+  const letter = STUB_LETTER * size;
   const to = drawing.nodes[edge.b];
   const x = stubAt(to, edge) + 4;
   const y = to.y - to.h / 2 - STUB + 7;
@@ -82,9 +85,9 @@ export function stubWords(drawing, edge) {
   const names = [...new Set(stubs.map(({ a }) => stubName(drawing.nodes[a].label)))];
   const more = names.length > MOST_NAMES ? ", …" : "";
   const whole = names.slice(0, MOST_NAMES).join(", ") + more;
-  const letters = Math.floor((nextStub(drawing, to) - x) / STUB_LETTER) - 1;
+  const letters = Math.floor((nextStub(drawing, to) - x) / letter) - 1;
   const text = whole.length <= letters ? whole : `${whole.slice(0, Math.max(0, letters - 1))}…`;
-  return { x, y, w: STUB_LETTER * text.length, text: text.length > 3 ? text : "" };
+  return { x, y, w: letter * text.length, text: text.length > 3 ? text : "" };
 }
 
 /** @type {(to: GraphNode, edge: GraphEdge) => number} */

@@ -4,7 +4,7 @@ import { linked } from "../app/links.js";
 import { nodeLink } from "../app/store.js";
 import { svg } from "../base/elements.js";
 import { boxTexts, TEXT_FROM, textScale, textSize } from "./labels.js";
-import { edgePath, outlinePath, stateSign, stubWords } from "./paths.js";
+import { edgePath, outlinePath, stateSign, STUB_FONT, stubWords } from "./paths.js";
 import { badgeRadius, isLitLine } from "./marks.js";
 import { textWidth, wordsScale } from "./words.js";
 
@@ -60,7 +60,7 @@ export class SvgPainter {
     };
     const edges = drawing.edges.map((edge) => {
       const path = edgePath(drawing, edge);
-      const text = edge.points ? "" : stubWords(drawing, edge).text;
+      const text = edge.points ? "" : stubWords(drawing, edge, textSize(STUB_FONT, scale)).text;
       return keep(
         `${edge.state} ${path} ${text} ${scale}`,
         () => svgEdge(drawing, edge, path, scale),
@@ -191,7 +191,8 @@ function svgText(name, x, { text, size, y, room }) {
 function svgEdge(drawing, edge, path, scale) {
   const line = svg("path", { class: `wb-g-edge wb-g-${edge.state}`, d: path });
   if (!edge.points) {
-    const { x, y, text } = stubWords(drawing, edge);
+    const size = textSize(STUB_FONT, scale);
+    const { x, y, text } = stubWords(drawing, edge, size);
     if (!text) return line;
     return svg(
       "g",
@@ -199,7 +200,7 @@ function svgEdge(drawing, edge, path, scale) {
       line,
       svg(
         "text",
-        { class: "wb-g-tag", x, y, style: `font-size:${textSize(10, scale).toFixed(1)}px` },
+        { class: "wb-g-tag", x, y, style: `font-size:${size.toFixed(1)}px` },
         text,
       ),
     );

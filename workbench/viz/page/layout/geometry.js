@@ -71,3 +71,17 @@ export function layoutSettle(row, wanted, width, x, gap = COLUMN_GAP) {
 export function layoutPort(node, place, slot, slots) {
   return [place.x + ((slot + 1) / (slots + 1) - 0.5) * node.w * 0.8, place.y - node.h / 2];
 }
+
+/** Return the x nearest to `wanted` that is in none of the intervals.
+ * @param {number} wanted
+ * @param {number[][]} blocked */
+export function layoutNearest(wanted, blocked) {
+  let [left, right] = [wanted, wanted];
+  for (const [begin, end] of [...blocked].sort((a, b) => a[0] - b[0])) {
+    if (begin < right && right < end) right = end;
+  }
+  for (const [begin, end] of [...blocked].sort((a, b) => b[1] - a[1])) {
+    if (begin < left && left < end) left = begin;
+  }
+  return wanted - left <= right - wanted ? left : right;
+}

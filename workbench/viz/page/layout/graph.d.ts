@@ -20,10 +20,13 @@ export interface Place {
   y: number;
 }
 
-/** The middle of each box, and the points of each line; null for one that is too long. */
+/** The points of a line; null for a stub at its reader: it is too long, or finds no way. */
+export type Route = [number, number][] | null;
+
+/** The middle of each box, and the way of each line. */
 export interface Layout {
   places: Place[];
-  routes: ([number, number][] | null)[];
+  routes: Route[];
 }
 
 /** A vertex beside another, and the share of the width at which the line ends. */

@@ -1,14 +1,8 @@
 // The layout of the next state of a graph: what has a place keeps it. What is new goes between
 // its neighbours, beside what stands there; what stays is pushed down only where there is no room.
 
-import {
-  COLUMN_GAP,
-  layoutPort,
-  layoutSettle,
-  layoutTopological,
-  LONG_EDGE,
-  PITCH,
-} from "./geometry.js";
+import { COLUMN_GAP, layoutNearest, layoutSettle, layoutTopological, PITCH } from "./geometry.js";
+import { layoutRoutes } from "./routes.js";
 
 /** @import { Layout, LayoutGraph, Place } from "./graph.d.ts" */
 
@@ -27,14 +21,7 @@ export function layoutNext(graph, before) {
   const y = layoutHeights(graph, order, known);
   const places = y.map((at, i) => ({ x: known[i]?.x ?? NaN, y: at }));
   layoutBeside(graph, order, places);
-  /** @type {Layout["routes"]} */
-  const routes = graph.edges.map((edge) => {
-    if (Math.abs(places[edge.b].y - places[edge.a].y) > LONG_EDGE * PITCH) return null;
-    /** @type {[number, number]} */
-    const from = [places[edge.a].x, places[edge.a].y + graph.nodes[edge.a].h / 2];
-    return [from, layoutPort(graph.nodes[edge.b], places[edge.b], edge.slot, edge.slots)];
-  });
-  return { places, routes };
+  return { places, routes: layoutRoutes(graph, places) };
 }
 
 /** Return y per node: known ones keep theirs, new ones are spread between their neighbours. What a
@@ -160,12 +147,6 @@ function layoutFree(graph, places, n, wanted, others, least = COLUMN_GAP) {
     .map((m) => ({ x: places[m].x, apart: (w + graph.nodes[m].w) / 2 - TOLERANCE }));
   if (obstacles.every(({ x, apart }) => Math.abs(x - wanted) >= apart + least)) return wanted;
   const gaps = obstacles.map(({ x, apart }) => [x - apart - COLUMN_GAP, x + apart + COLUMN_GAP]);
-  let [left, right] = [wanted, wanted];
-  for (const [begin, end] of gaps.sort((a, b) => a[0] - b[0])) {
-    if (begin < right && right < end) right = end;
-  }
-  for (const [begin, end] of gaps.sort((a, b) => b[1] - a[1])) {
-    if (begin < left && left < end) left = begin;
-  }
-  return wanted - left <= right - wanted ? left - TOLERANCE : right + TOLERANCE;
+  const nearest = layoutNearest(wanted, gaps);
+  return nearest < wanted ? nearest - TOLERANCE : nearest + TOLERANCE;
 }
