@@ -48,9 +48,16 @@ def test_opts_are_read_as_the_page_shows_them() -> None:
     assert parse_opts("UPCAST g1 16\nUNROLL r0 whole;SWAP g0 r0") == opts
     assert parse_opts("upcast:g1:16, unroll r0 whole;Swap g0 r0") == opts
     assert parse_opts("upcast('g1', 16), Unroll('r0', 0), swap('g0', 'r0')") == opts
-    for text in "UPCAST", "UPCAST g1 2**9", "NONE g1 4", "UPCAST g1 4 5":
+    for text in "UPCAST g1 2**9", "NONE g1 4", "UPCAST g1 4 5":
         with pytest.raises(ParseError):
             parse_opts(text)
+
+
+def test_a_name_alone_is_an_opt_without_arguments() -> None:
+    assert parse_opts("nolocals, UPCAST") == (
+        Opt(OptOps.NOLOCALS),
+        Opt(OptOps.UPCAST),
+    )
 
 
 def test_words_for_arguments() -> None:

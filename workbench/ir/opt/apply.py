@@ -76,10 +76,19 @@ def _named_outcome(kernel: UOp, opt: Opt, target: Target) -> UOp | Refusal:
 def _apply_checked(kernel: UOp, opt: Opt, target: Target) -> UOp | Refusal:
     refusal = opt.op.why_not(kernel, opt, target)
     if refusal is not None:
-        return refusal
+        return _incomplete(opt, refusal) or refusal
     next_kernel = opt.op.apply(kernel, opt)
     refusal = refuse_items(next_kernel, target)
     return refusal or refuse_bytes(opt, kernel, next_kernel, target) or next_kernel
+
+
+def _incomplete(opt: Opt, refusal: Refusal) -> Refusal | None:
+    """Return the refusal of an opt for a lack of its axis or its argument."""
+    argument = {"amount": "an amount", "input": "an input"}.get(opt.op.argument)
+    is_whole = opt.axis is not None and opt.arg is not None
+    if argument is None or is_whole or "None" not in refusal.because:
+        return None
+    return Refusal(f"it takes an axis and {argument}", refusal.hint)
 
 
 def apply_if_legal(kernel: UOp, opt: Opt, target: Target) -> UOp | None:

@@ -63,10 +63,10 @@ def _opts_in_words(text: str) -> list[Opt] | None:
     opts = []
     for op, *arguments in parts:
         op = op.upper()
-        is_shown = op in OptOps.__members__ and 1 <= len(arguments) <= 2
+        is_shown = op in OptOps.__members__ and len(arguments) <= 2
         if not is_shown or not all(map(_WORD.fullmatch, arguments)):
             return None
-        axis, arg = ([*map(_value_of, arguments), None])[:2]
+        axis, arg = ([*map(_value_of, arguments), None, None])[:2]
         opts.append(Opt(OptOps[op], axis, arg))
     return opts or None
 
