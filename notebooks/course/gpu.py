@@ -1,4 +1,4 @@
-"""Chapter 10: checks of exercises by what the emulator counts and finds."""
+"""Chapter 7: checks of exercises by what the emulator counts and finds."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ from tests.support import ROOT
 
 EXERCISES = {
     "02_rewrites": 2, "03_scheduling": 3, "04_opts_by_hand": 2, "05_matmul_to_the_peak": 2,
-    "06_train_digits": 1, "10_gpu_in_slow_motion": 4,
+    "06_train_digits": 1, "07_gpu_in_slow_motion": 4,
 }  # fmt: skip
 UNTRAINED = ("EPOCHS, BATCH = 12, 64", "EPOCHS, BATCH = 0, 64")
 Scope = dict[str, Any]

@@ -24,7 +24,7 @@ NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
 CHAPTERS = [path for path in NOTEBOOKS if path.stem != "00_index"]
 EXERCISES = {
     "02_rewrites": 2, "03_scheduling": 3, "04_opts_by_hand": 2, "05_matmul_to_the_peak": 2,
-    "06_train_digits": 1, "10_gpu_in_slow_motion": 4,
+    "06_train_digits": 1, "07_gpu_in_slow_motion": 4,
 }  # fmt: skip
 each_notebook = pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 Cells = list[nbformat.NotebookNode]
