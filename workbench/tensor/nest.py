@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -33,14 +34,25 @@ def tensors(nest: Any) -> Iterator[Tensor]:
 
 
 def changed(nest: Any, change: Callable[[Any], Any]) -> Any:
-    """Return a nest of the same structure, with `change(leaf)` for every leaf."""
+    """Return a nest of the same structure and types, with `change(leaf)` for every leaf."""
     if isinstance(nest, dict):
-        return {key: changed(part, change) for key, part in nest.items()}
-    if type(nest) in (list, tuple):
-        return type(nest)([changed(part, change) for part in nest])
-    if isinstance(nest, tuple):  # a named tuple
-        return type(nest)(*[changed(part, change) for part in nest])
-    return change(nest)
+        parts = {key: changed(part, change) for key, part in nest.items()}
+        if type(nest) is dict:
+            return parts
+        other = copy(nest)
+        for key, part in parts.items():
+            other[key] = part
+        return other
+    if not isinstance(nest, list | tuple):
+        return change(nest)
+    items = [changed(part, change) for part in nest]
+    if isinstance(nest, tuple):  # a named one, too
+        return tuple.__new__(type(nest), items)
+    if type(nest) is list:
+        return items
+    twin = copy(nest)
+    twin[:] = items
+    return twin
 
 
 def without_tensors(nest: Any) -> Any:

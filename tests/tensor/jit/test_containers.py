@@ -133,6 +133,83 @@ def test_a_container_is_replaced_by_one_of_its_kind(kind: str, place: str) -> No
     same_with_jit(program)
 
 
+class Items(list[Tensor]):
+    """A list of a class of its own."""
+
+
+class Pair(tuple[Tensor, Tensor]):
+    """A tuple of a class of its own."""
+
+
+RESULTS = KINDS | {
+    "list of a class": (lambda h, c: Items([h, c]), _by_item),
+    "tuple of a class": (lambda h, c: Pair([h, c]), _by_item),
+    "module": (lambda h, c: _with_parameters(nn.Linear(2, 2), h, c), lambda r: (r.weight, r.bias)),
+    "one object twice": (lambda h, c: [SimpleNamespace(h=h, c=c)] * 2, lambda r: _by_name(r[1])),
+}  # fmt: skip
+
+
+def _with_parameters(layer: nn.Linear, h: Tensor, c: Tensor) -> nn.Linear:
+    layer.weight, layer.bias = h, c
+    return layer
+
+
+@pytest.mark.parametrize("kind", RESULTS)
+def test_a_result_of_any_kind_is_new_at_each_call(kind: str) -> None:
+    make, parts = RESULTS[kind]
+
+    def program(jit: Jit) -> list[Any]:
+        state = vector(1, 1)
+
+        def function(x: Tensor) -> Any:
+            state.assign(state + x)
+            return make(x * 2, state * 1)
+
+        call = jit(function)
+        results = [call(vector(n, 1)) for n in range(5)]
+        return [
+            (type(r), [t.tolist() for t in parts(r)], r is results[0]) for r in results
+        ]
+
+    same_with_jit(program)
+
+
+def test_results_that_there_were_before_are_themselves() -> None:
+    def program(jit: Jit) -> list[Any]:
+        m = SimpleNamespace(state=vector(1, 1))
+
+        def function(x: Tensor) -> Any:
+            m.state = m.state + x
+            return m, {"m": m}
+
+        call, seen = jit(function), []
+        for n in range(5):
+            first, others = call(vector(n, 1))
+            seen.append((first is m, others["m"] is m, m.state.tolist()))
+        return seen
+
+    same_with_jit(program)
+
+
+def test_a_result_that_cannot_be_made_anew_is_refused() -> None:
+    for make in (lambda t: {t}, lambda t: lambda: t):
+        call = TinyJit(lambda x, make=make: make(x * 2))
+        call(vector(1, 1))
+        with pytest.raises(JitError, match="which a replay cannot make anew"):
+            call(vector(1, 1))
+
+
+@pytest.mark.parametrize("kind", ["list of a class", "tuple of a class", *KINDS])
+def test_an_argument_of_any_kind(kind: str) -> None:
+    make, parts = RESULTS[kind]
+
+    def program(jit: Jit) -> list[Any]:
+        call = jit(lambda pair: parts(pair)[0] * 2 + parts(pair)[1])
+        return [call(make(vector(n, 1), vector(1, n))).tolist() for n in range(5)]
+
+    same_with_jit(program)
+
+
 def test_the_state_of_an_lstm_is_a_tuple() -> None:
     Tensor.manual_seed(1)
     cell = nn.LSTMCell(3, 2)

@@ -16,6 +16,7 @@ from workbench.execution.values import value_in_memory, without_detach
 from workbench.ir.node.uop import UOp
 from workbench.tensor.base import tensors_alive
 from workbench.tensor.creation.random import noting_draws
+from workbench.tensor.jit.containers import ObjectResults
 from workbench.tensor.jit.function_replay import FunctionCapture, FunctionReplay
 from workbench.tensor.jit.guard import (
     Guard,
@@ -67,11 +68,9 @@ def capture(
     others = without_tensors((args, kwargs))
     _refuse_arrays(others, name)
     with noting_others() as by_others:
-        run = _CaptureRun(function, args, kwargs)
+        run = _CaptureRun(function, args, kwargs, name)
         changed_inputs = run.changed_inputs()
-        outline = Outline(
-            run.result, run.bindings, run.stand_ins, run.existing, run.memory.values()
-        )
+        outline = run.outline()
         nodes = [*outline.nodes]
         written_inputs = {n: len(nodes) + k for k, n in enumerate(changed_inputs)}
         nodes += [input_node(t) for t in changed_inputs.values()]
@@ -105,6 +104,7 @@ class _CaptureRun:
         function: Callable[..., Any],
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
+        name: str,
     ):
         self.root = function, args, kwargs
         self.arguments = list(tensors((args, kwargs)))
@@ -136,7 +136,10 @@ class _CaptureRun:
             self.result = function(*own_args, **own_kwargs)
             after = reached([own_root])
             self._after, self.bindings = after.tensors, rebindings(before, after)
-            compute_results([self.result, self.bindings.new], self.written)
+            earlier = [*self.existing, *self.stand_ins]
+            self.objects = ObjectResults(name, before, earlier)
+            results = [*self.objects.tensors_of(self.result)]
+            compute_results([results, self.bindings.new], self.written)
         del originals
         self.draws = draws
         self._compare(reached_before, reached(roots))
@@ -153,6 +156,17 @@ class _CaptureRun:
         same = {p: v for p, v in before.values.items() if is_at(p, after.values, v)}
         changed = [p for p in before.values if p in after.values and p not in same]
         self._values, self._changed = same, [p for p in changed if p[-1] != LENGTH]
+
+    def outline(self) -> Outline:
+        """Return the outline of the result, and of what the function binds anew."""
+        return Outline(
+            self.result,
+            self.bindings,
+            self.stand_ins,
+            self.existing,
+            self.memory.values(),
+            self.objects,
+        )
 
     def uses(self, nodes: Collection[UOp]) -> bool:
         """Whether one of `nodes` is part of what was computed or written."""

@@ -10,9 +10,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field
+from types import ModuleType
 from typing import Any
 
-from workbench.tensor.jit.holders import Reached
+from workbench.base.errors import JitError
+from workbench.tensor.jit.holders import Reached, reached
+from workbench.tensor.jit.parts import PLAIN, layout_of
 from workbench.tensor.jit.paths import Path, Step, part_at
 from workbench.tensor.tensor import Tensor
 
@@ -93,6 +96,68 @@ def bind(
         path[-1].bind(part_at(root, path[:-1]), binding.copies[first])
 
 
+class ObjectResults:
+    """The objects that the function `name` makes and returns with new tensors in them: a replay
+    makes them anew. It knows what was reached `before`, and the tensors that there were."""
+
+    def __init__(self, name: str, before: Reached, tensors: Iterable[Tensor]):
+        self._name = name
+        self._holders = {id(holder) for holder in before.containers.values()}
+        self._old = {id(tensor) for tensor in tensors}
+
+    def tensors_of(self, nest: Any) -> Iterator[Tensor]:
+        """Yield the tensors of a nest, those in such objects included."""
+        visited: set[int] = set()
+        stack = [nest]
+        while stack:
+            part = stack.pop()
+            if isinstance(part, Tensor):
+                yield part
+            elif isinstance(part, dict | list | tuple):
+                stack.extend(
+                    [*(part.values() if isinstance(part, dict) else part)][::-1]
+                )
+            elif id(part) not in visited:
+                visited.add(id(part))
+                stack.extend(below for _, below in self.parts_of(part)[::-1])
+
+    def parts_of(self, value: Any) -> list[tuple[Step, Any]]:
+        """Return the parts with new tensors of such an object; none of another value.
+
+        Errors: JitError for one that cannot be made anew.
+        """
+        if not self._is_made(value):
+            return []
+        layout = layout_of(value, frozenset())
+        assert layout is not None
+        steps = zip(layout.steps, layout.parts(value), strict=True)
+        parts = [
+            (step, part)
+            for step, part in steps
+            if step is not None and self._has_new(part)
+        ]
+        try:
+            other = copy_of(value)
+            for step, part in parts:
+                set_part(other, step, part)
+        except (TypeError, AttributeError, LookupError) as error:
+            raise JitError(
+                f"cannot capture {self._name}",
+                f"it returns a {type(value).__name__} with tensors, which a replay cannot make "
+                f"anew: {error}",
+                "a tuple, a dict or a dataclass of tensors",
+            ) from None
+        return parts
+
+    def _is_made(self, value: Any) -> bool:
+        is_plain = isinstance(value, (*PLAIN, type, ModuleType))
+        return not is_plain and id(value) not in self._holders and self._has_new(value)
+
+    def _has_new(self, value: Any) -> bool:
+        tensors = reached([((), value)]).tensors.values()
+        return any(id(tensor) not in self._old for tensor in tensors)
+
+
 class _Binding:
     """The binding of tensors and containers, each by its path."""
 
@@ -120,9 +185,9 @@ class _Binding:
                 type(part), [items.get(n, old) for n, old in enumerate(part)]
             )
         else:
-            part = self.copies[path] = _copied(part)
+            part = self.copies[path] = copy_of(part)
             for step, value, _ in self._parts(part, path, tree):
-                _set(part, step, value)
+                set_part(part, step, value)
         return part
 
     def _parts(
@@ -142,7 +207,7 @@ def _tree(paths: Iterable[Path]) -> Tree:
     return tree
 
 
-def _copied(holder: Any) -> Any:
+def copy_of(holder: Any) -> Any:
     """Return a copy with the same parts. Errors: TypeError for functions, classes and their like,
     which copy() returns as they are."""
     other = copy(holder)
@@ -151,7 +216,7 @@ def _copied(holder: Any) -> Any:
     return other
 
 
-def _set(holder: Any, step: Step, value: Any) -> None:
+def set_part(holder: Any, step: Step, value: Any) -> None:
     """Put `value` into a copy, whose class may be frozen."""
     if step.kind == "attribute":
         object.__setattr__(holder, step.name, value)

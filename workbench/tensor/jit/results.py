@@ -19,10 +19,12 @@ from workbench.ir.node.shapes import Shape
 from workbench.ir.node.uop import UOp
 from workbench.ir.schedule.schedule import base
 from workbench.tensor.autograd.leaves import own_node
+from workbench.tensor.jit.containers import ObjectResults, copy_of, set_part
+from workbench.tensor.jit.paths import Step
 from workbench.tensor.jit.rebinding import Rebindings
 from workbench.tensor.jit.state import tensor_of
 from workbench.tensor.movement.movement import reshaped
-from workbench.tensor.nest import changed, tensors
+from workbench.tensor.nest import changed
 from workbench.tensor.tensor import Tensor
 from workbench.tensor.versions import VersionedMemory, rebased
 
@@ -74,6 +76,15 @@ class ViewOf:
     whole: UOp
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class MadeObject:
+    """Placeholder for an object that the function makes: a copy of `template` with `parts`, each of
+    which is an outline."""
+
+    template: Any
+    parts: list[tuple[Step, Any]]
+
+
 class Outline:
     """The outline of a result, built at the capture: `structure` has a placeholder for each tensor;
     `nodes` are the BUFFERs of the outputs that a replay computes for it."""
@@ -85,8 +96,10 @@ class Outline:
         stand_ins: Sequence[Tensor],
         existing: Iterable[Tensor],
         state: Iterable[VersionedMemory],
+        objects: ObjectResults,
     ):
         self.nodes: list[UOp] = []
+        self._objects = objects
         self._placeholders: dict[int, Any] = {id(t): Existing(t) for t in existing}
         self._placeholders |= {id(t): Argument(n) for n, t in enumerate(stand_ins)}
         self._placeholders |= {id(t): Rebound(n) for n, t in enumerate(bindings.old)}
@@ -103,14 +116,16 @@ class Outline:
         self._names: Counter[VersionedMemory | None] = Counter()
         self.rebound = changed(bindings.new, self._placeholder)
         fresh = {
-            id(t): t._memory for t in tensors(result) if id(t) not in self._placeholders
+            id(t): t._memory
+            for t in objects.tensors_of(result)
+            if id(t) not in self._placeholders
         }
         self._names.update(fresh.values())
         self.structure = changed(result, self._placeholder)
 
     def _placeholder(self, leaf: Any) -> Any:
         if not isinstance(leaf, Tensor):
-            return leaf
+            return self._of_object(leaf)
         placeholder = self._placeholders.get(id(leaf))
         if isinstance(placeholder, Existing):
             self.existing_named.add(id(leaf))
@@ -122,6 +137,17 @@ class Outline:
             if is_own:
                 self.tensors[id(placeholder)] = leaf
         return placeholder
+
+    def _of_object(self, leaf: Any) -> Any:
+        """Return the placeholder of an object with new tensors; any other is a result as it is."""
+        parts = self._objects.parts_of(leaf)
+        if not parts:
+            return leaf
+        if id(leaf) not in self._placeholders:
+            placeholder = self._placeholders[id(leaf)] = MadeObject(leaf, [])
+            for step, part in parts:  # one may be the object itself
+                placeholder.parts.append((step, changed(part, self._placeholder)))
+        return self._placeholders[id(leaf)]
 
     def _of_new(self, tensor: Tensor) -> Computed | Constant | ViewOf:
         if is_known(base(tensor.uop)):
@@ -152,7 +178,7 @@ class Results:
         values: Sequence[UOp],
         arguments: Sequence[Tensor],
         rebound: Sequence[Tensor],
-        tensors: dict[int, Tensor],
+        tensors: dict[int, Any],
     ):
         self._values, self._arguments, self._rebound = values, arguments, rebound
         self._tensors = tensors
@@ -172,6 +198,12 @@ class Results:
             case Computed() | Constant() | ViewOf():
                 if id(leaf) not in self._tensors:
                     self._tensors[id(leaf)] = self._new(leaf)
+                return self._tensors[id(leaf)]
+            case MadeObject():
+                if id(leaf) not in self._tensors:
+                    other = self._tensors[id(leaf)] = copy_of(leaf.template)
+                    for step, part in leaf.parts:
+                        set_part(other, step, self.filled(part))
                 return self._tensors[id(leaf)]
         return leaf
 
