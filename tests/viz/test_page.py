@@ -26,7 +26,7 @@ from workbench.viz.still.html import bars, chip
 
 LARGEST_PAGE_BYTES = 400_000
 """Of an exported file: what is sent around with the record of the tour's kernels."""
-LARGEST_BYTES = 277_000
+LARGEST_BYTES = 278_000
 """Of the code and style of the page, which travel once to a notebook. A thousand are hints: on each
 part of the sheet of export, of a rule, of a question and of an error. Three thousand are a camera
 that leaves no room empty, what stays chosen in another plan, and lists that group what is alike.

@@ -21,6 +21,7 @@ from workbench.viz.model import rewrites
 from workbench.viz.model.decisions import printed_decisions
 from workbench.viz.model.loops import kernel_nest
 from workbench.viz.model.passes import pass_rows
+from workbench.viz.model.random_kernels import folded_kernels
 from workbench.viz.model.words import error_text, explained, plural
 from workbench.viz.page.panels.memory.chart import memory_chart
 from workbench.viz.pane import Pane
@@ -72,12 +73,17 @@ def exploration_bundle(ex: Exploration, detail_s: float | None = None) -> Bundle
         cards.headline(expression, line, ex.headline, ex.nothing_to_do),
         cards.graph_part(ex.graph),
     ]
-    for number, kernel in enumerate(ex.kernels[:MOST_KERNELS]):
-        decisions = _decisions_of(ex, number)
-        parts.append(_kernel_card(kernel, number, decisions, deadline))
-    rest = [kernel.title for kernel in ex.kernels[MOST_KERNELS:]]
-    parts += [cards.titles_part(rest, MOST_KERNELS)] if rest else []
     titles = [kernel.title for kernel in ex.kernels]
+    random = folded_kernels(ex.kernels)
+    others = [number for number in range(len(titles)) if number not in random]
+    for number in others[:MOST_KERNELS]:
+        decisions = _decisions_of(ex, number)
+        parts.append(_kernel_card(ex.kernels[number], number, decisions, deadline))
+    rest = others[MOST_KERNELS:]
+    more = f"{plural(len(rest), 'more kernel')}, by title"
+    parts.append(cards.titles_part(more, titles, rest))
+    only_draw = f"{plural(len(random), 'kernel')} only draw random numbers"
+    parts.append(cards.titles_part(only_draw, titles, random))
     parts.append(_part(lambda: cards.memory_part(memory_chart(ex), titles)))
     parts.append(cards.passes_part("Scheduling", pass_rows(ex.passes)))
     return {"text/html": page(*parts), "text/plain": str(ex)}

@@ -21,6 +21,26 @@ Deno.test("a view points at things that exist", () => {
   assert.equal(language, "C");
 });
 
+Deno.test("a page opens with the first kernel that does more than to draw random numbers", () => {
+  const record = (...drawn) => {
+    const whole = recordOf();
+    const [variant] = whole.variants;
+    whole.variants = drawn.map((_, k) => ({ ...variant, kernel: k }));
+    whole.kernels = drawn.map((draws_numbers, root) => ({
+      ...whole.kernels[0],
+      root,
+      draws_numbers,
+    }));
+    return whole;
+  };
+  const kernelOf = (of, view) => new App(of, { view }).view.kernel;
+  assert.equal(kernelOf(record(true, true, false, true)), 2);
+  assert.equal(kernelOf(record(true, true)), 0, "all do");
+  assert.equal(kernelOf(record(true, false), { kernel: 0 }), 0, "as it is asked to");
+  assert.equal(kernelOf(record(true, false, true), { variant: 2 }), 2, "that of a variant");
+  assert.equal(kernelOf({ ...record(true, false), ask: { hides: [] } }), 0, "a question");
+});
+
 Deno.test("listeners hear of all changes at once, and of none twice", async () => {
   const app = new App(recordOf());
   assert.deepEqual(await heard(app, () => (app.select({ step: 2 }), app.select({ step: 2 }))), [

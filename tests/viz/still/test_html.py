@@ -13,6 +13,7 @@ from xml.etree import ElementTree
 import pytest
 
 from tests.viz.support import array, matmul, softmax
+from workbench import nn
 from workbench.base.context import Context
 from workbench.base.display import bundle
 from workbench.base.source import SourceLine
@@ -23,6 +24,7 @@ from workbench.viz import explore, formatters
 from workbench.viz.exploration.exploration import MOST_KERNELS
 from workbench.viz.model.graph import folded
 from workbench.viz.model.kinds import PATTERNS, ink
+from workbench.viz.model.random_kernels import draws_numbers
 from workbench.viz.schema.variant import OfferRow
 from workbench.viz.still.cards import offers_part
 from workbench.viz.still.html import source
@@ -187,6 +189,23 @@ def test_many_kernels_are_listed() -> None:
     html = picture(explore(*tensors))
     check(html)
     assert "3 more kernels" in html
+
+
+def test_kernels_that_only_draw_weights_are_listed_below_the_others() -> None:
+    layers = [nn.Linear(8, 16), nn.Linear(16, 4)]
+    ex = explore(layers[1](layers[0](array(2, 8)).relu()))
+    html = picture(ex)
+    check(html)
+    cards, _, listed = html.partition("4 kernels only draw random numbers")
+    badges = re.findall(r'<div class="title"><span class="no">(\d+)</span>', cards)
+    assert [int(n) - 1 for n in badges] == [
+        n for n, kernel in enumerate(ex.kernels) if not draws_numbers(kernel.ast)
+    ]
+    assert re.findall(r"<td>(\d+)</td>", listed)[:4] == [
+        str(n + 1) for n, kernel in enumerate(ex.kernels) if draws_numbers(kernel.ast)
+    ]
+    random = picture(explore(Tensor.rand(3, 4), Tensor.rand(4, 3)))
+    assert "only draw" not in random
 
 
 def test_details_stop_when_time_is_up(monkeypatch: pytest.MonkeyPatch) -> None:

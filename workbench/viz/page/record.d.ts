@@ -626,8 +626,9 @@ export interface ComparedPlans {
 
 /**
  * `size` kernels from kernel `first` on, that come `times` times, one after the other;
- * `title` names those of one time. `module` is the path of the user's module that they are
- * all of, "" where there is none; a module that is folded comes once.
+ * `title` names those of one time, without those that only draw random numbers, unless all
+ * do. `module` is the path of the user's module that they are all of, "" where there is
+ * none; a module that is folded comes once.
  */
 export interface PlanRepeat {
   first: number;
@@ -1049,7 +1050,8 @@ export interface RecordedPass {
  * `modules` are the user's that made what it computes, each with the method that it called;
  * `module` is the path of the first. `phases` are those of training that it belongs to; none
  * where nothing is trained. `opts_in_code` says which opts the user's code asks for, or why
- * they are refused.
+ * they are refused. `draws_numbers`: it only draws random numbers, as the first weights of a
+ * model are.
  */
 export interface KernelRow {
   title: string;
@@ -1067,6 +1069,7 @@ export interface KernelRow {
   data?: PageData | null;
   opens?: number | null;
   opts_in_code?: string;
+  draws_numbers?: boolean;
 }
 
 /**

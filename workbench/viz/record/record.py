@@ -171,7 +171,7 @@ class Recorder:
         yield "speeds"
         for _ in self.runs.predict(self.speeds, MOST_KERNELS):
             yield "prediction"
-        plain = every[:MOST_KERNELS]
+        plain = self._first(MOST_KERNELS)
         for variant in plain:
             if not self.record.variants[variant].passes:
                 self.add_compiled(variant)
@@ -209,7 +209,7 @@ class Recorder:
     def complete(self, variant: int) -> None:
         """Add what a variant lacks on its device, of all that needs no request."""
         row = self.record.variants[variant]
-        is_listed = row.kernel < MOST_KERNELS and row.error is None
+        is_listed = row.kernel in self._first(MOST_KERNELS) and row.error is None
         if not is_listed or row.edited:
             return
         if not row.passes:
@@ -218,11 +218,17 @@ class Recorder:
         if is_root and not row.offers and not row.refused:
             self.add_offers(variant)
 
-    def _stepped(self) -> range:
+    def _first(self, count: int) -> list[int]:
+        """Return the kernels that a record has in detail without a request: those that only draw
+        random numbers are the last to be looked at."""
+        rows = self.record.kernels
+        return sorted(range(len(rows)), key=lambda k: rows[k].draws_numbers)[:count]
+
+    def _stepped(self) -> list[int]:
         """Return the kernels whose runs on the emulator a record has for a pane of steps alone."""
         show = self.exploration.show
         count = unasked_runs.MOST_KERNELS if show and panes()[show].has_steps else 0
-        return range(len(self.exploration.kernels))[:count]
+        return self._first(count)
 
     def _add_steps(self, variant: int) -> None:
         """Add the run of a variant on the emulator, where it can have one: a page says why not when

@@ -27,6 +27,7 @@ from workbench.pipeline import Stages
 from workbench.viz.listing.instructions import help_of
 from workbench.viz.model.loops import kernel_nest
 from workbench.viz.model.opts import opt_row
+from workbench.viz.model.random_kernels import draws_numbers
 from workbench.viz.model.recipes import kernel_recipe
 from workbench.viz.model.title import decoded
 from workbench.viz.model.words import named_count
@@ -111,6 +112,7 @@ def kernel_row(
         modules=[bounded(str(call)) for call in kernel.modules],
         phases=list(kernel.phases),
         opts_in_code=bounded(kernel.opts_in_code),
+        draws_numbers=draws_numbers(kernel.original),
     )
 
 

@@ -110,7 +110,8 @@ class ComparedPlans(Struct, forbid_unknown_fields=True):
 
 class PlanRepeat(Struct, forbid_unknown_fields=True):
     """`size` kernels from kernel `first` on, that come `times` times, one after the
-    other; `title` names those of one time. `module` is the path of the user's module that they are
+    other; `title` names those of one time, without those that only draw random numbers, unless all
+    do. `module` is the path of the user's module that they are
     all of, "" where there is none; a module that is folded comes once."""
 
     first: int

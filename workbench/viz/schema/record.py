@@ -215,7 +215,8 @@ class KernelRow(Struct, forbid_unknown_fields=True):
     opens with, where that is another; `data` are its buffers, for a page that runs it. `modules`
     are the user's that made what it computes, each with the method that it called; `module` is the
     path of the first. `phases` are those of training that it belongs to; none where nothing is
-    trained. `opts_in_code` says which opts the user's code asks for, or why they are refused."""
+    trained. `opts_in_code` says which opts the user's code asks for, or why they are refused.
+    `draws_numbers`: it only draws random numbers, as the first weights of a model are."""
 
     title: str
     name: str
@@ -232,6 +233,7 @@ class KernelRow(Struct, forbid_unknown_fields=True):
     data: PageData | None = None
     opens: int | None = None
     opts_in_code: str = ""
+    draws_numbers: bool = False
 
 
 class BaselineRow(Struct, forbid_unknown_fields=True):

@@ -319,11 +319,12 @@ def left_out_part(words: str) -> str:
     return tag("div", muted(line), "wb-ex")
 
 
-def titles_part(titles: Sequence[str], first: int) -> str:
-    """Return kernels that are not shown in full, by title; `first` is the place of the first."""
-    rows = [(str(kernel_number(n)), escape(t)) for n, t in enumerate(titles, first)]
-    summary = f"{plural(len(rows), 'more kernel')}, by title"
-    return fold(summary, table(["kernel", "computes"], rows))
+def titles_part(summary: str, titles: Sequence[str], places: Sequence[int]) -> str:
+    """Return the kernels at some places, which are not shown in full, by title; "" without any."""
+    if not places:
+        return ""
+    rows = [(str(kernel_number(n)), escape(titles[n])) for n in places]
+    return fold(escape(summary), table(["kernel", "computes"], rows))
 
 
 def badge(place: int) -> str:

@@ -2,6 +2,7 @@
 
 import assert from "node:assert/strict";
 import {
+  drawnKernels,
   equalKernels,
   kernelGroups,
   kernelWork,
@@ -27,8 +28,10 @@ function recordOf(rows = ROWS) {
       name: `r_${k}`,
       bytes,
       line: k % 2,
+      module: "",
       modules: [],
       phases: [],
+      draws_numbers: title === "random",
     })),
     lines: [{ where: "In[1]:1" }, { where: "In[2]:5" }],
     plan: {
@@ -54,17 +57,41 @@ Deno.test("without one of the times there is no sum of them", () => {
   assert.equal(workTotal([]), "0 B");
 });
 
+const placesOf = (...of) => kernelGroups(...of).map(({ places }) => places);
+
 Deno.test("kernels stand as they run, or by a figure, equal ones together", () => {
   const record = recordOf();
-  assert.deepEqual(kernelGroups(record, "place", ""), [[0], [1], [2], [3]]);
-  assert.deepEqual(kernelGroups(record, "time", ""), [[1, 2], [0], [3]]);
-  assert.deepEqual(kernelGroups(record, "bytes", ""), [[1, 2], [3], [0]]);
+  assert.deepEqual(placesOf(record, "place", ""), [[0], [1], [2], [3]]);
+  assert.deepEqual(placesOf(record, "time", ""), [[1, 2], [0], [3]]);
+  assert.deepEqual(placesOf(record, "bytes", ""), [[1, 2], [3], [0]]);
+});
+
+Deno.test("kernels that only draw random numbers are the last group in every order", () => {
+  const rows = [["random", 0, null, 1e-6, 8], ROWS[0], ["random", 2, 9e-6, null, 4], ROWS[3]];
+  const record = recordOf(rows);
+  record.plan.runs.forEach((run, k) => run.like = k);
+  for (const order of ["place", "time", "bytes", "module"]) {
+    const groups = kernelGroups(record, order, "");
+    assert.deepEqual(groups.map(({ isDrawn }) => isDrawn), [false, false, true], order);
+    const inside = order === "time" ? [2, 0] : [0, 2];
+    assert.deepEqual(groups[2].places, inside, `${order}, also in it`);
+  }
+  assert.deepEqual(placesOf(record, "place", "random"), [[0], [2]], "a query shows what it finds");
+  assert.deepEqual(placesOf(record, "place", " ").at(-1), [0, 2]);
+});
+
+Deno.test("nothing is folded where all kernels only draw random numbers, or one does", () => {
+  const random = ["random", 0, null, 1e-6, 8];
+  for (const rows of [[random, random], [random, ROWS[0]], [random], ROWS.slice(0, 1), []]) {
+    assert.deepEqual(drawnKernels(recordOf(rows)), []);
+  }
+  assert.deepEqual(drawnKernels(recordOf([random, ROWS[0], random])), [0, 2]);
 });
 
 Deno.test("many short equal kernels stand before a long one that takes less than all of them", () => {
   const short = Array.from({ length: 8 }, () => ["norm", 1, 3e-6, null, 16]);
   const record = recordOf([["matmul", 0, 2e-5, null, 64], ...short]);
-  const [first, second] = kernelGroups(record, "time", "");
+  const [first, second] = placesOf(record, "time", "");
   assert.deepEqual([first, second], [[1, 2, 3, 4, 5, 6, 7, 8], [0]]);
   const work = kernelWork(record);
   const together = togetherWork(first.map((k) => work[k]));
@@ -81,7 +108,7 @@ Deno.test("modules that differ in numbers are named once", () => {
 
 Deno.test("a query finds kernels by title, name, number and line", () => {
   const record = recordOf();
-  const find = (query) => kernelGroups(record, "time", query);
+  const find = (query) => placesOf(record, "time", query);
   assert.deepEqual(["bias MATMUL", "sqrt", "r_3", "In[2]:5", "none"].map(find), [
     [[1, 2]],
     [[0]],

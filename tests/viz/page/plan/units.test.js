@@ -20,12 +20,12 @@ const REPEATS = [
 
 /** Each kernel k reads what k - 1 stores, node 10 + k - 1 of 4 bytes; kernel 7 reads node 10, too.
  * Of kernels 0 and 1 the values are drawn: an input, its negative; the exponential of that. */
-function recordOf() {
+function recordOf(drawn = []) {
   const reads = Array.from({ length: 7 }, (_, k) => [k, k + 1, 10 + k, 4]);
   return {
+    kernels: Array.from({ length: 8 }, (_, k) => ({ draws_numbers: drawn.includes(k) })),
     plan: {
       repeats: REPEATS,
-      runs: Array.from({ length: 8 }, () => ({})),
       reads: [...reads, [0, 7, 10, 4]],
       nodes: [
         { n: 0, kernels: [], stored_by: null },
@@ -44,11 +44,12 @@ function recordOf() {
   };
 }
 
-const keys = (unfolded) => planUnits(recordOf().plan, new Set(unfolded)).map(({ key }) => key);
+const keys = (unfolded, drawn) =>
+  planUnits(recordOf(drawn), new Set(unfolded)).map(({ key }) => key);
 
-function linesOf(unfolded) {
-  const record = recordOf();
-  const units = planUnits(record.plan, new Set(unfolded));
+function linesOf(unfolded, drawn) {
+  const record = recordOf(drawn);
+  const units = planUnits(record, new Set(unfolded));
   const values = unfoldedValues(record.plan, new Set(unfolded));
   return unitLines(record, units, values).map(({ a, b, cut, nodes }) =>
     `${a} ${cut ? "=" : "-"} ${b}: ${[...nodes.keys()]}`
@@ -59,31 +60,31 @@ Deno.test("a repeat is one box, and each of those in it, once it is unfolded", (
   assert.deepEqual(keys([]), ["k0", "r1-7", "k7"]);
   assert.deepEqual(keys(["r1-7"]), ["k0", "k1", "r2-4", "k4", "r5-7", "k7"]);
   assert.deepEqual(keys(["r1-7", "r5-7"]), ["k0", "k1", "r2-4", "k4", "k5", "k6", "k7"]);
-  assert.deepEqual(planUnits({ repeats: [], runs: [] }, new Set()), []);
+  assert.deepEqual(planUnits({ kernels: [], plan: { repeats: [] } }, new Set()), []);
 });
 
 Deno.test("a kernel unfolds from the outermost repeat to its values, and folds back", () => {
-  const { plan } = recordOf();
+  const record = recordOf();
   const steps = [[]];
-  for (let i = 0; i < 4; i++) steps.push([...unfoldStep(plan, new Set(steps.at(-1)), 5)]);
+  for (let i = 0; i < 4; i++) steps.push([...unfoldStep(record, new Set(steps.at(-1)), 5)]);
   assert.deepEqual(steps.slice(1), [
     ["r1-7"],
     ["r1-7", "r5-7"],
     ["r1-7", "r5-7", "k5"],
     ["r1-7", "r5-7", "k5"],
   ]);
-  assert.deepEqual([...foldStep(plan, new Set(steps[3]), 5)], ["r1-7", "r5-7"]);
-  assert.deepEqual([...foldStep(plan, new Set(["r1-7", "k1"]), 5)], [], "what is inside, too");
-  assert.deepEqual([...foldStep(plan, new Set(), 5)], []);
+  assert.deepEqual([...foldStep(record, new Set(steps[3]), 5)], ["r1-7", "r5-7"]);
+  assert.deepEqual([...foldStep(record, new Set(["r1-7", "k1"]), 5)], [], "what is inside, too");
+  assert.deepEqual([...foldStep(record, new Set(), 5)], []);
 });
 
 Deno.test("modules are unfolded at first as far as few boxes are drawn, a level at a time", () => {
   const fold = (first, size) => ({ first, size, times: 1, title: "m", module: "m" });
-  const plan = (kernels, ...repeats) => ({
-    repeats,
-    runs: Array.from({ length: kernels }, () => ({})),
+  const record = (kernels, ...repeats) => ({
+    kernels: Array.from({ length: kernels }, () => ({})),
+    plan: { repeats },
   });
-  const atFirst = (...of) => [...unfoldedAtFirst(plan(...of))];
+  const atFirst = (...of) => [...unfoldedAtFirst(record(...of))];
   assert.deepEqual(atFirst(10, fold(0, 8), fold(2, 3)), ["r0-8", "r2-5"], "all of a few");
   assert.deepEqual(atFirst(60, fold(0, 30), fold(30, 8), fold(40, 20)), ["r30-38"], "what fits");
   assert.deepEqual(atFirst(30, fold(0, 28), fold(0, 14), fold(14, 14)), ["r0-28"], "no deeper");
@@ -92,8 +93,29 @@ Deno.test("modules are unfolded at first as far as few boxes are drawn, a level 
 
 Deno.test("what is folded takes what is in it along, and nothing else", () => {
   const all = new Set(["r1-7", "r2-4", "r5-7", "k2", "k5", "k7"]);
-  assert.deepEqual([...foldUnit(all, "r5-7")], ["r1-7", "r2-4", "k2", "k7"]);
-  assert.deepEqual([...foldUnit(all, "k2")], ["r1-7", "r2-4", "r5-7", "k5", "k7"]);
+  assert.deepEqual([...foldUnit(recordOf(), all, "r5-7")], ["r1-7", "r2-4", "k2", "k7"]);
+  assert.deepEqual([...foldUnit(recordOf(), all, "k2")], ["r1-7", "r2-4", "r5-7", "k5", "k7"]);
+});
+
+Deno.test("kernels that only draw random numbers are a fold of their own, without lines", () => {
+  const drawn = [0, 2, 3, 5, 6]; // what the kernels 1 and 4 multiply with, and a first one
+  assert.deepEqual(keys([], drawn), ["r1-7", "k7", "drawn"]);
+  assert.deepEqual(linesOf([], drawn), []);
+  assert.deepEqual(keys(["r1-7"], drawn), ["k1", "k4", "k7", "drawn"], "no fold of one kernel");
+  const opened = ["k0", "r1-7", "k2", "k3", "k5", "k6", "k7"];
+  assert.deepEqual(keys(["drawn"], drawn), opened);
+  assert.deepEqual(linesOf(["drawn"], drawn).slice(0, 2), ["k0 = r1-7: 10", "r1-7 = k2: 11"]);
+  const record = recordOf(drawn);
+  const step = unfoldStep(record, new Set(), 5);
+  assert.deepEqual([...step, ...unfoldStep(record, step, 5)], ["drawn", "drawn", "k5"]);
+  assert.deepEqual([...foldUnit(record, new Set(["drawn", "k5", "k1"]), "drawn")], ["k1"]);
+});
+
+Deno.test("of modules with the same kernels besides random ones, one is a fold", () => {
+  const fold = (first, size) => ({ first, size, times: 1, title: "m", module: "m" });
+  const kernels = [0, 1, 2, 3, 4].map((k) => ({ draws_numbers: [0, 3].includes(k) }));
+  const record = { kernels, plan: { repeats: [fold(0, 4), fold(1, 2)] } };
+  assert.deepEqual(planUnits(record, new Set()).map(({ key }) => key), ["r1-3", "k4", "drawn"]);
 });
 
 Deno.test("lines go between boxes, with the values that they read", () => {

@@ -19,7 +19,7 @@ import { isOfOtherDevice } from "../record/default_opts.js";
  * @type {View} */
 export const START = {
   mode: "", // main.js chooses it by the record
-  kernel: 0,
+  kernel: -1, // sane() chooses it by the record
   variant: null,
   pass: null,
   step: 0,
@@ -284,11 +284,11 @@ export function firstLanguage({ languages, devices, device, elsewhere }) {
  * @param {View} view */
 function sane(record, view) {
   const now = { ...view };
-  if (!record.kernels[now.kernel]) now.kernel = 0;
   now.language ||= firstLanguage(record);
   now.variant = notDeleted(record, now.variant);
   now.columns = sideBySide(record, now.columns);
   const chosen = rowAt(record.variants, now.variant);
+  if (!record.kernels[now.kernel]) now.kernel = chosen?.kernel ?? firstKernel(record);
   const kernel = rowAt(record.kernels, now.kernel);
   if (chosen?.kernel !== now.kernel) now.variant = opening(record, kernel);
   if (now.node !== null && now.node >= record.nodes.op.length) now.node = null;
@@ -296,6 +296,12 @@ function sane(record, view) {
   if (!rowAt(record.passes, now.pass)) now.pass = null;
   return now;
 }
+
+/** The kernel that a page opens with: a question asks about the first one; otherwise the first that
+ * does more than to draw the weights of a model.
+ * @param {PageRecord} record */
+const firstKernel = ({ ask, kernels }) =>
+  ask ? 0 : Math.max(0, kernels.findIndex(({ draws_numbers }) => !draws_numbers));
 
 /** The variant of a kernel that a page opens with.
  * @param {PageRecord} record

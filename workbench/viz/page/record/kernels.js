@@ -70,6 +70,22 @@ export function equalKernels({ runs }, kernel) {
   return runs.flatMap((run, k) => (run.like === like ? [k] : []));
 }
 
+const FEWEST = 2; // kernels that are worth a fold
+
+/** The places of the kernels that only draw random numbers and are folded away from the others; none
+ * where they are all of them.
+ * @param {PageRecord} record
+ * @returns {number[]} */
+export function drawnKernels({ kernels }) {
+  const drawn = kernels.flatMap(({ draws_numbers }, k) => (draws_numbers ? [k] : []));
+  return drawn.length < FEWEST || drawn.length === kernels.length ? [] : drawn;
+}
+
+export const ONLY_DRAW = "only draw random numbers"; // what is said of them
+
+/** Kernels that are a row of the list: one, equal ones, or those that are folded away.
+ * @typedef {{places: number[], isDrawn: boolean}} KernelGroup */
+
 /** By what kernels are sorted: their place in the plan, the path of their module, or a figure, the
  * greatest first.
  * @typedef {"place" | "time" | "bytes" | "module"} KernelOrder */
@@ -79,14 +95,14 @@ export function equalKernels({ runs }, kernel) {
 const byModule = ({ module: a }, { module: b }) =>
   Number(!a) - Number(!b) || a.localeCompare(b, "en", { numeric: true });
 
-/** The places of the kernels that a query finds, in an order: each alone, but by a figure those that
- * are equal together, and what they take together decides.
+/** The kernels that a query finds, in an order. Without a query, those that only draw random numbers
+ * are the last group in every order.
  * @param {PageRecord} record
  * @param {KernelOrder} order
  * @param {string} query
- * @returns {number[][]} */
+ * @returns {KernelGroup[]} */
 export function kernelGroups(record, order, query) {
-  const { kernels, lines, plan: { runs } } = record;
+  const { kernels, lines } = record;
   const places = kernels.map((_, k) => k).filter((k) => {
     const { title, name, line, modules, phases } = kernels[k];
     const where = line === null ? "" : lines[line].where;
@@ -95,6 +111,24 @@ export function kernelGroups(record, order, query) {
       query,
     );
   });
+  const drawn = query.trim() ? [] : drawnKernels(record);
+  const others = places.filter((k) => !drawn.includes(k));
+  const groups = sortedGroups(record, order, others).map((group) => ({
+    places: group,
+    isDrawn: false,
+  }));
+  if (!drawn.length) return groups;
+  return [...groups, { places: sortedGroups(record, order, drawn).flat(), isDrawn: true }];
+}
+
+/** Kernels in an order: each alone, but by a figure those that are equal together, and what they
+ * take together decides.
+ * @param {PageRecord} record
+ * @param {KernelOrder} order
+ * @param {number[]} places
+ * @returns {number[][]} */
+function sortedGroups(record, order, places) {
+  const { kernels, plan: { runs } } = record;
   if (order === "module") places.sort((a, b) => byModule(kernels[a], kernels[b]) || a - b);
   if (order === "module" || order === "place") return places.map((k) => [k]);
   const work = kernelWork(record);

@@ -5,13 +5,12 @@ import { togetherWork, workShare } from "./kernels.js";
 /** @import { PageRecord, PhaseRow } from "../record.d.ts" */
 /** @import { Work } from "./kernels.js" */
 
-/** The phases of kernels from `first` to before `end`, in the order in which they run.
+/** The phases of kernels, in the order in which they run.
  * @param {PageRecord} record
- * @param {number} first
- * @param {number} end
+ * @param {number[]} places
  * @returns {PhaseRow[]} */
-export function phasesOf({ plan, kernels }, first, end) {
-  const names = new Set(kernels.slice(first, end).flatMap(({ phases }) => phases));
+export function phasesOf({ plan, kernels }, places) {
+  const names = new Set(places.flatMap((k) => kernels[k].phases));
   return plan.phases.filter(({ name }) => names.has(name));
 }
 

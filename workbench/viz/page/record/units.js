@@ -1,5 +1,8 @@
-// The plan folded: what stands for its kernels. A repeat of kernels is one unit until it is
-// unfolded, then each of its kernels is one, and of an unfolded kernel its values are shown.
+// The plan folded: what stands for its kernels. A repeat of kernels, a module and those that only draw
+// random numbers are one unit each until it is unfolded, then each of its kernels is one, and of an
+// unfolded kernel its values are shown.
+
+import { drawnKernels } from "./kernels.js";
 
 /** @import { PageRecord, PlanPicture, PlanRepeat } from "../record.d.ts" */
 
@@ -9,13 +12,17 @@ const MOST_AT_FIRST = 20; // boxes that modules are unfolded to
 /** What is unfolded, by the keys of units.
  * @typedef {ReadonlySet<string>} Unfolded */
 
-/** Kernels from `first` to before `end`, drawn as one box: a repeat, or (null) one kernel.
- * @typedef {{key: string, first: number, end: number, repeat: PlanRepeat | null}} Unit */
+/** Kernels that are drawn as one box: one, or several that are folded, as a repeat or (null) because
+ * they only draw random numbers.
+ * @typedef {{key: string, kernels: number[], repeat: PlanRepeat | null}} Unit */
 
 /** A line between two units or values, by their keys; `nodes` are the values that are read, with
  * their bytes; it is `cut` where they go through memory.
  * @typedef {{a: string, b: string, cut: boolean, nodes: Map<number, number>}} UnitLine
  * @typedef {string | undefined} Key */
+
+/** The key of the kernels that only draw random numbers. */
+export const DRAWN_KEY = "drawn";
 
 /** @param {PlanRepeat} repeat */
 export const repeatKey = ({ first, size, times }) => `r${first}-${first + size * times}`;
@@ -26,47 +33,76 @@ export const kernelKey = (kernel) => `k${kernel}`;
 /** @param {number} place */
 export const valueKey = (place) => `v${place}`;
 
-/** The units that stand for all kernels, in their order; also those that are unfolded.
- * @param {PlanPicture} plan
+/** The folds of a plan, outer ones before those in them. Kernels that only draw random numbers are
+ * in none but their own; of repeats with the same others the innermost is one, and none of a single
+ * kernel.
+ * @param {PageRecord} record
+ * @returns {Unit[]} */
+export function planFolds(record) {
+  const drawn = drawnKernels(record);
+  const isAway = new Set(drawn);
+  /** @type {Map<string, Unit>} */
+  const folds = new Map();
+  for (const repeat of record.plan.repeats) {
+    const { first, size, times } = repeat;
+    const kernels = Array.from({ length: size * times }, (_, i) => first + i)
+      .filter((k) => !isAway.has(k));
+    const same = kernels.join();
+    folds.delete(same);
+    if (kernels.length > 1) folds.set(same, { key: repeatKey(repeat), kernels, repeat });
+  }
+  const own = drawn.length ? [{ key: DRAWN_KEY, kernels: drawn, repeat: null }] : [];
+  return [...folds.values(), ...own];
+}
+
+/** The folds that each kernel is in, outer ones first.
+ * @param {PageRecord} record */
+function foldsAround(record) {
+  /** @type {Unit[][]} */
+  const around = record.kernels.map(() => []);
+  for (const fold of planFolds(record)) {
+    for (const k of fold.kernels) around[k].push(fold);
+  }
+  return around;
+}
+
+/** The units that stand for all kernels, in the order of their first ones, but those that only draw
+ * random numbers as the last; also those that are unfolded.
+ * @param {PageRecord} record
  * @param {Unfolded} unfolded
  * @returns {Unit[]} */
-export function planUnits({ repeats, runs }, unfolded) {
-  /** Those that begin at a kernel, outer ones first.
-   * @type {Map<number, PlanRepeat[]>} */
-  const starts = new Map();
-  for (const repeat of repeats) {
-    starts.get(repeat.first)?.push(repeat) ?? starts.set(repeat.first, [repeat]);
-  }
-  /** @type {Unit[]} */
-  const units = [];
-  for (let at = 0; at < runs.length; at = units[units.length - 1].end) {
-    const repeat = starts.get(at)?.find((r) => !unfolded.has(repeatKey(r))) ?? null;
-    const end = repeat ? at + repeat.size * repeat.times : at + 1;
-    const key = repeat ? repeatKey(repeat) : kernelKey(at);
-    units.push({ key, first: at, end, repeat });
-  }
-  return units;
+export function planUnits(record, unfolded) {
+  /** @type {Map<string, Unit>} */
+  const units = new Map();
+  foldsAround(record).forEach((folds, k) => {
+    const fold = folds.find(({ key }) => !unfolded.has(key));
+    const unit = fold ?? { key: kernelKey(k), kernels: [k], repeat: null };
+    units.set(unit.key, unit);
+  });
+  const isDrawn = (/** @type {Unit} */ { key }) => key === DRAWN_KEY;
+  const all = [...units.values()];
+  return [...all.filter((unit) => !isDrawn(unit)), ...all.filter(isDrawn)];
 }
 
 /** What is unfolded at first: modules, outer ones first, as long as few boxes are drawn; and a
  * plan that is one repeat, which would be one box, unless its kernels are many.
- * @param {PlanPicture} plan
+ * @param {PageRecord} record
  * @returns {Unfolded} */
-export function unfoldedAtFirst(plan) {
-  const [only, ...others] = planUnits(plan, new Set());
-  const isOne = only?.repeat && !others.length && plan.runs.length <= MOST_UNFOLDED;
+export function unfoldedAtFirst(record) {
+  const [only, ...others] = planUnits(record, new Set()).filter(({ key }) => key !== DRAWN_KEY);
+  const isOne = only?.repeat && !others.length && only.kernels.length <= MOST_UNFOLDED;
   /** @type {Unfolded} */
   let unfolded = new Set(isOne ? [only.key] : []);
   for (let level = 0;; level++) {
-    const folds = planUnits(plan, unfolded).filter(({ repeat }) => repeat?.times === 1);
+    const folds = planUnits(record, unfolded).filter(({ repeat }) => repeat?.times === 1);
     const all = new Set([...unfolded, ...folds.map(({ key }) => key)]);
     if (!folds.length) break;
-    if (planUnits(plan, all).length <= MOST_AT_FIRST) unfolded = all;
+    if (planUnits(record, all).length <= MOST_AT_FIRST) unfolded = all;
     else if (level) break; // a level is unfolded whole, but for the outermost
     else {
       for (const { key } of folds) {
         const next = new Set([...unfolded, key]);
-        if (planUnits(plan, next).length <= MOST_AT_FIRST) unfolded = next;
+        if (planUnits(record, next).length <= MOST_AT_FIRST) unfolded = next;
       }
       break;
     }
@@ -80,38 +116,49 @@ export function unfoldedAtFirst(plan) {
 export const repeatsAround = ({ repeats }, kernel) =>
   repeats.filter(({ first, size, times }) => first <= kernel && kernel < first + size * times);
 
-/** Unfold a kernel by a step: the outermost folded repeat that it is in, else the kernel.
- * @param {PlanPicture} plan
+/** The keys that unfold a kernel, one after the other: those of its folds, then its own.
+ * @param {PageRecord} record
+ * @param {number} kernel */
+const stepKeys = (record, kernel) => [
+  ...(foldsAround(record)[kernel] ?? []).map(({ key }) => key),
+  kernelKey(kernel),
+];
+
+/** Unfold a kernel by a step: the outermost fold that it is in, else the kernel.
+ * @param {PageRecord} record
  * @param {Unfolded} unfolded
  * @param {number} kernel
  * @returns {Unfolded} */
-export function unfoldStep(plan, unfolded, kernel) {
-  const keys = [...repeatsAround(plan, kernel).map(repeatKey), kernelKey(kernel)];
-  const next = keys.find((key) => !unfolded.has(key));
+export function unfoldStep(record, unfolded, kernel) {
+  const next = stepKeys(record, kernel).find((key) => !unfolded.has(key));
   return next ? new Set([...unfolded, next]) : unfolded;
 }
 
 /** Fold a kernel by a step: the kernel, else the innermost unfolded repeat that it is in.
- * @param {PlanPicture} plan
+ * @param {PageRecord} record
  * @param {Unfolded} unfolded
  * @param {number} kernel
  * @returns {Unfolded} */
-export function foldStep(plan, unfolded, kernel) {
-  const keys = [...repeatsAround(plan, kernel).map(repeatKey), kernelKey(kernel)];
-  const last = keys.findLast((key) => unfolded.has(key));
-  return last ? foldUnit(unfolded, last) : unfolded;
+export function foldStep(record, unfolded, kernel) {
+  const last = stepKeys(record, kernel).findLast((key) => unfolded.has(key));
+  return last ? foldUnit(record, unfolded, last) : unfolded;
 }
 
+/** The kernels of a unit.
+ * @param {PageRecord} record
+ * @param {string} key */
+export const unitKernels = (record, key) =>
+  planFolds(record).find((fold) => fold.key === key)?.kernels ?? [Number(key.slice(1))];
+
 /** Fold a unit; what is in it is folded, too.
+ * @param {PageRecord} record
  * @param {Unfolded} unfolded
  * @param {string} key
  * @returns {Unfolded} */
-export function foldUnit(unfolded, key) {
-  const [first, end] = key.slice(1).split("-").map(Number);
-  const isInside = (/** @type {string} */ other) => {
-    const [from, to = from + 1] = other.slice(1).split("-").map(Number);
-    return from >= first && to <= (end ?? first + 1);
-  };
+export function foldUnit(record, unfolded, key) {
+  const own = new Set(unitKernels(record, key));
+  const isInside = (/** @type {string} */ other) =>
+    unitKernels(record, other).every((k) => own.has(k));
   return new Set([...unfolded].filter((other) => !isInside(other)));
 }
 
@@ -136,12 +183,13 @@ export function unfoldedValues({ nodes, edges }, unfolded) {
 export function unitLines({ plan }, units, values) {
   const { nodes, edges, reads } = plan;
   const opened = new Set([...values].flatMap((i) => nodes[i].kernels));
-  /** The key of the folded unit that a kernel is in; none where it is unfolded.
+  /** The key of the folded unit that a kernel is in; none where it is unfolded. Weights have no
+   * lines in a plan, and so have the kernels that only draw them while they are folded.
    * @type {(string | undefined)[]} */
   const unitOf = [];
-  for (const { key, first, end, repeat } of units) {
-    const isFolded = repeat || !opened.has(first);
-    for (let k = first; k < end; k++) unitOf[k] = isFolded ? key : undefined;
+  for (const { key, kernels } of units) {
+    const hasLines = key !== DRAWN_KEY && (kernels.length > 1 || !opened.has(kernels[0]));
+    for (const k of kernels) unitOf[k] = hasLines ? key : undefined;
   }
   /** @type {Map<string, UnitLine>} */
   const lines = new Map();
@@ -171,4 +219,4 @@ export function unitLines({ plan }, units, values) {
  * @param {Unit[]} units
  * @param {number} kernel */
 export const unitOfKernel = (units, kernel) =>
-  units.find(({ first, end }) => first <= kernel && kernel < end);
+  units.find(({ kernels }) => kernels.includes(kernel));

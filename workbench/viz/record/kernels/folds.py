@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from workbench.base.sequences import Repeat, common_prefix, repeats
 from workbench.kernel.kernel import Kernel
+from workbench.viz.model.random_kernels import draws_numbers
 from workbench.viz.model.training.phases import FORWARD
 from workbench.viz.model.words import short
 from workbench.viz.record.kernels.runs import likeness_of
@@ -33,6 +34,7 @@ def fold_rows(kernels: Sequence[Kernel]) -> list[PlanRepeat]:
     paths = [_parts(kernel) for kernel in kernels]
     modules = _modules(paths) if len(kernels) > FEW_KERNELS else []
     alike = [likeness_of(kernel) for kernel in kernels]
+    random = [draws_numbers(kernel.original) for kernel in kernels]
     aligned = [_aligned(repeat, alike, modules) for repeat in repeats(alike)]
     all_repeats = _nested(filter(None, aligned))
     rows = [
@@ -40,7 +42,7 @@ def fold_rows(kernels: Sequence[Kernel]) -> list[PlanRepeat]:
             repeat.first,
             repeat.size,
             repeat.times,
-            repeat_title(titles[repeat.first : repeat.first + repeat.size]),
+            _title(repeat, titles, random),
             _path(common_prefix(*paths[repeat.first : repeat.end])),
         )
         for repeat in all_repeats
@@ -93,6 +95,13 @@ def _nested(some: Iterable[Repeat]) -> list[Repeat]:
         if not any(_crosses(repeat.first, repeat.end, other) for other in listed):
             listed.append(repeat)
     return listed
+
+
+def _title(repeat: Repeat, titles: Sequence[str], random: Sequence[bool]) -> str:
+    """Return the name of a repeat, by what it computes of the random numbers that it draws."""
+    once = range(repeat.first, repeat.first + repeat.size)
+    computing = [place for place in once if not random[place]]
+    return repeat_title([titles[place] for place in computing or once])
 
 
 def repeat_title(titles: Sequence[str]) -> str:

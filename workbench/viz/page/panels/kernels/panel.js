@@ -1,6 +1,6 @@
 // Kernels: a line each, with the user's line that it computes, its time, its share of the time of
-// all, and its bytes; several are sorted and searched. By a figure, equal ones are one row, with what
-// they take together, which a click unfolds.
+// all, and its bytes; several are sorted and searched. By a figure, equal ones are one row, and so
+// are in every order those that only draw random numbers: a click unfolds it.
 
 import { act, canAsk } from "../../app/actions.js";
 import { linked } from "../../app/links.js";
@@ -11,8 +11,10 @@ import { longList, rove } from "../../base/lists.js";
 import { bytesText, countText } from "../../base/text.js";
 import { kernelColour, phasesOf, withoutPhases } from "../../record/phases.js";
 import {
+  drawnKernels,
   kernelGroups,
   kernelWork,
+  ONLY_DRAW,
   sharedModule,
   togetherWork,
   workShare,
@@ -22,7 +24,7 @@ import {
 
 /** @import { CheckRow, KernelRow } from "../../record.d.ts" */
 /** @import { Changes, PanelRow } from "../../types.d.ts" */
-/** @import { KernelOrder, Work } from "../../record/kernels.js" */
+/** @import { KernelGroup, KernelOrder, Work } from "../../record/kernels.js" */
 /** @import { App } from "../../app/store.js" */
 
 /** @type {[KernelOrder, string][]} */
@@ -36,11 +38,11 @@ const ORDERS = [
 /** @satisfies {PanelRow} */
 export const panel = { place: "left", order: 1, make: kernelsPane };
 
-/** How the list is sorted, what is searched in it, the first kernels of the groups that are unfolded,
- * and its rows.
- * @typedef {{order: KernelOrder, query: string, unfolded: Set<number>, rows: Row[]}} KernelsState
- * A row: a kernel, or several that are equal.
- * @typedef {{places: number[], isOpen: boolean, isInside: boolean}} Row
+/** How the list is sorted, what is searched in it, the keys of the groups that are unfolded, and its
+ * rows.
+ * @typedef {{order: KernelOrder, query: string, unfolded: Set<string>, rows: Row[]}} KernelsState
+ * A row: a kernel, or a group of several.
+ * @typedef {KernelGroup & {isOpen: boolean, isInside: boolean}} Row
  * @param {App} app */
 function kernelsPane(app) {
   const head = h("div", {});
@@ -84,14 +86,29 @@ function kernelsPane(app) {
     fillRows();
   };
   const update = (/** @type {Changes} */ changes) => {
+    const isSelected = changes.has("kernel");
+    const isUnfolded = isSelected && unfoldSelected(app, state);
     if (hasAny(changes, "record", "live", "pending", "failure")) fill();
-    else if (changes.has("kernel") && !markRow(rows, state, app.view.kernel)) fillRows();
+    else if (isUnfolded || (isSelected && !markRow(rows, state, app.view.kernel))) fillRows();
   };
   return { el, update };
 }
 
-/** @param {Row} row */
-const rowKey = ({ places }) => `${places.length > 1 ? "equal" : "kernel"}-${places[0]}`;
+/** Unfold the kernels that only draw random numbers where one of them is selected: their row says
+ * nothing of it. Return whether they were folded.
+ * @param {App} app
+ * @param {KernelsState} state */
+function unfoldSelected({ record, view }, { unfolded }) {
+  const isFolded = !unfolded.has(DRAWN) && drawnKernels(record).includes(view.kernel);
+  if (isFolded) unfolded.add(DRAWN);
+  return isFolded;
+}
+
+const DRAWN = "drawn"; // the key of the row of those that only draw random numbers
+
+/** @param {KernelGroup} group */
+const rowKey = ({ places, isDrawn }) =>
+  isDrawn ? DRAWN : `${places.length > 1 ? "equal" : "kernel"}-${places[0]}`;
 
 /** Whether a row stands for a kernel: one that is unfolded leaves that to those in it.
  * @type {(row: Row, kernel: number) => boolean} */
@@ -199,15 +216,16 @@ function kernelList(app, state, before, changed) {
     return [h("p", { class: "wb-quiet", style: "white-space:pre-wrap" }, record.nothing)];
   }
   const work = kernelWork(record);
-  const rows = kernelGroups(record, state.order, state.query).flatMap((places) => {
-    if (places.length < 2) return [{ places, isOpen: false, isInside: false }];
-    const isOpen = state.unfolded.has(places[0]);
-    const inside = places.map((k) => ({ places: [k], isOpen: false, isInside: true }));
-    return [{ places, isOpen, isInside: false }, ...(isOpen ? inside : [])];
+  const rows = kernelGroups(record, state.order, state.query).flatMap((group) => {
+    const isOpen = group.places.length > 1 && state.unfolded.has(rowKey(group));
+    const own = { isDrawn: false, isOpen: false, isInside: true };
+    const inside = isOpen ? group.places.map((k) => ({ ...own, places: [k] })) : [];
+    return [{ ...group, isOpen, isInside: false }, ...inside];
   });
   state.rows = rows;
-  const toggle = (/** @type {Row} */ { places: [first], isOpen }) => {
-    isOpen ? state.unfolded.delete(first) : state.unfolded.add(first);
+  const toggle = (/** @type {Row} */ row) => {
+    const key = rowKey(row);
+    row.isOpen ? state.unfolded.delete(key) : state.unfolded.add(key);
     changed();
   };
   return [
@@ -235,37 +253,40 @@ function sharesLine(app, i) {
  * @param {Work[]} all of each kernel
  * @param {(row: Row) => void} toggle */
 function kernelRow(app, row, all, toggle) {
-  const { places, isOpen, isInside } = row;
+  const { places, isDrawn, isOpen, isInside } = row;
   const [i] = places;
   const isGroup = places.length > 1;
   const kernel = app.record.kernels[i];
   const own = places.map((k) => app.record.kernels[k]);
   const work = togetherWork(places.map((k) => all[k]));
   const isOnePhase = own.every(({ phases }) => phases.join() === kernel.phases.join());
-  const phases = isOnePhase ? phasesOf(app.record, i, i + 1) : [];
-  const lines = linesOf(kernel);
+  const phases = isOnePhase ? phasesOf(app.record, [i]) : [];
+  const lines = [...new Set((isDrawn ? own : [kernel]).flatMap(linesOf))];
   // a line that many kernels have tells none of them apart: their own stand inside it
   const isShared = kernel.modules.length > 0 && sharesLine(app, i);
-  const line = rowAt(app.record.lines, (isShared ? kernel.inner.at(-1) : null) ?? kernel.line);
-  const module = sharedModule(own);
+  const at = (isShared ? kernel.inner.at(-1) : null) ?? kernel.line;
+  const line = isDrawn ? null : rowAt(app.record.lines, at);
+  const module = isDrawn ? "" : sharedModule(own);
   return linked(
     h(
       "div",
       {
-        class: `wb-row wb-kernel ${isInside ? "wb-kernel-inside" : ""}`,
+        class: `wb-row wb-kernel ${isInside ? "wb-kernel-inside" : ""} ${
+          isDrawn ? "wb-kernel-drawn" : ""
+        }`,
         role: "option",
         "aria-selected": String(has(row, app.view.kernel)),
         "data-item": "",
         "data-key": rowKey(row),
-        title: aboutKernel(app, row, work, module),
+        title: isDrawn ? aboutDrawn(app, row, work) : aboutKernel(app, row, work, module),
         onclick: isGroup ? () => toggle(row) : () => app.select({ kernel: i }),
       },
       isGroup
-        ? h("b", { class: "wb-kernel-times" }, `${isOpen ? "▾" : "▸"} ${places.length} ×`)
+        ? h("b", { class: "wb-kernel-times" }, `${isOpen ? "▾" : "▸"} ${countOf(row)}`)
         : kernelNumber(app, i),
       phaseMark(phases, kernelColour(app.record, i)),
       checkMark(app, places),
-      words(withoutPhases(kernel.title, phases), "wb-clip"),
+      words(isDrawn ? ONLY_DRAW : withoutPhases(kernel.title, phases), "wb-clip"),
       module && words(module, "wb-kernel-module wb-clip"),
       line && words(line.where, "wb-quiet wb-clip"),
       work.seconds !== null && h("span", { class: "wb-quiet wb-small wb-kernel-opts" }, "auto"),
@@ -277,23 +298,43 @@ function kernelRow(app, row, all, toggle) {
   );
 }
 
+/** @param {Row} row */
+const countOf = ({ places, isDrawn }) => `${places.length} ${isDrawn ? "kernels" : "×"}`;
+
 /** @param {KernelRow} kernel */
 const linesOf = ({ line, inner }) => line === null ? [] : [line, ...inner];
+
+/** @param {Work} work */
+const timeInWords = (work) =>
+  work.seconds !== null &&
+  `${work.isMeasured ? "" : "predicted "}${workTime(work)} with the default opts`;
+
+/** @param {Row} row */
+const clickInWords = ({ places, isOpen }) =>
+  `${places.map((k) => k + 1).join(", ")}: click to ${isOpen ? "fold" : "unfold"}`;
+
+/** What is said on hover of those that only draw random numbers.
+ * @param {App} app
+ * @param {Row} row
+ * @param {Work} work */
+function aboutDrawn(app, row, work) {
+  const time = timeInWords(work);
+  return [app.record.plan.hint, time && `${time}, together`, clickInWords(row)]
+    .filter(Boolean).join("\n").slice(0, 1000);
+}
 
 /** What is said of a row on hover.
  * @param {App} app
  * @param {Row} row
  * @param {Work} work
  * @param {string} module */
-function aboutKernel(app, { places, isOpen }, work, module) {
+function aboutKernel(app, row, work, module) {
+  const { places } = row;
   const kernel = app.record.kernels[places[0]];
   const isGroup = places.length > 1;
-  const time = `${work.isMeasured ? "" : "predicted "}${workTime(work)} with the default opts`;
+  const time = timeInWords(work);
   return [
-    isGroup &&
-    `${places.length} equal kernels, ${places.map((k) => k + 1).join(", ")}: click to ${
-      isOpen ? "fold" : "unfold"
-    }`,
+    isGroup && `${places.length} equal kernels, ${clickInWords(row)}`,
     `${kernel.name}: ${countText(kernel.flops)} operations, ${bytesText(kernel.bytes)}${
       isGroup ? " each" : ""
     }`,
@@ -301,7 +342,7 @@ function aboutKernel(app, { places, isOpen }, work, module) {
     kernel.opts_in_code,
     !isGroup && kernel.phases.join(" and "),
     ...(isGroup ? [module] : kernel.modules),
-    work.seconds !== null && `${time}${isGroup ? ", together" : ""}`,
+    time && `${time}${isGroup ? ", together" : ""}`,
     ...linesOf(kernel).map((at) => `${app.record.lines[at].where}: ${app.record.lines[at].text}`),
   ].filter(Boolean).join("\n").slice(0, 1000);
 }

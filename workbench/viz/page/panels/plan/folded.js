@@ -7,7 +7,7 @@ import { linePath } from "../../graph/paths.js";
 import { lineSpots, placedWords, textWidth } from "../../graph/words.js";
 import { layoutFolded } from "../../layout/columns.js";
 import { layoutGraph } from "../../layout/layout.js";
-import { kernelWork, togetherWork, workShare, workTime } from "../../record/kernels.js";
+import { kernelWork, ONLY_DRAW, togetherWork, workShare, workTime } from "../../record/kernels.js";
 import {
   kernelColour,
   mainPhase,
@@ -15,7 +15,14 @@ import {
   phasesOf,
   withoutPhases,
 } from "../../record/phases.js";
-import { planUnits, repeatKey, unfoldedValues, unitLines, valueKey } from "../../record/units.js";
+import {
+  DRAWN_KEY,
+  planFolds,
+  planUnits,
+  unfoldedValues,
+  unitLines,
+  valueKey,
+} from "../../record/units.js";
 import { planNode } from "./drawing.js";
 
 /** @import { PageRecord, PlanRepeat } from "../../record.d.ts" */
@@ -24,6 +31,7 @@ import { planNode } from "./drawing.js";
 /** @import { Unfolded, Unit, UnitLine } from "../../record/units.js" */
 
 const MOST_LETTERS = 36; // of a title
+const MOST_NUMBERS = 12; // of kernels that do not stand one after the other
 const HEIGHT = 36;
 const LEAST_WIDTH = 104; // room for a time and a share
 const GROUND = "#888888"; // of kernels that repeat
@@ -38,9 +46,9 @@ const BAND = 12; // half the width of a ground along a line
  * @param {Unfolded} unfolded
  * @returns {Shape} */
 export function foldedShape(record, unfolded) {
-  const units = planUnits(record.plan, unfolded);
+  const units = planUnits(record, unfolded);
   const values = unfoldedValues(record.plan, unfolded);
-  const isShown = shownUnits(record, units, values);
+  const isShown = shownUnits(record, values);
   const boxes = [
     ...units.filter(isShown).map((unit) => unitBox(record, unit)),
     ...[...values].map((i) => ({
@@ -67,13 +75,11 @@ export function foldedShape(record, unfolded) {
 
 /** Whether a unit has a box: one that is unfolded has values instead.
  * @param {PageRecord} record
- * @param {Unit[]} units
  * @param {Set<number>} values
  * @returns {(unit: Unit) => boolean} */
-function shownUnits({ plan }, units, values) {
+function shownUnits({ plan }, values) {
   const opened = new Set([...values].flatMap((i) => plan.nodes[i].kernels));
-  const folded = new Set(units.filter((unit) => unit.repeat || !opened.has(unit.first)));
-  return (unit) => folded.has(unit);
+  return ({ kernels }) => kernels.length > 1 || !opened.has(kernels[0]);
 }
 
 /** Return a shape as a drawing, in columns that suit a pane.
@@ -130,20 +136,42 @@ const cutTitle = (text) =>
 const repeatTitle = ({ times, title, module }) =>
   times === 1 ? title : `${module && `${module}: `}${times} × ${title}`;
 
+/** @param {PageRecord} record
+ * @param {Unit} unit */
+function unitTitle(record, { kernels, repeat }) {
+  if (repeat) return repeatTitle(repeat);
+  return kernels.length > 1
+    ? `${plural(kernels.length, "kernel")} ${ONLY_DRAW}`
+    : record.kernels[kernels[0]].title;
+}
+
+/** The numbers of kernels: "4 to 7" where they stand one after the other.
+ * @param {number[]} places */
+function kernelNumbers(places) {
+  const [first, last] = [places[0], places[places.length - 1]];
+  if (last - first === places.length - 1) return `${first + 1} to ${last + 1}`;
+  const more = places.length > MOST_NUMBERS ? ", …" : "";
+  return places.slice(0, MOST_NUMBERS).map((k) => k + 1).join(", ") + more;
+}
+
 /** A box: on the colour of its phase, with its letter, where all its kernels are of one.
  * @param {PageRecord} record
  * @param {Unit} unit
  * @returns {GraphNode} */
 function unitBox(record, unit) {
-  const { kernels, plan } = record;
-  const { repeat, first, end, key } = unit;
-  const phases = phasesOf(record, first, end);
-  const title = repeat ? repeatTitle(repeat) : kernels[first].title;
-  const label = cutTitle(withoutPhases(title, phases));
-  const decision = rowAt(plan.decisions, kernels[end - 1].decision);
-  const own = kernels.slice(first, end);
+  const { plan } = record;
+  const { key } = unit;
+  const [first] = unit.kernels;
+  const own = unit.kernels.map((k) => record.kernels[k]);
+  const isFold = own.length > 1;
   const isOne = own.every((kernel) => kernel.phases.join() === own[0].phases.join());
-  const colour = repeat
+  const phases = phasesOf(record, unit.kernels);
+  const title = unitTitle(record, unit);
+  const label = cutTitle(withoutPhases(title, phases));
+  const decision = unit.repeat || !isFold
+    ? rowAt(plan.decisions, own[own.length - 1].decision)
+    : null;
+  const colour = isFold
     ? (isOne && mainPhase(record, own[0].phases)?.colours[0]) || GROUND
     : kernelColour(record, first) ?? GROUND;
   return {
@@ -163,9 +191,9 @@ function unitBox(record, unit) {
     y: 0,
     w: Math.max(LEAST_WIDTH, textWidth(label, 12) + (phases.length ? 42 : 24)),
     h: HEIGHT,
-    kernel: first,
-    badge: repeat ? "+" : String(first + 1),
-    badgeTint: repeat ? "#fff" : colour,
+    kernel: unit.key === DRAWN_KEY ? null : first,
+    badge: isFold ? "+" : String(first + 1),
+    badgeTint: isFold ? "#fff" : colour,
   };
 }
 
@@ -173,19 +201,22 @@ function unitBox(record, unit) {
  * @param {PageRecord} record
  * @param {Unit} unit
  * @param {ReturnType<typeof kernelWork>} work */
-function unitTexts({ kernels, plan }, { first, end, repeat }, work) {
-  const own = togetherWork(work.slice(first, end));
+function unitTexts(record, unit, work) {
+  const { kernels, plan } = record;
+  const places = unit.kernels;
+  const isFold = places.length > 1;
+  const own = togetherWork(places.map((k) => work[k]));
+  const title = unitTitle(record, unit);
   const [time, share, bytes] = [workTime(own), workShare(own), bytesText(own.bytes)];
   const about = [
-    repeat
-      ? `${repeatTitle(repeat)}: ${plural(end - first, "kernel")}, ${first + 1} to ${end}`
-      : `kernel ${first + 1}: ${kernels[first].title}`,
+    unit.key === DRAWN_KEY && plan.hint,
+    isFold
+      ? `${title}: ${plural(places.length, "kernel")}, ${kernelNumbers(places)}`
+      : `kernel ${places[0] + 1}: ${title}`,
     time && `${time}${own.isMeasured ? "" : " (predicted)"}, ${share} of the time of all kernels`,
-    kernels.slice(first, end).flatMap(({ phases }) => phases).filter((p, i, all) =>
-      all.indexOf(p) === i
-    ).join(" and "),
+    [...new Set(places.flatMap((k) => kernels[k].phases))].join(" and "),
     `reads and writes ${bytes}`,
-    repeat || plan.nodes.length ? "click: unfold" : "",
+    isFold || plan.nodes.length ? "click: unfold" : "",
   ];
   return {
     sub: time ? `${share} · ${time}` : bytes,
@@ -193,40 +224,41 @@ function unitTexts({ kernels, plan }, { first, end, repeat }, work) {
   };
 }
 
-/** The grounds of what is unfolded, those of repeats below those of kernels.
+/** The grounds of what is unfolded, those of folds below those of kernels.
  * @param {PageRecord} record
  * @param {Unfolded} unfolded
  * @param {GraphNode[]} nodes
  * @param {GraphEdge[]} edges
  * @returns {(GraphRegion & {unit: string})[]} */
-function foldedRegions({ plan, kernels }, unfolded, nodes, edges) {
+function foldedRegions(record, unfolded, nodes, edges) {
+  const { plan, kernels } = record;
   const inside = nodes.map((node) =>
     node.unit === undefined ? plan.nodes[Number(String(node.key).slice(1))].kernels[0] : node.kernel
   );
-  /** @type {(first: number, end: number, margin: number) => string} */
-  const patches = (first, end, margin) =>
-    nodes.filter((_, i) => first <= (inside[i] ?? -1) && (inside[i] ?? -1) < end)
+  /** @type {(places: number[], margin: number) => string} */
+  const patches = (places, margin) =>
+    nodes.filter((_, i) => places.includes(inside[i] ?? -1))
       .map((node) => patch(node, margin)).join("");
   const bands = (/** @type {number} */ kernel) =>
     edges.filter(({ a, b }) => inside[a] === kernel && inside[b] === kernel)
       .map(({ points }) => points && band(points)).join("");
-  const repeats = plan.repeats.filter((repeat) => unfolded.has(repeatKey(repeat)));
+  const folds = planFolds(record).filter(({ key }) => unfolded.has(key));
   const opened = kernels.map((_, k) => k).filter((k) => unfolded.has(`k${k}`));
   const hint = "click the title: fold";
   return [
-    ...repeats.map((repeat) => ({
-      kernel: repeat.first,
-      title: repeatTitle(repeat),
+    ...folds.map((unit) => ({
+      kernel: unit.kernels[0],
+      title: unitTitle(record, unit),
       colour: `${GROUND}60`,
-      path: patches(repeat.first, repeat.first + repeat.size * repeat.times, 13),
-      hint: `${repeatTitle(repeat)}\n${hint}`,
-      unit: repeatKey(repeat),
+      path: patches(unit.kernels, 13),
+      hint: `${unitTitle(record, unit)}\n${hint}`,
+      unit: unit.key,
     })),
     ...opened.map((k) => ({
       kernel: k,
       title: kernels[k].title,
       colour: rowAt(plan.regions, k)?.colour ?? GROUND,
-      path: patches(k, k + 1, 7) + bands(k),
+      path: patches([k], 7) + bands(k),
       hint: `kernel ${k + 1}: ${kernels[k].title}\n${hint}`,
       unit: `k${k}`,
     })),

@@ -8,6 +8,7 @@ import {
   foldUnit,
   unfoldedAtFirst,
   unfoldStep,
+  unitKernels,
   unitOfKernel,
   valueKey,
 } from "../../record/units.js";
@@ -62,15 +63,13 @@ export class Levels {
 
   /** Show other units unfolded, and the kernels in sight that that is about.
    * @param {Unfolded} unfolded
-   * @param {number} first
-   * @param {number} end */
-  #unfold(unfolded, first, end) {
+   * @param {number[]} kernels */
+  #unfold(unfolded, kernels) {
     if (unfolded === this.#unfolded) return;
     this.#unfolded = unfolded;
     const { shape } = this.#lay();
-    const keys = shape.boxes.filter(({ kernel }) =>
-      kernel !== null && kernel !== undefined && first <= kernel && kernel < end
-    ).map(({ key }) => key);
+    const keys = shape.boxes.filter(({ kernel }) => kernels.includes(kernel ?? -1))
+      .map(({ key }) => key);
     this.#wish = { keys, first: keys.slice(0, 2), whole: true };
     this.app.changed("levels");
   }
@@ -79,15 +78,15 @@ export class Levels {
    * @param {string} key */
   unfold(key) {
     const unit = this.#lay().shape.units.find((u) => u.key === key);
-    if (!unit || (!unit.repeat && !this.app.record.plan.nodes.length)) return;
-    this.#unfold(new Set([...this.#unfolded, key]), unit.first, unit.end);
+    if (!unit || (unit.kernels.length < 2 && !this.app.record.plan.nodes.length)) return;
+    this.#unfold(new Set([...this.#unfolded, key]), unit.kernels);
   }
 
   /** Fold a unit.
    * @param {string} key */
   fold(key) {
-    const [first, end = first + 1] = key.slice(1).split("-").map(Number);
-    this.#unfold(foldUnit(this.#unfolded, key), first, end);
+    const { record } = this.app;
+    this.#unfold(foldUnit(record, this.#unfolded, key), unitKernels(record, key));
   }
 
   /** The keys that unfold and fold the kernel that is selected.
@@ -95,12 +94,10 @@ export class Levels {
   get keys() {
     const step = (/** @type {typeof unfoldStep} */ by) => () => {
       if (!this.isFolded) return false;
-      const { record: { plan }, view: { kernel } } = this.app;
-      const isDrawn = plan.nodes.length > 0;
-      const next = by(plan, this.#unfolded, kernel);
-      if (isDrawn || ![...next].some((key) => key[0] === "k")) {
-        this.#unfold(next, kernel, kernel + 1);
-      }
+      const { record, view: { kernel } } = this.app;
+      const isDrawn = record.plan.nodes.length > 0;
+      const next = by(record, this.#unfolded, kernel);
+      if (isDrawn || ![...next].some((key) => key[0] === "k")) this.#unfold(next, [kernel]);
     };
     return { o: step(unfoldStep), O: step(foldStep) };
   }
@@ -155,7 +152,7 @@ export class Levels {
     const { plan } = this.app.record;
     if (this.#plan !== plan.reads) {
       this.#plan = plan.reads;
-      this.#unfolded = unfoldedAtFirst(plan); // another plan has other kernels
+      this.#unfolded = unfoldedAtFirst(this.app.record); // another plan has other kernels
       this.#drawn = null;
     }
     const of = [plan.nodes, plan.reads, plan.regions, this.#unfolded];

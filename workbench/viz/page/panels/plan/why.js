@@ -12,6 +12,7 @@ import {
   nodeLines,
   phaseMark,
 } from "../../app/pieces.js";
+import { drawnKernels } from "../../record/kernels.js";
 import { kernelColour, phasesOf } from "../../record/phases.js";
 import { nodeLink } from "../../app/store.js";
 import { h, words } from "../../base/elements.js";
@@ -50,11 +51,13 @@ export function planDetail(app, kernel, tellOf) {
  * }} Cut
  * @typedef {(kernel: number | null) => void} TellOf */
 
-/** The values that go from one kernel to another through memory, by the kernels that store them.
+/** The values that go from one kernel to another through memory, by the kernels that store them;
+ * those that only are random numbers last.
  * @param {PageRecord} record
  * @returns {Cut[]} */
 function cutsOf(record) {
   const { nodes, edges, decisions } = record.plan;
+  const drawn = new Set(drawnKernels(record));
   /** Of each node its bytes, and the kernels that read it.
    * @type {Map<number, {bytes: number, kernels: Set<number>}>} */
   const values = new Map();
@@ -77,7 +80,9 @@ function cutsOf(record) {
     const isCut = stored && kernel !== null &&
       (readers.length || (!nodes.length && estimates.length));
     return isCut ? [{ decision, kernel, bytes, readers }] : [];
-  }).sort((a, b) => a.kernel - b.kernel);
+  }).sort((a, b) =>
+    Number(drawn.has(a.kernel)) - Number(drawn.has(b.kernel)) || a.kernel - b.kernel
+  );
 }
 
 /** The first of the cuts between kernels that are equal, for the same reason, with their number.
@@ -273,7 +278,7 @@ function madeBy(app, kernel) {
   return h(
     "div",
     { class: "wb-plan-made" },
-    phaseMark(phasesOf(app.record, kernel, kernel + 1), kernelColour(app.record, kernel)),
+    phaseMark(phasesOf(app.record, [kernel]), kernelColour(app.record, kernel)),
     ...modules.slice(0, MOST_MODULES).map((text) =>
       h("span", { title: "the module that made it, and what it called" }, words(text, "", 80))
     ),

@@ -1,0 +1,139 @@
+"""A model whose weights are not drawn yet, in a real browser: the kernels that only draw them are one
+fold below the others, in the list of kernels and in the plan."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.viz.browser.browser import drawn, opened, shown
+from tests.viz.browser.scans.scan import barriers, unexplained
+from tests.viz.record.support import exported, plain
+from tests.viz.support import array
+from workbench import Tensor, explore, nn
+from workbench.viz.record.record import build
+
+Record = dict[str, Any]
+ROWS = ".wb-kernels [data-item]"
+FOLD = ".wb-kernels [data-key=drawn]"
+WORDS = "6 kernels only draw random numbers"
+LABELS = ".wb-plan .wb-g-label"
+
+
+@pytest.fixture(scope="module")
+def record() -> Record:
+    """Three layers, as a newcomer explores them: six kernels of nine draw weights, the first too."""
+    layers = [nn.Linear(32, 64), nn.Linear(64, 64), nn.Linear(64, 32)]
+
+    def model(x: Tensor) -> Tensor:
+        for layer in layers:
+            x = layer(x).relu()
+        return x
+
+    page_record: Record = plain(build(explore(model(array(8, 32)))))
+    drawn_rows = [row["draws_numbers"] for row in page_record["kernels"]]
+    assert drawn_rows[0] and sum(drawn_rows) == 6 and len(drawn_rows) == 9
+    return page_record
+
+
+@pytest.fixture
+def opener() -> Any:
+    return plan_page
+
+
+def plan_page(browser: Any, folder: Path, html: str) -> Iterator[Any]:
+    for page in shown(browser, folder, html, mode="3"):
+        page.wait_for_selector(".wb-plan .wb-g-stage > *")
+        yield page
+
+
+def selected(page: Any) -> list[str]:
+    return [
+        str(row.get_attribute("data-key"))
+        for row in page.locator(f"{ROWS}[aria-selected=true]").all()
+    ]
+
+
+def others(record: Record) -> list[int]:
+    rows = record["kernels"]
+    return [k for k, row in enumerate(rows) if not row["draws_numbers"]]
+
+
+def test_they_are_the_last_row_of_the_list_in_every_order(
+    page: Any, record: Record
+) -> None:
+    """A click unfolds and folds it; the page opens with the first of the others."""
+    page.click("[data-key=fold-left]")
+    assert selected(page) == [f"kernel-{others(record)[0]}"]
+    for order in ("place", "time", "bytes", "module"):
+        page.click(f"[data-key=sort-{order}]")
+        row = page.locator(ROWS).last
+        assert row.get_attribute("data-key") == "drawn"
+        assert "6 kernels" in row.inner_text() and "%" in row.inner_text()
+        assert "only draw random numbers" in row.inner_text()
+        before = page.locator(ROWS).count()
+        row.click()
+        assert page.locator(ROWS).count() == before + 6
+        assert barriers(page, ["light"]) == {}
+        page.click(FOLD)
+        assert page.locator(ROWS).count() == before
+    assert barriers(page) == {} and unexplained(page) == []
+
+
+def test_one_that_is_selected_elsewhere_or_searched_is_shown(
+    page: Any, record: Record
+) -> None:
+    page.click("[data-key=fold-left]")
+    page.fill(".wb-kernels input", "uniform")
+    assert page.locator(ROWS).count() == 6
+    page.fill(".wb-kernels input", "")
+    assert page.locator(ROWS).count() == 4
+    page.click("[data-key=fold-left]")
+    page.select_option("select[aria-label=kernel]", index=0)
+    page.click("[data-key=fold-left]")
+    assert selected(page) == ["kernel-0"]
+    assert page.locator(ROWS).count() == 10
+    page.focus(FOLD)
+    page.keyboard.press("Enter")
+    assert selected(page) == ["drawn"] and page.locator(ROWS).count() == 4
+
+
+def test_a_page_that_opens_on_one_shows_it(
+    browser: Any, tmp_path: Path, record: Record
+) -> None:
+    html = exported(record).replace("view: {}", "view: { mode: 'tune', kernel: 2 }")
+    for page in shown(browser, tmp_path, html, mode="1"):
+        assert selected(page) == ["kernel-2"]
+
+
+def test_the_plan_has_the_others_and_one_box(page: Any, record: Record) -> None:
+    """Its lines are those of a model whose weights are there; unfolded, each weight has its own."""
+    drawn(page)
+    labels = page.locator(LABELS).all_text_contents()
+    titles = [record["kernels"][k]["title"] for k in others(record)]
+    assert labels == [*titles, WORDS]
+    bytes_on_lines = page.locator(".wb-plan .wb-g-words-bytes")
+    assert bytes_on_lines.count() == 2
+    box = f".wb-plan .wb-g-node:has(.wb-g-label:text-is('{WORDS}')) .wb-g-box"
+    page.click(box)
+    title = f".wb-plan .wb-g-words-title:has-text('− {WORDS}')"
+    page.wait_for_selector(title)
+    assert page.locator(LABELS).count() == 9
+    page.click(title)
+    page.wait_for_selector(box)
+    assert page.locator(LABELS).all_text_contents() == labels
+
+
+@pytest.mark.parametrize("width", [800, 1400])
+def test_the_words_of_the_fold_are_not_cut(
+    browser: Any, tmp_path: Path, record: Record, width: int
+) -> None:
+    html = exported(record).replace("view: {}", "view: { mode: 'tune' }")
+    path = tmp_path / "page.html"
+    path.write_text(html, encoding="utf-8")
+    page = opened(browser, path, width=width)
+    cut = "(e) => e.scrollWidth > e.clientWidth"
+    assert not page.locator(f"{FOLD} .wb-clip").evaluate(cut)
