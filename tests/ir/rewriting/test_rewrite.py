@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -293,10 +295,13 @@ def test_a_set_may_mend_what_rules_make() -> None:
     ("value", "hint"),
     [(3, "UOp.const(node.dtype, 3)"), ("x", "None for a node"), ((), "None")],
 )
-def test_a_rule_that_returns_no_node_is_named(value: object, hint: str) -> None:
+@pytest.mark.parametrize("keep", [None, lambda before, after: after.cast(before.dtype)])
+def test_a_rule_that_returns_no_node_is_named(
+    value: object, hint: str, keep: Any
+) -> None:
     wrong = Rule("number-for-node", var("x", "index") + 1, lambda x: value)  # type: ignore[arg-type, return-value]
     with pytest.raises(
         WorkbenchError, match="rule number-for-node.* returned no node"
     ) as caught:
-        rewrite(axis("g0", 4) + 1, RuleSet("wrong", [wrong]))
+        rewrite(axis("g0", 4) + 1, RuleSet("wrong", [wrong], keep))
     assert hint in caught.value.hint

@@ -131,7 +131,8 @@ class RuleSet:
 
         def match_and_keep(node: UOp) -> UOp | None:
             after = matcher(node)
-            return None if after is None else keep(node, after)
+            # The driver refuses a result that is no node.
+            return keep(node, after) if isinstance(after, UOp) else after
 
         return match_and_keep
 
