@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from random import Random
 from typing import Any
 
@@ -10,11 +11,12 @@ import numpy as np
 import pytest
 
 from tests.support import count
-from tests.tools.interrupts import is_interrupted, places
+from tests.tools.interrupts import Interrupt, is_interrupted, places
 from workbench import Context, Tensor, TinyJit
 from workbench.base.context import DEV
 from workbench.execution.capture import is_capturing
-from workbench.nn.optim import SGD
+from workbench.nn.optim import SGD, Adam
+from workbench.tensor.jit.guard import Guard
 
 WEIGHTS = [np.float32([[1, 2, 3], [4, 5, 6]]) / 8, np.float32([4, -4, 2]) / 8]
 
@@ -93,3 +95,42 @@ def test_a_step_that_is_interrupted_leaves_old_values_or_new_ones(
     for _ in range(3):
         expected = training.x.numpy() @ new[0] + new[1]
         np.testing.assert_allclose(other(training.x).numpy(), expected, rtol=1e-6)
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_ctrl_c_while_a_replay_notes_what_it_found(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """What a guard notes for quick looks is all there, or not used: after half of it, the next
+    call looked at the values of tensors that were gone."""
+    note, block = Guard._note, Interrupt()
+
+    def interrupted(*arguments: Any) -> None:
+        with block:
+            note(*arguments)
+
+    weight = Tensor(np.float32([1, 2]), requires_grad=True).realize()
+    optimizer = Adam([weight], lr=0.125)
+
+    @Tensor.train()
+    def step(x: Tensor) -> Tensor:
+        optimizer.zero_grad()
+        loss: Tensor = (x * weight).sum().backward()
+        optimizer.step()
+        return loss.realize()
+
+    train, x = TinyJit(step), Tensor([3.0, 4.0]).realize()
+    for _ in range(3):
+        train(x)
+    monkeypatch.setattr(Guard, "_note", interrupted)
+    while block.count >= block.at:
+        weight.grad = Tensor(
+            [0.0, 0.0]
+        )  # the former is gone: the guard looks at all anew
+        block = Interrupt(block.at + 1)
+        with suppress(KeyboardInterrupt):
+            train(x)
+        block, last = Interrupt(), block
+        assert np.isfinite(train(x).item())
+        block = last
+    assert block.at > 5

@@ -177,8 +177,9 @@ class Guard:
 
     def _note(self, now: Reached, tensors: Mapping[Path, Tensor]) -> None:
         """Note what is there now, for quick looks. Another tensor may get the identity of one that
-        is gone: then there is a thorough look, too."""
-        self._now = Reached({}, {}, now.holders, constants=now.constants)
+        is gone: then there is a thorough look, too. There is nothing to look at quickly until all
+        is noted: Ctrl-C may come between."""
+        self._now = None
         self._dead = []
         note = self._dead.append
         self._references = [ref(tensor, note) for tensor in tensors.values()]
@@ -199,6 +200,7 @@ class Guard:
             for p, t in tensors.items()
             if p in self._before and self._before[p].node is not None
         ]
+        self._now = Reached({}, {}, now.holders, constants=now.constants)
 
 
 def roots_of(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Roots:
