@@ -174,6 +174,26 @@ def test_a_result_of_any_kind_is_new_at_each_call(kind: str) -> None:
     same_with_jit(program)
 
 
+def test_arguments_and_state_in_a_result_are_themselves() -> None:
+    def program(jit: Jit) -> list[Any]:
+        w, m, seen = vector(1, 1), SimpleNamespace(h=vector(0, 1)), []
+
+        def function(x: Tensor) -> Any:
+            before = m.h
+            m.h = m.h + x
+            w.assign(w + x)
+            return Plain(x, SimpleNamespace(before=before, w=w, new=x + 1))
+
+        call = jit(function)
+        for n in range(5):
+            x, before = vector(n, 1), m.h
+            r = call(x)
+            seen.append((r.h is x, r.c.before is before, r.c.w is w, r.c.new.tolist()))
+        return seen
+
+    same_with_jit(program)
+
+
 def test_results_that_there_were_before_are_themselves() -> None:
     def program(jit: Jit) -> list[Any]:
         m = SimpleNamespace(state=vector(1, 1))

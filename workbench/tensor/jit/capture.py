@@ -136,8 +136,9 @@ class _CaptureRun:
             self.result = function(*own_args, **own_kwargs)
             after = reached([own_root])
             self._after, self.bindings = after.tensors, rebindings(before, after)
-            earlier = [*self.existing, *self.stand_ins]
-            self.objects = ObjectResults(name, before, earlier)
+            bound = {id(tensor) for tensor in self.bindings.old}
+            same = [t for t in self.existing if id(t) not in bound]
+            self.objects = ObjectResults(name, before, same)
             results = [*self.objects.tensors_of(self.result)]
             compute_results([results, self.bindings.new], self.written)
         del originals

@@ -97,13 +97,14 @@ def bind(
 
 
 class ObjectResults:
-    """The objects that the function `name` makes and returns with new tensors in them: a replay
-    makes them anew. It knows what was reached `before`, and the tensors that there were."""
+    """The objects that the function `name` makes and returns with tensors in them: a replay makes
+    them anew. They were not reached `before`; those whose tensors are the `same` at each call are
+    results as they are."""
 
-    def __init__(self, name: str, before: Reached, tensors: Iterable[Tensor]):
+    def __init__(self, name: str, before: Reached, same: Iterable[Tensor]):
         self._name = name
         self._holders = {id(holder) for holder in before.containers.values()}
-        self._old = {id(tensor) for tensor in tensors}
+        self._same = {id(tensor) for tensor in same}
 
     def tensors_of(self, nest: Any) -> Iterator[Tensor]:
         """Yield the tensors of a nest, those in such objects included."""
@@ -122,7 +123,7 @@ class ObjectResults:
                 stack.extend(below for _, below in self.parts_of(part)[::-1])
 
     def parts_of(self, value: Any) -> list[tuple[Step, Any]]:
-        """Return the parts with new tensors of such an object; none of another value.
+        """Return the parts with tensors of such an object; none of another value.
 
         Errors: JitError for one that cannot be made anew.
         """
@@ -134,7 +135,7 @@ class ObjectResults:
         parts = [
             (step, part)
             for step, part in steps
-            if step is not None and self._has_new(part)
+            if step is not None and _tensors_in(part)
         ]
         try:
             other = copy_of(value)
@@ -150,12 +151,13 @@ class ObjectResults:
         return parts
 
     def _is_made(self, value: Any) -> bool:
-        is_plain = isinstance(value, (*PLAIN, type, ModuleType))
-        return not is_plain and id(value) not in self._holders and self._has_new(value)
+        if isinstance(value, (*PLAIN, type, ModuleType)) or id(value) in self._holders:
+            return False
+        return any(id(tensor) not in self._same for tensor in _tensors_in(value))
 
-    def _has_new(self, value: Any) -> bool:
-        tensors = reached([((), value)]).tensors.values()
-        return any(id(tensor) not in self._old for tensor in tensors)
+
+def _tensors_in(value: Any) -> list[Tensor]:
+    return [*reached([((), value)]).tensors.values()]
 
 
 class _Binding:
