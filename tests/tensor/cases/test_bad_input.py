@@ -26,7 +26,7 @@ ROWS: list[tuple[Callable[[], object], type[WorkbenchError], str]] = [
     ),
     # joining and creating
     (lambda: Tensor.stack((A, A), A), DTypeError, "cannot stack a list and 1 more"),  # type: ignore[arg-type]
-    (lambda: Tensor.cat([A], A), DTypeError, "try      Tensor.cat(*tensors, dim=0)"),  # type: ignore[arg-type]
+    (lambda: Tensor.cat([A], A), DTypeError, "try      Tensor.cat(*tensors, ..)"),  # type: ignore[arg-type]
     (
         lambda: Tensor.linspace(0, 1, 3, dtype="bool"),
         DTypeError,
