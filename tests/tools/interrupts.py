@@ -93,10 +93,11 @@ def places(function: Callable[[], Any]) -> int:
 
 
 def is_interrupted(function: Callable[[], Any], at: int) -> bool:
-    """Run a function, and press Ctrl-C at a place; return whether that ended it."""
+    """Run a function, and press Ctrl-C at a place; return whether that ended it, or it has fewer
+    places this time, and none was pressed."""
     try:
-        with Interrupt(at):
+        with Interrupt(at) as press:
             function()
     except KeyboardInterrupt:
         return True
-    return False
+    return press.count < at

@@ -31,6 +31,8 @@ from workbench.worker.candidate import row_of
 from workbench.worker.client import Worker, WorkerEnded
 from workbench.worker.server import WorkerServer
 
+TOOLS = nvrtc.toolkit()
+HAS_NVIDIA = TOOLS is not None and bool(TOOLS.nvdisasm)
 HAS_CLANG = bool(clang_for("amdgcn", "gfx942") and clang_for("spirv64"))
 
 
@@ -57,7 +59,7 @@ ROWS = [
     here("OPENCL", True),
     here("OCLGRIND", True),
     Row("LLVM:Graviton4", False, False),
-    Row("CUDA:H100", True, False, "" if nvrtc.toolkit() else nvrtc.how_to_get()),
+    Row("CUDA:H100", True, False, "" if HAS_NVIDIA else nvrtc.how_to_get()),
     Row("HIP:MI300X", True, False, "" if HAS_CLANG else install_command("c")),
     Row("OPENCL:Iris Xe", True, False, "" if HAS_CLANG else install_command("c")),
 ]

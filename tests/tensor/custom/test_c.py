@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 from tests.tensor.custom.kernels import numbers
+from tests.tools.compiler import needs_c
 from tests.viz.session.support import session_of
 from workbench import Context, Tensor, TinyJit, explore, load
 from workbench.base.errors import (
@@ -144,6 +145,7 @@ def test_it_is_explored(tmp_path: Path) -> None:
             use()
 
 
+@needs_c
 def test_the_page_times_it_and_runs_an_edit_of_it() -> None:
     ex = explore(doubled(Tensor(numbers(6)).realize()))
     with session_of(ex, prefetches=False) as session:

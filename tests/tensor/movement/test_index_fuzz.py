@@ -8,13 +8,16 @@ import pytest
 
 from tests.support import LONG
 from tests.tensor.movement.index_programs import KINDS, run
+from tests.tools.compiler import needs_c
 
 PROGRAMS = {"LLVM": (2_000, 6), "C": (500, 1), "PYTHON": (1_500, 40)}
 """Programs of a part on a device: in the long profile, and otherwise."""
 
 
 @pytest.mark.parametrize("part", range(4))
-@pytest.mark.parametrize("device", PROGRAMS)
+@pytest.mark.parametrize(
+    "device", [pytest.param(d, marks=needs_c if d == "C" else ()) for d in PROGRAMS]
+)
 @pytest.mark.parametrize("kind", KINDS)
 def test_indexes_do_what_numpys_do(kind: str, device: str, part: int) -> None:
     long, short = PROGRAMS[device]

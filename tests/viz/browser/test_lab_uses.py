@@ -12,6 +12,7 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.support import LONG
+from tests.tools.compiler import needs_c
 from tests.viz.browser.lab import LAB, Notebook
 
 pytestmark = LAB
@@ -59,6 +60,7 @@ def shown(notebook: Notebook, width: int, dark: bool, n: int) -> Any:
     return wb
 
 
+@needs_c
 def test_passes_are_listed_once(notebook: Notebook) -> None:
     """After three opts, other devices and machine code, a variant has its own passes, and `plain`
     none that an opt made."""

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 from tests.support import count
+from tests.tools.compiler import needs_c
 from tests.viz.record.support import broken, plain, timeless
 from tests.viz.schema.test_wire import spoiled_bytes
 from tests.viz.session.support import Page, ask, done, session_of
@@ -137,6 +138,7 @@ def _c_of(session: Session, variant: int) -> str:
     return "\n".join(["// mine", *code.lines])
 
 
+@needs_c
 def test_what_was_tried_comes_back(nothing_saved: Path, tmp_path: Path) -> None:
     ex = matmul()
     with session_of(ex) as session:
@@ -179,6 +181,7 @@ def test_what_was_tried_comes_back(nothing_saved: Path, tmp_path: Path) -> None:
     assert "workbench" in html
 
 
+@needs_c
 def test_edited_source_of_a_stranger_is_shown_and_never_run(
     nothing_saved: Path, tmp_path: Path
 ) -> None:
@@ -206,6 +209,7 @@ def test_edited_source_of_a_stranger_is_shown_and_never_run(
     assert loaded.row(own).error is None and loaded.row(own).timing is not None
 
 
+@needs_c
 def test_times_of_another_machine_stand_apart(
     nothing_saved: Path, tmp_path: Path
 ) -> None:
@@ -424,6 +428,7 @@ def test_no_file_at_all(tmp_path: Path) -> None:
         load(tmp_path / "picture.png")
 
 
+@needs_c
 def test_a_variant_that_cannot_be_here_is_left_out(
     nothing_saved: Path, tmp_path: Path
 ) -> None:

@@ -120,6 +120,10 @@ def _library() -> Any:
             "there is no NVRTC here", "it compiles CUDA C++", how_to_get()
         )
     try:
+        # NVRTC opens this by its name alone, and where pip installed it no loader looks
+        for name in ("libnvrtc-builtins.so*", "nvrtc-builtins64_*.dll"):
+            for builtins in Path(tools.library).parent.glob(name):
+                ctypes.CDLL(str(builtins))
         return ctypes.CDLL(tools.library)
     except OSError as error:
         raise DeviceError("NVRTC does not load", str(error), how_to_get()) from error

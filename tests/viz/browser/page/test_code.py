@@ -85,6 +85,7 @@ def test_code_is_asked_for_again_on_another_device(
         send_reply(session, "code", result={"variant": 0})
 
 
+@needs_c
 def test_an_editor_can_be_written_in_at_once(session: Any) -> None:
     session.click(".wb-code-bar >> text=edit")
     session.wait_for_function("document.activeElement.matches('.wb-editor')")
@@ -233,6 +234,7 @@ def test_a_kernel_can_be_read_as_other_devices_would_get_it(
         assert selected(page, "language") == [] and page.faults == []
 
 
+@needs_c
 def test_machine_code_of_two_devices_stands_side_by_side(
     browser: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from tests.support import LONG
+from tests.tools.compiler import needs_c
 from tests.viz.browser.browser import drawn, leave, opened, session_page
 from tests.viz.browser.page.support import Record
 from tests.viz.browser.scans import scenes
@@ -80,6 +81,7 @@ def test_an_exported_page(findings: Any, record: Record, name: str) -> None:
     assert findings(exported(record), EXPORTED[name], themes=[theme]) == {}
 
 
+@needs_c
 @pytest.mark.parametrize(("width", "theme"), [(800, "dark"), (1400, "light")])
 def test_at_other_widths(findings: Any, record: Record, width: int, theme: str) -> None:
     themes = THEMES if LONG else [theme]
@@ -93,7 +95,9 @@ def test_heat_where_no_tool_knows_what_instructions_cost(
     assert findings(exported(unpriced(record)), scenes.HEAT, themes=THEMES) == {}
 
 
-@pytest.mark.parametrize("name", LIVE)
+@pytest.mark.parametrize(
+    "name", [pytest.param(n, marks=needs_c if n == "editor" else ()) for n in LIVE]
+)
 def test_a_page_of_a_session(findings: Any, record: Record, name: str) -> None:
     assert findings(session_page(record), LIVE[name], themes=["dark"]) == {}
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests.tools.compiler import needs_c
 from tests.viz.record.support import broken, plain
 from tests.viz.session.support import Page, ask, done, session_of
 from tests.viz.support import array, matmul
@@ -23,7 +24,8 @@ from workbench.viz.session.handlers.saved_variants import restored
 from workbench.viz.session.session import Session
 
 PROCESSOR, GPU = "LLVM:Graviton4", "CUDA:H100"
-HAS_NVRTC = nvrtc.toolkit() is not None
+TOOLS = nvrtc.toolkit()
+HAS_NVRTC = TOOLS is not None and bool(TOOLS.nvdisasm)
 NEEDS_NVRTC = pytest.mark.skipif(
     not HAS_NVRTC, reason=f"NVRTC is not here: {install_command('cuda')}"
 )
@@ -129,6 +131,7 @@ def test_it_comes_back_with_its_machine(there: Session) -> None:
         assert here["lines"] == before["lines"] and here["note"] == before["note"]
 
 
+@needs_c
 def test_a_language_of_a_device_that_is_not_here(nothing_saved: None) -> None:
     """It is compiled for the first machine of the device, or the compiler is named."""
     with session_of(matmul()) as session:
