@@ -37,3 +37,20 @@ def test_variants_in_code_are_those_of_the_workbench(
             ex.delete(ex.variants[0])
         with pytest.raises(WorkbenchError, match="there is no variant 'best'"):
             ex.variants.named("best")
+
+
+def test_a_variant_whose_name_is_taken_is_not_added(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    ex = matmul()
+    with session_of(ex) as session:
+        monkeypatch.setattr(ex.display, "session", session)
+        four, two = (ex.kernels[0].apply(Opt(OptOps.UNROLL, "r0", n)) for n in (4, 2))
+        ex.add(four, "mine")
+        for name in ("mine", "auto"):
+            with pytest.raises(WorkbenchError, match="another variant of this kernel"):
+                ex.add(two, name)
+        assert [v.name for v in ex.variants] == ["plain", "mine"]
+        assert ex.add(four, "mine").name == "mine", "the cell that is run again"
+        assert ex.add(four, "ours").name == "ours"
+        assert [v.name for v in ex.variants] == ["plain", "ours"]

@@ -128,9 +128,7 @@ class Exploration(ScheduledTensors, Unpicklable, Displayed):
                 "cannot add this kernel", because, "the same opts with these rules on"
             )
         opts = ", ".join(map(str, variant_kernel.applied_opts))
-        reply = self.page.ask(self, "paste", variant=number, text=opts)
-        if name:
-            self.page.ask(self, "name", variant=reply.variant, text=name)
+        reply = self.page.ask(self, "paste", variant=number, text=opts, name=name)
         return next(v for v in self.variants if v.place == reply.variant)
 
     def rename(self, variant: Variant, name: str) -> None:

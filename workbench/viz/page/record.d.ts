@@ -1349,12 +1349,14 @@ export interface OptsRequest {
 }
 
 /**
- * Apply a list of opts to the un-optimised kernel of a variant.
+ * Apply a list of opts to the un-optimised kernel of a variant, and `name` what that is; ""
+ * leaves its name.
  */
 export interface PasteRequest {
   do: "paste";
   variant: number;
   text: string;
+  name?: string;
   id?: number | null;
 }
 

@@ -108,11 +108,13 @@ class OptsRequest(Request, tag="opts"):
 
 
 class PasteRequest(Request, tag="paste"):
-    """Apply a list of opts to the un-optimised kernel of a variant."""
+    """Apply a list of opts to the un-optimised kernel of a variant, and `name` what that is; ""
+    leaves its name."""
 
     reply: ClassVar[type[Struct]] = VariantReply
     variant: Variant
     text: Text
+    name: Text = ""
 
 
 class AutoRequest(Request, tag="auto"):

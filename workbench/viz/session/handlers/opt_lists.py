@@ -15,6 +15,7 @@ from workbench.ir.rewriting.rewrite import without
 from workbench.kernel.kernel import Kernel
 from workbench.viz.model.opts import opt_row
 from workbench.viz.schema.replies import OptsReply, OptVerdict, VariantReply
+from workbench.viz.session.handlers import variant_names
 from workbench.viz.session.handlers.variants import variant_of
 from workbench.viz.session.live_record import LiveRecord
 from workbench.viz.session.opt_text import parse_opts
@@ -49,13 +50,22 @@ def verdicts(
     return OptsReply(rows, amounts, ", ".join(row.text for row in rows))
 
 
-def paste(session: LiveRecord, variant: int, text: str) -> VariantReply:
-    """Apply a whole list of opts to the un-optimised kernel of a variant.
+def paste(session: LiveRecord, variant: int, text: str, name: str) -> VariantReply:
+    """Apply a whole list of opts to the un-optimised kernel of a variant, and `name` what that is
+    ("": it keeps its name, or is called by its opts).
 
-    Errors: ParseError; KernelOptError where one is not legal: then none is applied.
+    Errors: ParseError; KernelOptError where one is not legal, and WorkbenchError where another
+    variant has that name: then none is applied.
     """
     kernel = un_optimised(session, variant).apply(*parse_opts(text))
-    return VariantReply(variant_of(session, kernel, variant))
+    existing = session.recorder.variant_of(variant, kernel)
+    if name:
+        number = session.row(variant).kernel
+        variant_names.require_free(session, number, name, existing)
+    place = variant_of(session, kernel, variant)
+    if name:
+        variant_names.name(session, place, name)
+    return VariantReply(place)
 
 
 def un_optimised(session: LiveRecord, variant: int) -> Kernel:

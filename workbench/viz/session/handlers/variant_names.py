@@ -25,17 +25,24 @@ def name(session: LiveRecord, variant: int, text: str) -> NoResult:
     Errors: WorkbenchError for "plain" and "auto", and for a name that another variant has.
     """
     row = session.row(variant)
-    named = " ".join(text.split())[:MOST_NAME]
     if row.name in RESERVED:
         because = "every kernel has one of this name, and the page compares with it"
         raise WorkbenchError(f"cannot rename {row.name}", because, "a note")
-    if not named:
-        named = _by_opts(session, variant)
-    elif named in {*RESERVED, *_names(session, row.kernel, but=variant)}:
+    named = require_free(session, row.kernel, text, variant)
+    session.set(variant, "name", named or _by_opts(session, variant))
+    return NoResult()
+
+
+def require_free(session: LiveRecord, number: int, text: str, but: int | None) -> str:
+    """Return `text` as the name of a variant of a kernel, which the variant `but` may have.
+
+    Errors: WorkbenchError for "plain" and "auto", and for a name that another variant has.
+    """
+    named = " ".join(text.split())[:MOST_NAME]
+    if named in {*RESERVED, *_names(session, number, but=but)}:
         because = "another variant of this kernel has that name"
         raise WorkbenchError(f"cannot name it {named!r}", because, "another name")
-    session.set(variant, "name", named)
-    return NoResult()
+    return named
 
 
 def delete(session: LiveRecord, variants: list[int], back: bool) -> NoResult:
