@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import itertools
+import math
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ import pytest
 
 from workbench import nn
 from workbench.base.dtypes import dtypes
-from workbench.base.errors import CopyError
+from workbench.base.errors import CopyError, ShapeError
 from workbench.execution.values import without_detach
 from workbench.tensor import Tensor
 
@@ -167,3 +168,12 @@ def test_training_goes_on_in_a_deep_copy() -> None:
     two = copy.deepcopy((model, optimizer))
     assert step(*two) == step(model, optimizer)
     assert step(*two) == step(model, optimizer)
+
+
+def test_one_element_as_a_number() -> None:
+    x = Tensor([2.5]) + 1
+    assert (float(x), int(x), math.floor(x)) == (3.5, 3, 3)
+    assert (f"{x:.2f}", f"{Tensor(7):03d}") == ("3.50", "007") and f"{x}" == repr(x)
+    for convert in (float, int, "{:.2f}".format):
+        with pytest.raises(ShapeError, match="no single value"):
+            convert(Tensor([1.0, 2.0]))

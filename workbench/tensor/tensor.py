@@ -348,6 +348,16 @@ class Tensor(
             ".item() for the value of one element, .any() or .all() for many",
         )
 
+    def __float__(self) -> float:
+        return float(self.item())
+
+    def __int__(self) -> int:
+        return int(self.item())
+
+    def __format__(self, spec: str) -> str:
+        """Format the one element as a number: f"{loss:.3f}"; without a format, `repr`."""
+        return format(self.item(), spec) if spec else repr(self)
+
 
 def _realize_on(
     device: str,

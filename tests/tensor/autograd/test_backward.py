@@ -10,7 +10,7 @@ import pytest
 
 from tests.peers import torch
 from tests.support import calls_of
-from workbench import Tensor
+from workbench import Tensor, TinyJit
 from workbench.base.errors import DTypeError, GradientError, ShapeError
 
 
@@ -184,6 +184,23 @@ def test_zeros_for_a_target_that_is_not_below() -> None:
     x, y = leaf(1.0, 2.0), Tensor([3.0, 4.0])
     assert x.sum().gradient(y, materialize_grads=True)[0].tolist() == [0.0, 0.0]
     assert x.floor().sum().gradient(x)[0].tolist() == [0.0, 0.0]
+
+
+@pytest.mark.parametrize(
+    "loss",
+    [
+        lambda x: ((x * 2).realize() * 3).sum(),
+        lambda x: (x * 2).sum().realize(),
+        lambda x: Tensor([1.0, 2.0]).assign(x * 2).realize().sum(),
+        lambda x: TinyJit(lambda t: (t * 2).realize())(x.realize()).sum(),
+    ],
+)
+def test_no_zeros_for_a_target_of_what_was_computed_before(loss: Any) -> None:
+    x = Tensor([1.0, 2.0])
+    with pytest.raises(GradientError, match="computed before"):
+        loss(x).gradient(x, materialize_grads=True)
+    x = leaf(1.0, 2.0)
+    assert (x * 2).realize().sum().gradient(x)[0].tolist() == [2.0, 2.0]
 
 
 def layers(count: int) -> Callable[[], object]:

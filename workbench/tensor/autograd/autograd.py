@@ -5,13 +5,14 @@ The gradients are expressions like any others: nothing is computed before it is 
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from contextlib import ContextDecorator
 from typing import Any, Self
 from weakref import ref
 
+from workbench.backends.native.host_memory import HOST
 from workbench.base.source import calls
 from workbench.base.words import type_name
-from workbench.execution.values import is_realized
 from workbench.ir.gradient.backward import Backward, NoGradient, backward
 from workbench.ir.gradient.custom import with_gradient
 from workbench.ir.gradient.merged import MergedGraph
@@ -90,7 +91,8 @@ class Autograd(Base):
 
         Shapes, Dtypes: those of the targets. `gradient` is as in `backward`.
         Errors: as `backward`; GradientError for a target that this tensor does not depend on,
-        unless `materialize_grads`: then zeros.
+        unless `materialize_grads`: then zeros, where nothing that it reads was computed before from
+        what may have been the target.
         """
         seed = self._seed(gradient, "gradient()")
         for target in targets:
@@ -100,8 +102,10 @@ class Autograd(Base):
         gradients: list[Self] = []
         made_by = self._made_by(result)
         for number, (target, some) in enumerate(zip(targets, nodes, strict=True)):
-            if not some and not flag(materialize_grads, "materialize_grads"):
-                raise self._unconnected(number)
+            if not some:
+                if not flag(materialize_grads, "materialize_grads"):
+                    raise self._unconnected(number)
+                self._require_all_expressions(number, targets)
             zero = full(target.shape, target.uop.like(0))
             gradients.append(target._of_gradient(result.of(some, zero), made_by))
         return gradients
@@ -330,14 +334,40 @@ class Autograd(Base):
             what, because, "Tensor(.., requires_grad=True), or loss.gradient(x)"
         )
 
+    def _require_all_expressions(self, number: int, targets: tuple[Self, ...]) -> None:
+        """Refuse zeros for a target, no leaf, from which memory that this tensor reads may have
+        been computed: only what leads to leaves keeps its expression. Errors: GradientError."""
+        exempt = {n for t in targets for n in (t.uop, t._former_node())}
+        if not number_of(targets[number]) and self._reads_computed(exempt):
+            raise self._unconnected(number)
+
+    def _reads_computed(self, exempt: Collection[UOp | None] = ()) -> bool:
+        """Whether this tensor reads memory that is neither `exempt`, nor a leaf's, nor data of
+        the host."""
+
+        def is_exempt(node: UOp) -> bool:
+            return node in exempt or leaf_of(node) is not None
+
+        walk = MergedGraph(self.uop, frozenset()).walk(
+            lambda n: not is_exempt(n) and lets_through(n)
+        )
+        memory = (n for n in walk if n.op is Ops.BUFFER and not is_exempt(n))
+        return any(n.dtype.is_float and n.device != HOST for n in memory)
+
     def _unconnected(self, number: int) -> Exception:
         because = "this tensor does not depend on it"
-        if is_realized(self.uop):
-            because += ": it was computed, and only one of leaves keeps its expression"
+        is_hidden = self._reads_computed()
+        if is_hidden:
+            because += (
+                ", or it reads what was computed before from it, and only what leads to leaves "
+                "keeps its expression"
+            )
         return gradient_error(
             f"target {number} of gradient() has no gradient",
             because,
-            "requires_grad=True on the target, or materialize_grads=True for zeros",
+            "requires_grad=True on the target before that"
+            if is_hidden
+            else "another target, or materialize_grads=True for zeros",
         )
 
 
