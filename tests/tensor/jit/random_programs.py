@@ -3,13 +3,14 @@
 A program has a model of tensors under attributes, in a list and in a dict; the function reads,
 writes and binds them, and so does what runs between its calls. The oracle is the same program
 without TinyJit, on objects of its own. `python -m tests.tensor.jit.random_programs 2000 7 LLVM`
-runs 2,000 from seed 7.
+runs 2,000 from seed 7; with one argument more, those that bind views.
 """
 
 from __future__ import annotations
 
 import copy
 import sys
+from collections.abc import Sequence
 from random import Random
 from types import SimpleNamespace
 from typing import Any
@@ -21,6 +22,40 @@ from workbench.base.errors import JitError
 
 CALLS = 7
 PLACES = ("m.a", "m.b", "m.l[0]", "m.l[1]", "m.d['k']")
+
+
+def program_of_views(random: Random) -> str:
+    """Return the text of a program whose function also binds views, of a list among its arguments,
+    too; something is done between its first two calls as well."""
+    places = (*PLACES, "l[0]", "l[1]")
+    lines = [
+        f"m = N(a={_fresh(random)}, b={_fresh(random)})",
+        f"m.l = [{_fresh(random)}, {_fresh(random)}]",
+        f"m.d = {{'k': {_fresh(random)}}}",
+        f"l = [{_fresh(random)}, {_fresh(random)}]",
+        "base = t(1, 2, 3, 4)",
+        "def f(x, l):",
+        f"    {_view(random, places)}",
+        *[
+            f"    {random.choice((_view, _inner))(random, places)}"
+            for _ in range(random.randint(0, 2))
+        ],
+        f"    return {random.choice(places)} * {random.choice(places)} + x",
+        "call = jit(f)",
+    ]
+    for number in range(CALLS):
+        if number:
+            lines += [
+                _outer(random, places) for _ in range(random.choice((0, 0, 1, 2)))
+            ]
+        lines.append(f"r = call(t({number}, 2), l)")
+        if random.randrange(2):
+            reads = random.sample(places, random.randint(0, 3))
+            lines.append(
+                f"seen.append([v.tolist() for v in ({', '.join(['r', *reads])},)])"
+            )
+    lines.append(f"seen.append([v.tolist() for v in ({', '.join(places)})])")
+    return "\n".join(lines)
 
 
 def program(random: Random) -> str:
@@ -60,8 +95,8 @@ def _fresh(random: Random) -> str:
     )
 
 
-def _inner(random: Random) -> str:
-    one, other = random.choice(PLACES), random.choice(PLACES)
+def _inner(random: Random, places: Sequence[str] = PLACES) -> str:
+    one, other = random.choice(places), random.choice(places)
     return random.choice(
         (
             f"{one} += x",
@@ -77,8 +112,21 @@ def _inner(random: Random) -> str:
     )
 
 
-def _outer(random: Random) -> str:
-    one, other = random.choice(PLACES), random.choice(PLACES)
+def _view(random: Random, places: Sequence[str]) -> str:
+    one, other = random.choice(places), random.choice(places)
+    return random.choice(
+        (
+            f"{one} = {one}.flip(0)",
+            f"{one} = {other}.flip(0)",
+            f"{one} = {other}[::1]",
+            f"{one} = base[{random.randint(0, 2)}:][:2]",
+            f"{one} = {other}.reshape(1, 2)[0]",
+        )
+    )
+
+
+def _outer(random: Random, places: Sequence[str] = PLACES) -> str:
+    one, other = random.choice(places), random.choice(places)
     return random.choice(
         (
             f"{one} = {_fresh(random)}",
@@ -135,11 +183,12 @@ def outcome(text: str, device: str) -> str:
     return "right" if actual == expected else f"{actual} instead of {expected}"
 
 
-def main(count: int, seed: int, device: str) -> None:
+def main(count: int, seed: int, device: str, views: str = "") -> None:
     """Run programs, and print the first that are wrong."""
     outcomes: dict[str, int] = {}
+    kind_of_program = program_of_views if views else program
     for number in range(seed, seed + count):
-        text = program(Random(number))
+        text = kind_of_program(Random(number))
         result = outcome(text, device)
         kind = result if result in ("right", "refused") else "wrong"
         outcomes[kind] = outcomes.get(kind, 0) + 1
@@ -149,4 +198,4 @@ def main(count: int, seed: int, device: str) -> None:
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]), int(sys.argv[2]), sys.argv[3])
+    main(int(sys.argv[1]), int(sys.argv[2]), *sys.argv[3:])

@@ -257,3 +257,34 @@ def test_what_a_replay_could_not_tell_apart_is_refused() -> None:
         model.w = model.same
         with pytest.raises(JitError, match=message):
             call(vector(1, 1))
+
+
+def test_a_name_that_is_bound_to_a_view_of_what_it_stood_for() -> None:
+    for reads in ((5,), (4,), (1, 3, 5), (0, 5), (3, 4)):
+        model, seen = SimpleNamespace(d=vector(4, 5, 6)), []
+
+        def reverse(x: Tensor, model: SimpleNamespace = model) -> Tensor:
+            model.d = model.d.flip(0)
+            return x + 1
+
+        call = TinyJit(reverse)
+        for n in range(6):
+            call(vector(n, 2, 3))
+            if n in reads:
+                seen.append(model.d.tolist())
+        assert seen == [[4, 5, 6] if n % 2 else [6, 5, 4] for n in reads]
+
+
+def test_arguments_that_a_function_binds_are_the_callers_tensors() -> None:
+    a, b = vector(1, 2), vector(3, 4)
+    pair = [a, b]
+
+    def swap(pair: list[Tensor]) -> Tensor:
+        pair[0], pair[1] = pair[1], pair[0]
+        return pair[0] + 1
+
+    call = TinyJit(swap)
+    for n in range(6):
+        a[0] = n
+        assert call(pair).tolist() == ([n + 1, 3] if n % 2 else [4, 5])
+        assert pair[0] is (a if n % 2 else b) and pair[1] is (b if n % 2 else a)

@@ -7,7 +7,7 @@ from random import Random
 import pytest
 
 from tests.support import count
-from tests.tensor.jit.random_programs import outcome, program
+from tests.tensor.jit.random_programs import outcome, program, program_of_views
 from workbench import Device
 
 FOUND = (
@@ -34,3 +34,13 @@ def test_names_that_are_bound_anew(device: str, programs: int) -> None:
         outcomes.append(result := outcome(text, device))
         assert result in ("right", "refused"), f"seed {seed}\n{text}\n{result}"
     assert outcomes.count("right") > 0.8 * len(outcomes)
+
+
+@pytest.mark.parametrize(("device", "programs"), [("LLVM", 800), ("PYTHON", 200)])
+def test_names_that_a_function_binds_to_views(device: str, programs: int) -> None:
+    outcomes = []
+    for seed in range(count(programs)):
+        text = program_of_views(Random(seed))
+        outcomes.append(result := outcome(text, device))
+        assert result in ("right", "refused"), f"seed {seed}\n{text}\n{result}"
+    assert outcomes.count("right") > 0.3 * len(outcomes)

@@ -36,7 +36,7 @@ from workbench.tensor.jit.rebinding import (
     rebindings,
     two_names,
 )
-from workbench.tensor.jit.results import Outline, Results
+from workbench.tensor.jit.results import Outline, Results, ViewOf
 from workbench.tensor.jit.state import (
     CapturedState,
     captured_state,
@@ -224,8 +224,13 @@ class _CaptureRun:
         of the user's tensors instead of the stand-ins."""
         for place, stand_in in self.changed_inputs().items():
             self.arguments[place].assign(stand_in)
-        own = outline.tensors
-        own = {key: t for key, t in own.items() if is_whole(t) or not self._is_bound(t)}
+        own = {
+            id(placeholder): tensor
+            for placeholder, tensor in outline.tensors
+            if isinstance(placeholder, ViewOf)
+            or is_whole(tensor)
+            or not self._is_bound(tensor)
+        }
         results = Results(nodes, self.arguments, self.bindings.old, own)
         result = results.filled(outline.structure)
         self.bindings.bind(self.root, results.filled(outline.rebound), name)

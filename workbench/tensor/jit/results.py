@@ -101,8 +101,8 @@ class Outline:
         self.nodes: list[UOp] = []
         self._objects = objects
         self._placeholders: dict[int, Any] = {id(t): Existing(t) for t in existing}
-        self._placeholders |= {id(t): Argument(n) for n, t in enumerate(stand_ins)}
         self._placeholders |= {id(t): Rebound(n) for n, t in enumerate(bindings.old)}
+        self._placeholders |= {id(t): Argument(n) for n, t in enumerate(stand_ins)}
         self._memory: dict[VersionedMemory, Any] = {m: m for m in state}
         for tensor in (*stand_ins, *bindings.old):
             if tensor._memory is not None:
@@ -111,8 +111,8 @@ class Outline:
         """The tensors, by their identity, that there were before and that are results."""
         self.memory_named: list[VersionedMemory] = []
         """Memory that there was before, of which results are views."""
-        self.tensors: dict[int, Tensor] = {}
-        """The tensors of the capture that are results as they are, by their placeholder."""
+        self.tensors: list[tuple[Computed | Constant | ViewOf, Tensor]] = []
+        """The tensors of the capture that are results as they are, with their placeholders."""
         self._names: Counter[VersionedMemory | None] = Counter()
         self.rebound = changed(bindings.new, self._placeholder)
         fresh = {
@@ -131,11 +131,11 @@ class Outline:
             self.existing_named.add(id(leaf))
         if placeholder is None:
             placeholder = self._placeholders[id(leaf)] = self._of_new(leaf)
-            is_own = isinstance(placeholder, Computed | Constant) or isinstance(
-                placeholder.source, Computed
+            is_of_stand_in = isinstance(placeholder, ViewOf) and isinstance(
+                placeholder.source, Argument
             )
-            if is_own:
-                self.tensors[id(placeholder)] = leaf
+            if not is_of_stand_in:
+                self.tensors.append((placeholder, leaf))
         return placeholder
 
     def _of_object(self, leaf: Any) -> Any:
