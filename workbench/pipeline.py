@@ -47,7 +47,7 @@ from workbench.ir.rewriting.rewrite import (
 )
 from workbench.ir.rules.collapse import SIMPLIFY_KERNEL
 from workbench.ir.rules.index import SIMPLIFY_INDEX
-from workbench.ir.schedule.schedule import SIMPLIFY_TENSOR, SPLIT_REDUCTIONS
+from workbench.ir.schedule.schedule import RANGEIFY, SIMPLIFY_TENSOR, SPLIT_REDUCTIONS
 from workbench.ir.text.readable import to_expr
 from workbench.ir.verify.verify import Level, verify
 from workbench.provided import call
@@ -55,11 +55,12 @@ from workbench.provided import call
 SCHEDULE_PASSES: Mapping[str, RuleSet] = tables(
     SIMPLIFY_TENSOR,
     SPLIT_REDUCTIONS,
+    RANGEIFY,
     SIMPLIFY_INDEX,
     EXPAND_FUNCTIONS,
     SIMPLIFY_KERNEL,
 )
-"""The passes of scheduling that are rules."""
+"""The passes of scheduling that have rules."""
 DEVICE_PASSES: Mapping[str, RuleSet] = tables(NO_LOW_PRECISION, DECOMPOSED)
 """The passes that leave only operations of the device."""
 COMPILE_PASSES: Mapping[str, RuleSet] = {

@@ -29,38 +29,49 @@ def led_to(links: Links, records: list[PassRecord], *nodes: UOp) -> list[str]:
     names = []
     for cause in links.why(*nodes):
         record = records[cause.place]
-        is_rule = cause.number > 0 and isinstance(record.matches[0].rule, Rule)
-        rule = record.matches[cause.number - 1].rule.name if is_rule else ""
-        names.append(rule or record.name)
+        rule = record.matches[cause.number - 1].rule if cause.number > 0 else None
+        names.append(rule.name if isinstance(rule, Rule) else record.name)
     return names
 
 
 TILED = (Opt(OptOps.UPCAST, "g1", 8), Opt(OptOps.UPCAST, "g0", 2))
-VECTOR = ["linearize", "statement-tree", "opt-upcast", "opt-upcast", "rangeify"]
-SUMMED = ["linearize", "form-fma", "decompose", *VECTOR[1:]]
+UPCAST = ["opt-upcast", "opt-upcast"]
+READ = ["push-through-op", "rangeify"]
+MOVED = "push-through-movement"
+SUMMED = [
+    "linearize",
+    "form-fma",
+    "decompose",
+    "statement-tree",
+    *UPCAST,
+    "push-through-op",
+    "open-reduction",
+    "rangeify",
+]
 """The rule changes what is added; the sum around it is made anew by its pass."""
 # fmt: off
 LED = {
     # of a matmul with bias and relu: a sum step, the bias, and an index that an opt split
     "product": (dense, TILED, "fmuladd", Ops.FMA, SUMMED),
-    "bias": (dense, TILED, "fadd ", Ops.ADD, VECTOR),
+    "bias": (dense, TILED, "fadd ", Ops.ADD, ["linearize", "statement-tree", *UPCAST, *READ]),
     "index": (dense, TILED, r"mul i64 %g1, 8", Ops.MUL,
-              ["linearize", "opt-upcast", "opt-upcast", "rangeify"]),
+              ["linearize", *UPCAST, "load-memory", MOVED, MOVED, MOVED, *READ]),
     # of a softmax: what exp2 is made of, and a multiply-add of its formula
     "shift": (softmax, (), "shl ", Ops.SHL,
-              ["linearize", "exp2-polynomial", "statement-tree", "exp-formula", "rangeify"]),
+              ["linearize", "exp2-polynomial", "statement-tree", "exp-formula", *READ]),
     "reduced": (softmax, (), r"fmuladd.*0x3EDD94AE", Ops.FMA,
-                ["linearize", "statement-tree", "exp-formula", "rangeify"]),
+                ["linearize", "statement-tree", "exp-formula", *READ]),
     # of a padded pooling: the load under its gate, and one side of the gate
     "window": (pooled, (), r"= load float", Ops.LOAD,
-               ["linearize", "load-gate", "distribute", "rangeify", "mod-congruent", "mod-terms",
-                "mod-congruent", "decide"]),
+               ["linearize", "load-gate", "distribute", "load-memory", "push-through-pad",
+                *[MOVED] * 6, "rangeify", "mod-congruent", "mod-terms", "mod-congruent",
+                "decide"]),
     "border": (pooled, (), r"icmp slt i64 0, ", Ops.CMPLT,
-               ["linearize", "rangeify", "at-most", "decide"]),
+               ["linearize", "push-through-pad", "rangeify", "at-most", "decide"]),
     # lanes in a division: the index is simplified at each of them
     "lane": (turned, (Opt(OptOps.UPCAST, "g0", 2),), r"srem i64", Ops.CMOD,
              ["mod-nonnegative", "mod-common-factor", "add-zero", "linearize", "opt-upcast",
-              "rangeify", "decide"]),
+              MOVED, "rangeify", "decide"]),
 }
 # fmt: on
 

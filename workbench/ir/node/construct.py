@@ -17,6 +17,9 @@ RUNNING = "running"
 """The arg of a LOAD that reads an unfinished accumulator: another node than one that reads its
 result."""
 
+VALUE = "value"
+"""The arg of an INDEX of a value of the tensor level: memory may be one, too."""
+
 # memory
 
 
@@ -57,6 +60,17 @@ def register(dtype: DType, name: str, first_lane: int) -> UOp:
 def index(memory: UOp, *indexes: UOp) -> UOp:
     """Return the place of one element of `memory`, by one index per dimension."""
     return UOp(Ops.INDEX, memory.dtype, (memory, *indexes))
+
+
+def read(value: UOp, *indexes: UOp) -> UOp:
+    """Return the element of a tensor-level value at an index per axis, while a schedule becomes
+    kernels."""
+    return UOp(Ops.INDEX, value.dtype, (value, *indexes), VALUE)
+
+
+def is_read(node: UOp) -> bool:
+    """Whether a node is a `read` of a tensor-level value."""
+    return node.op is Ops.INDEX and node.arg == VALUE
 
 
 def load(place: UOp) -> UOp:

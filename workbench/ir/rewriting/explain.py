@@ -136,8 +136,10 @@ class _FailureReader:
             if binding is not node:
                 same = f"{pat.name} is {_short(binding)} already"
                 return f"{same}, and here stands {_short(node)}"
-        if pat.src is not None and len(node.src) != len(pat.src):
-            return f"it has {len(node.src)} sources, and {len(pat.src)} are needed"
+        if pat.src is not None:
+            count, least = len(node.src), len(pat.src)
+            if count < least or (count > least and not pat.more):
+                return f"it has {count} sources, and {least} are needed"
         return None
 
     def _call(self, function: Callable[..., Any]) -> tuple[Any, str | None]:

@@ -14,11 +14,18 @@ from workbench.ir.rewriting.rewrite import RuleSet, rewrite
 
 @dataclass(frozen=True, slots=True)
 class Pass:
-    """One stage of a pipeline. `doc` says what holds after it; `run` is a RuleSet or a function."""
+    """One stage of a pipeline. `doc` says what holds after it; `run` is a RuleSet or a function,
+    which may apply `rules` to a state that it makes."""
 
     name: str
     doc: str
     run: RuleSet | Callable[..., Any]
+    rules: RuleSet | None = None
+
+    @property
+    def table(self) -> RuleSet | None:
+        """The rules of the pass, if it has any."""
+        return self.run if isinstance(self.run, RuleSet) else self.rules
 
     def __call__(self, state: Any, *context: Any) -> Any:
         """Return the state after the pass; recorded where an observer watches."""
@@ -41,4 +48,4 @@ class Pass:
 
 def tables(*passes: Pass) -> dict[str, RuleSet]:
     """Return the rules of the passes that are rules, by the name of the pass."""
-    return {p.name: p.run for p in passes if isinstance(p.run, RuleSet)}
+    return {p.name: p.table for p in passes if p.table is not None}

@@ -27,9 +27,10 @@ Spans = dict[Way, tuple[int, int]]
 
 
 class Pat:
-    """A pattern. `ops` None matches any op; `src` None any sources; `value` a CONST's value."""
+    """A pattern. `ops` None matches any op; `src` None any sources, and others may follow those of
+    `src` where `more` is set; `value` is a CONST's value."""
 
-    __slots__ = ("arg", "kind", "name", "ops", "src", "value")
+    __slots__ = ("arg", "kind", "more", "name", "ops", "src", "value")
 
     def __init__(
         self,
@@ -40,6 +41,7 @@ class Pat:
         value: Const | None = None,
         kind: str | None = None,
         arg: Any = None,
+        more: bool = False,
     ):
         if kind is not None and not (isinstance(kind, str) and kind in _KINDS):
             raise WorkbenchError(
@@ -47,6 +49,7 @@ class Pat:
                 "the kinds of values are " + ", ".join(_KINDS),
             )
         self.ops = (ops,) if isinstance(ops, Ops) else ops
+        self.more = more
         self.src, self.name, self.value, self.kind, self.arg = (
             src,
             name,
@@ -165,7 +168,7 @@ class Pat:
             for place, part in enumerate(self.src):
                 pieces += [between] if place else []
                 part._write((*way, place), pieces, spans)
-            pieces.append(")")
+            pieces.append(f"{between}..)" if self.more else ")")
         spans[way] = start, sum(map(len, pieces))
 
     def _leaf_text(self) -> str:
@@ -240,6 +243,10 @@ def fits_kind(kind: str, dtype: DType) -> bool:
     return dtype.kind in _KINDS[kind]
 
 
+MOST_COMPARED = 4
+"""Ops that are compared one by one; of more, it is looked whether one is among them."""
+
+
 class _Code:
     """The source text of one matcher while it is being written."""
 
@@ -262,8 +269,11 @@ class _Code:
 
     def match(self, pat: Pat, node: str, is_op_checked: bool = False) -> None:
         if pat.ops is not None and not is_op_checked:
-            ops = [self.bind(o, "op") for o in pat.ops]
-            self.need(" or ".join(f"{node}.op is {o}" for o in ops))
+            if len(pat.ops) > MOST_COMPARED:
+                self.need(f"{node}.op in {self.bind(frozenset(pat.ops), 'ops')}")
+            else:
+                ops = [self.bind(o, "op") for o in pat.ops]
+                self.need(" or ".join(f"{node}.op is {o}" for o in ops))
         if pat.kind is not None:
             fits = _KINDS[pat.kind]
             is_one = len(fits) == 1
@@ -279,7 +289,7 @@ class _Code:
                 self.need(f"{node} is {self.names[pat.name]}")
             self.names.setdefault(pat.name, node)
         if pat.src is not None:
-            self.need(f"len({node}.src) == {len(pat.src)}")
+            self.need(f"len({node}.src) {'>=' if pat.more else '=='} {len(pat.src)}")
             for i, part in enumerate(pat.src):
                 child = f"{node}_{i}"
                 self.lines.append(f"    {child} = {node}.src[{i}]")

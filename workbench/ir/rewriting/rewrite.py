@@ -289,6 +289,13 @@ def rewrite(
         return after
 
 
+def applied(root: UOp, rules: RuleSet, name: str, matches: list[Match] | None) -> UOp:
+    """Return `root` with `rules` applied everywhere until none fires, as a part of the pass `name`,
+    which has a record of its own; `matches` gets what fired."""
+    rules = with_added(rules, name).less(_OFF.get())
+    return _run(root, rules.by_op, matches, None)
+
+
 def _run(
     root: UOp,
     by_op: Table,

@@ -95,7 +95,7 @@ def push(
         is_pad = node.op is Ops.PAD
         return (_pad(node, access) if is_pad else _reduce(node, access, inner),)
     if node.op in _MOVES:
-        indices = _MOVES[node.op](node, access.indices)
+        indices = moved(node, access.indices)
         return (settle(access._replace(indices=indices)),)
     return tuple(None if s.is_const else access for s in node.src)
 
@@ -137,28 +137,24 @@ def _reduce(node: UOp, access: Access, inner: Ranges | None) -> Access:
 
 def _pad(node: UOp, access: Access) -> Access:
     """Outside of the source the access is invalid, so that f(0) never matters above a pad."""
-    indices, valid = [], access.valid
+    valid, indices = inside_of_pad(node, access.indices, access.valid)
+    return settle(access._replace(indices=indices, valid=valid))
+
+
+def inside_of_pad(
+    node: UOp, indices: tuple[UOp, ...], valid: UOp = TRUE
+) -> tuple[UOp, tuple[UOp, ...]]:
+    """Return where a PAD, read at `indices` where that is `valid`, lies inside its source, and the
+    indices there."""
+    shifted = []
     shape = node.src[0].shape
-    for index, n, (before, after) in zip(access.indices, shape, node.arg, strict=True):
+    for index, n, (before, after) in zip(indices, shape, node.arg, strict=True):
         if before:
             valid = _both(valid, index >= before)
         if after:
             valid = _both(valid, index < before + n)
-        indices.append(simplified(index + (-before)) if before else index)
-    return settle(access._replace(indices=tuple(indices), valid=simplified(valid)))
-
-
-def condition(node: UOp, access: Access) -> UOp:
-    """Return where a PAD, read by `access`, lies inside its source."""
-    valid = TRUE
-    for index, n, (before, after) in zip(
-        access.indices, node.src[0].shape, node.arg, strict=True
-    ):
-        if before:
-            valid = _both(valid, index >= before)
-        if after:
-            valid = _both(valid, index < before + n)
-    return simplified(valid)
+        shifted.append(simplified(index + (-before)) if before else index)
+    return simplified(valid), tuple(shifted)
 
 
 def _both(one: UOp, other: UOp) -> UOp:
@@ -256,3 +252,9 @@ _MOVES = {
     Ops.FLIP: _flip,
     Ops.RESHAPE: _reshape,
 }
+
+
+def moved(node: UOp, indices: tuple[UOp, ...]) -> tuple[UOp, ...]:
+    """Return where `node`, read at `indices`, reads its source: elsewhere, if it is movement."""
+    move = _MOVES.get(node.op)
+    return indices if move is None else move(node, indices)

@@ -3,25 +3,33 @@ ranges named in order."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import count
 
-from workbench.base.trace import derived_from, note_steps, tentative
+from workbench.base.errors import WorkbenchError
+from workbench.base.trace import Match, PassStep, derived_from, tentative
+from workbench.base.words import plural
 from workbench.ir.nest.loops import kinds
 from workbench.ir.node import construct
 from workbench.ir.node.axis import AxisType
-from workbench.ir.node.constants import identity
 from workbench.ir.node.ops import Ops
-from workbench.ir.node.uop import KernelInfo, UOp, gated
-from workbench.ir.schedule.access import TRUE, ZERO, Access, condition, flatten
+from workbench.ir.node.uop import KernelInfo, UOp
+from workbench.ir.rewriting.rewrite import advice, applied
 from workbench.ir.schedule.decide import devices_of, outputs_of
 from workbench.ir.schedule.item import ScheduleItem, base
 from workbench.ir.schedule.plan import SchedulePlan
-from workbench.ir.schedule.range_steps import Values, range_steps
-from workbench.ir.schedule.staging import read, stage
+from workbench.ir.schedule.rangeify import RANGEIFY_RULES, Loops, opened, using
 from workbench.ir.verify.custom import custom_kernel
 
 _uids = count()
+OPEN_LOOPS = PassStep(
+    "open-loops", "Each value that is stored gets a range for every axis, and a STORE."
+)
+NAME_AXES = PassStep(
+    "name-axes",
+    "Its reads resolved, a STORE, or several together, are a kernel: memory has slots, and ranges"
+    " their names.",
+)
 
 
 def buffer(node: UOp, device: str) -> UOp:
@@ -30,42 +38,70 @@ def buffer(node: UOp, device: str) -> UOp:
 
 
 def build(
-    plan: SchedulePlan, device: str
+    plan: SchedulePlan, device: str, matches: list[Match] | None = None
 ) -> tuple[tuple[ScheduleItem, ...], dict[UOp, UOp]]:
-    """Return the items in execution order and the BUFFER of each stored value.
+    """Return the items in execution order and the BUFFER of each stored value; what happens to
+    reads is added to `matches`.
 
     A value is on the device of its data; `device` is for values without data.
     """
     devices = devices_of(plan.nodes)
-    values: Values = {}
     buffers: dict[UOp, UOp] = {}
-    stores: dict[UOp, UOp] = {}
+    for node in plan.stored:
+        with derived_from(node):
+            buffers[node] = buffer(node, devices[node] or device)
+    stores = _stores(plan, buffers, matches)
     items: list[ScheduleItem] = []
-    rows = count()
+    complete: set[UOp] = set()
     for node in plan.nodes:
-        if node in plan.stored:
-            with derived_from(node):
-                buffers[node] = buffer(node, devices[node] or device)
-        if not node.size:  # there is nothing to compute, and no kernel reads it
-            continue
+        if node not in plan.stored or not node.size:
+            continue  # there is nothing to compute, and no kernel reads it
         if node.op is Ops.COPY:
             items.append(_copy(node, plan, buffers))
-            continue
-        if node.op is Ops.CUSTOM:
+        elif node.op is Ops.CUSTOM:
             if node.output == len(node.output_shapes) - 1:
                 items.append(_custom(node, plan, buffers))
-            continue
-        if node.op is not Ops.CONST or node in plan.stored:
-            _add_values(node, plan, values, buffers, rows)
-        if node not in plan.stored:
-            continue
-        stores[node] = _store(node, plan, values, buffers)
-        members = plan.members(node)
-        if stores.keys() >= set(members):
-            items.append(_item(members, plan, stores))
+        else:
+            complete.add(node)
+            members = plan.members(node)
+            if complete.issuperset(members):
+                item = _item(members, plan, [stores[m] for m in members], matches)
+                items.append(item)
     items = in_order(items) if plan.groups else items
-    note_steps(lambda: range_steps(plan, values, buffers, stores, items))
     return tuple(items), buffers
+
+
+def _stores(
+    plan: SchedulePlan, buffers: Mapping[UOp, UOp], matches: list[Match] | None
+) -> dict[UOp, UOp]:
+    """Return the STORE of each value that a kernel stores, all reads resolved."""
+    apart = (Ops.COPY, Ops.CUSTOM)
+    kernels = dict.fromkeys(
+        plan.members(n)
+        for n in plan.nodes
+        if n in plan.stored and n.size and n.op not in apart
+    )
+    if not kernels:
+        return {}
+    loops: Loops = {}
+    first = [opened(plan, members, buffers, loops) for members in kernels]
+    state = UOp.sink(*map(_together, first))
+    if matches is not None:
+        count = sum(map(len, first))
+        step = OPEN_LOOPS.at(plural(count, "stored value"))
+        matches.append(Match(step, UOp.sink(*plan.stored), state))
+    with using(loops):
+        kernels_after = applied(state, RANGEIFY_RULES, "rangeify", matches)
+    stores: dict[UOp, UOp] = {}
+    for members, kernel in zip(kernels, kernels_after.src, strict=True):
+        own = (kernel,) if len(members) == 1 else kernel.src
+        stores.update(zip(members, own, strict=True))
+    return stores
+
+
+def _together(stores: Sequence[UOp]) -> UOp:
+    """Return the STORE of a kernel, or a SINK of several."""
+    return UOp.sink(*stores) if len(stores) > 1 else stores[0]
 
 
 def in_order(items: Sequence[ScheduleItem]) -> list[ScheduleItem]:
@@ -105,98 +141,22 @@ def _custom(node: UOp, plan: SchedulePlan, buffers: Mapping[UOp, UOp]) -> Schedu
     )
 
 
-def _add_values(
-    node: UOp,
-    plan: SchedulePlan,
-    values: Values,
-    buffers: Mapping[UOp, UOp],
-    rows: Iterator[int],
-) -> None:
-    """Add what each read of `node` is in its kernel."""
-    with derived_from(node):
-        for access in plan.reads[node]:
-            value = _value(node, access, plan, values, buffers)
-            if node in plan.staged:
-                value = stage(node, plan.staged[node], value, f"_{next(rows)}")
-            values[node, access] = value
-
-
-def _value(
-    node: UOp,
-    access: Access,
-    plan: SchedulePlan,
-    values: Values,
-    buffers: Mapping[UOp, UOp],
-) -> UOp:
-    """Return the kernel-level value of `node` read by `access`."""
-    if node.op is Ops.BUFFER:
-        return _load(node, node, access)
-    if node.op is Ops.CONST:
-        return node
-    if node.op is Ops.IOTA:
-        return access.indices[0].cast(node.dtype)
-    sources = []
-    for source, at in zip(node.src, plan.links[node, access], strict=True):
-        if at is None:
-            sources.append(source)
-        elif plan.is_inside(source, access):
-            sources.append(values[source, plan.reads[source][0]])
-        elif source in buffers:
-            with derived_from(node, buffers[source]):
-                sources.append(_load(buffers[source], source, at))
-        elif source in plan.staged:
-            row = plan.staged[source]
-            with derived_from(node, values[source, row.fill]):
-                sources.append(read(values[source, row.fill], row, at))
-        else:
-            sources.append(values[source, at])
-    if node.op is Ops.REDUCE_AXIS:
-        if not node.src[0].size:  # there are no elements to combine
-            return identity(node.combines, node.dtype)
-        below = plan.links[node, access][0]
-        assert below is not None
-        return _reduce(node, access, below, sources[0])
-    if node.op is Ops.PAD:
-        if not node.src[0].size:
-            return node.like(0)
-        valid = condition(node, access)
-        return sources[0] if valid is TRUE else valid.where(sources[0], node.like(0))
-    if node.is_elementwise:
-        return UOp(node.op, node.dtype, tuple(sources), node.arg)
-    return sources[0]
-
-
-def _load(target: UOp, source: UOp, access: Access) -> UOp:
-    index = gated(flatten(access.indices, source.shape), access.valid)
-    return construct.load(construct.index(target, index))
-
-
-def _reduce(node: UOp, access: Access, below: Access, value: UOp) -> UOp:
-    indices = [below.indices[a] for a in sorted(node.reduced_axes)]
-    ranges = [index for index in indices if index is not ZERO]
-    return construct.reduce(value, ranges, node.combines)
-
-
-def _store(
-    node: UOp, plan: SchedulePlan, values: Values, buffers: Mapping[UOp, UOp]
-) -> UOp:
-    """Return the STORE of a value in its memory."""
-    access = plan.reads[node][0]
-    with derived_from(node):
-        at = flatten(access.indices, node.shape)
-        return construct.store(construct.index(buffers[node], at), values[node, access])
-
-
 def _item(
-    members: Sequence[UOp], plan: SchedulePlan, stores: Mapping[UOp, UOp]
+    members: Sequence[UOp],
+    plan: SchedulePlan,
+    stores: Sequence[UOp],
+    matches: list[Match] | None,
 ) -> ScheduleItem:
     """Return the item of the kernel that stores `members`."""
     loops = plan.reads[members[0]][0].loops
     with tentative(members[0]) as part:
-        kernel, params = _kernel([stores[node] for node in members], loops)
+        kernel, params = _kernel(stores, loops)
         if members[0].op is Ops.CONTIGUOUS:  # it is alone
             kernel = kernel.replace(arg=kernel.arg._replace(opts=members[0].arg))
         part.after = kernel
+    if matches is not None:
+        about = f"axes {' '.join(kernel.arg.order)}"
+        matches.append(Match(NAME_AXES.at(about), _together(stores), kernel))
     decisions = tuple([plan.stored[node] for node in members])
     return ScheduleItem(kernel, params, tuple(members), decisions)
 
@@ -208,6 +168,10 @@ def _kernel(
     ranges get their final names."""
     targets = [store.place.memory for store in stores]
     nodes = UOp.sink(*stores).toposort()
+    left = next(filter(construct.is_read, nodes), None)
+    if left is not None:
+        because = f"no rule says what a read of {left.src[0].op.name} is"
+        raise WorkbenchError("cannot build a kernel", because, advice())
     inner = [n for n in nodes if n.op is Ops.RANGE and n not in outer]
     read = [n for n in nodes if n.op is Ops.BUFFER and n not in targets]
     params = [*targets, *read]

@@ -22,6 +22,7 @@ from workbench.ir.schedule.decide import NOTHING_FORCED, decide
 from workbench.ir.schedule.item import Schedule, ScheduleItem
 from workbench.ir.schedule.item import base as base
 from workbench.ir.schedule.merge import merge_axes
+from workbench.ir.schedule.rangeify import RANGEIFY_RULES
 from workbench.ir.schedule.split import SPLIT_RULES
 
 SIMPLIFY_TENSOR = Pass(
@@ -36,7 +37,10 @@ SPLIT_REDUCTIONS = Pass(
 )
 DECIDE = Pass("decide", "Every value is stored or fused, for a reason.", decide)
 RANGEIFY = Pass(
-    "rangeify", "Stored values are kernels over ranges; movement is gone.", build
+    "rangeify",
+    "Stored values are kernels over ranges; movement is gone.",
+    build,
+    RANGEIFY_RULES,
 )
 MERGE_AXES = Pass(
     "merge-axes",
@@ -65,7 +69,7 @@ def schedule(
             r.matches += [Match(d, d.node, d.node) for d in decisions]
     with RANGEIFY.recording(UOp.sink(*plan.stored)) as r:
         with SIMPLIFY_INDEX.merged():
-            items, buffers = build(plan, device)
+            items, buffers = build(plan, device, r.matches)
         r.after = items
     has_functions = not FUNCTIONS.isdisjoint([node.op for node in plan.nodes])
     final = tuple([simplified(item, has_functions) for item in items])

@@ -11,7 +11,6 @@ import math
 from typing import NamedTuple
 
 from workbench.base.sequences import common_prefix
-from workbench.ir.node import construct
 from workbench.ir.node.axis import AxisType
 from workbench.ir.node.uop import UOp
 from workbench.ir.schedule.access import TRUE, ZERO, Access, fresh, settle
@@ -61,19 +60,6 @@ def staging(node: UOp, reads: list[Access]) -> Staging | None:
     return Staging(
         Access(indices, TRUE, (*shared, *fills.values()), first.root), private
     )
-
-
-def stage(node: UOp, row: Staging, value: UOp, name: str) -> UOp:
-    """Return the STAGE of the row."""
-    indices = tuple(row.fill.indices[axis] for axis in row.private)
-    shape = tuple(node.shape[axis] for axis in row.private)
-    return construct.stage(value, indices, name, shape)
-
-
-def read(staged: UOp, row: Staging, access: Access) -> UOp:
-    """Return the element of a row that `access` reads."""
-    indices = tuple(access.indices[axis] for axis in row.private)
-    return construct.load(construct.index(staged, *indices))
 
 
 def _fixed(indices: list[UOp], loops: tuple[UOp, ...]) -> bool:

@@ -12,6 +12,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from workbench.base.trace import PassRecord, ProvenanceEdge
+from workbench.ir.node.construct import is_read
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 from workbench.ir.rewriting.patterns import Pat
@@ -54,14 +55,14 @@ class Ancestry:
 
     def add(self, record: PassRecord, place: int = 0) -> None:
         """Add a record; its causes name the pass by `place`."""
+        edges = [edge for edge in record.edges if isinstance(edge, ProvenanceEdge)]
         if any(isinstance(m.rule, Rule) for m in record.matches):
-            self._rewritten(record, place)
+            self._rewritten(record, place, {edge.product for edge in edges})
         for part in record.edges:
             if isinstance(part, PassRecord):
                 self.add(part, place)
-        for edge in record.edges:
-            if isinstance(edge, ProvenanceEdge):
-                self._link(place, WHOLE, edge.product, edge.source)
+        for edge in edges:
+            self._link(place, WHOLE, edge.product, edge.source)
 
     def of(self, *nodes: UOp) -> dict[UOp, None]:
         """Return some nodes and all their ancestors, at every level, as an ordered set."""
@@ -161,7 +162,8 @@ class Ancestry:
         causes = self._causes.setdefault(target, {})
         causes.setdefault(source, Cause(place, number, target, source))
 
-    def _rewritten(self, record: PassRecord, place: int) -> None:
+    def _rewritten(self, record: PassRecord, place: int, others: set[UOp]) -> None:
+        """Link the nodes that the matches of a pass made; it made `others` besides."""
         matches = record.matches
         by_node = {m.before: (i, m) for i, m in enumerate(matches, 1)}
         existing = set(record.before.toposort())
@@ -171,15 +173,46 @@ class Ancestry:
             number, match = by_node.get(source, (REBUILT, None))
             if match is None or match.after is not target:
                 self._link(place, REBUILT, target, source)
-            else:
-                parts = list(_matched_parts(match.rule.match, source))
+            elif isinstance(match.rule, Rule):
                 for node in (target, *_below(target, existing)):
-                    for one in parts:
+                    for one in _sources(match.rule, source, target, node, others):
                         self._link(place, number, node, one)
             existing.add(target)
             existing.update(_below(target, existing))
 
         replay(record.before, matches, note=note)
+
+
+def _sources(
+    rule: Rule, before: UOp, target: UOp, node: UOp, others: set[UOp]
+) -> Iterator[UOp]:
+    """Yield what `node`, below `target`, comes from, which `rule` put in the place of `before`:
+    the nodes that the pattern matched.
+
+    A read of a value, while kernels are built, comes from the value. What is computed does so
+    wherever it is read; a LOAD of `others`, the memory of what kernels store, is there for its
+    readers, too.
+    """
+    if not is_read(before):
+        yield from _matched_parts(rule.match, before)
+        return
+    value = before.src[0]
+    if not is_read(node):
+        yield value
+        if _is_loaded(value):
+            yield before
+        return
+    yield node.src[0]
+    if node is target:
+        yield before
+    elif _is_loaded(node.src[0]) and node.src[0] in others:
+        yield value
+
+
+def _is_loaded(value: UOp) -> bool:
+    """Whether reads of a value are LOADs: of memory, or of a row in the kernel."""
+    is_row = value.op is Ops.CONTIGUOUS and len(value.src) > 1
+    return value.op is Ops.BUFFER or is_row
 
 
 def _is_shared(node: UOp) -> bool:

@@ -50,7 +50,7 @@ def _rule_name(rule: object) -> str:
 
 def _unit(record: PassRecord) -> str:
     """Return what the matches of a pass are: "rewrite", "decision", "opt", or "step" for those of a
-    function."""
+    function, which may apply rules, too."""
     rules = [m.rule for m in record.matches]
     if any(isinstance(r, Opt) for r in rules):
         return "opt"

@@ -56,8 +56,8 @@ def _tables() -> dict[str, RuleSet]:
         if not name.startswith("workbench."):
             continue
         for value in list(vars(module).values()):
-            if isinstance(value, Pass) and isinstance(value.run, RuleSet):
-                tables[value.name] = value.run
+            if isinstance(value, Pass) and value.table is not None:
+                tables[value.name] = value.table
             elif isinstance(value, RuleSet):
                 tables.setdefault(value.name, value)
     tables = {name: with_added(rules, name) for name, rules in tables.items()}

@@ -13,6 +13,9 @@ from typing import Any, NamedTuple
 from msgspec.structs import asdict, replace
 
 from workbench.base.trace import Match, PassRecord, PassStep
+from workbench.base.words import shape_text
+from workbench.ir.node.construct import is_read
+from workbench.ir.node.ops import MOVEMENT, Ops
 from workbench.ir.node.uop import UOp
 from workbench.ir.schedule.item import Decision, ScheduleItem
 from workbench.ir.schedule.plan import SchedulePlan
@@ -174,10 +177,28 @@ class PassRows:
             state = None if states is None else states.apply(match)
             before, after = self._nodes.add(match.before), self._nodes.add(match.after)
             root = NOT_KEPT if state is None else self._nodes.add(state)
-            about = match.rule.about if isinstance(match.rule, PassStep) else ""
-            yield RewriteRow(rule, before, after, root, about)
+            yield RewriteRow(rule, before, after, root, _about(match))
             if len(self._nodes) > room:
                 states = None
+
+
+def _about(match: Match) -> str:
+    """Return what a step is about: of a read, the value that is read."""
+    if isinstance(match.rule, PassStep):
+        return match.rule.about
+    is_of_value = isinstance(match.before, UOp) and is_read(match.before)
+    return value_words(match.before.src[0]) if is_of_value else ""
+
+
+def value_words(node: UOp) -> str:
+    """Return the op, with its axes or the shape it moves from and to."""
+    op, shape = node.op.name.lower(), shape_text(node.shape)
+    if node.op is Ops.REDUCE_AXIS:
+        axes = " and ".join(map(str, sorted(node.reduced_axes)))
+        return f"{node.combines.name.lower()} over axis {axes} of {shape_text(node.src[0].shape)}"
+    if node.op in MOVEMENT or node.op is Ops.PAD:
+        return f"{op} from {shape_text(node.src[0].shape)} to {shape}"
+    return f"{op} {shape}"
 
 
 def kernel_numbers(records: Sequence[PassRecord]) -> dict[int, int]:

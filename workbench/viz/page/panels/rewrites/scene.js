@@ -96,7 +96,16 @@ export function openingScene(timeline, isFolded = true) {
   const whole = isLarge ? null : wholeScene(timeline, 0, isFolded);
   return whole && whole.nodes.length <= MOST_NEAR
     ? whole
-    : changeScene(timeline, 1, isFolded, "old");
+    : unchanged(changeScene(timeline, 1, isFolded, "old"));
+}
+
+/** Return a scene in which nothing is gone yet.
+ * @param {Scene} scene
+ * @returns {Scene} */
+function unchanged(scene) {
+  const nodes = scene.nodes.map((node) => ({ ...node, state: /** @type {const} */ ("kept") }));
+  const edges = scene.edges.map((edge) => ({ ...edge, state: /** @type {const} */ ("kept") }));
+  return { ...scene, nodes, edges };
 }
 
 /** Return the nodes and edges of a scene from the keys it shows. Where a step led to another level,

@@ -1,0 +1,223 @@
+"""Rangeify: ranges are pushed through the tensor graph by rules, one op a match.
+
+`read(value, i, j)` is a read of a value of the tensor level. First there is one for each stored
+value, in a STORE, at ranges over all its axes. A rule replaces a read by the value's op over reads
+of its sources; movement only changes the indexes. When no read is left, a STORE is a kernel.
+Source of the idea: tinygrad's rangeify.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterable, Mapping
+from contextvars import ContextVar
+from types import MappingProxyType
+
+from workbench.base.interrupts import scope
+from workbench.base.trace import derived_from, replaced
+from workbench.ir.node import construct
+from workbench.ir.node.axis import AxisType
+from workbench.ir.node.constants import identity
+from workbench.ir.node.ops import ELEMENTWISE, Ops
+from workbench.ir.node.uop import UOp, gated, invalid, split_gate
+from workbench.ir.rewriting.patterns import Pat, var
+from workbench.ir.rewriting.rewrite import Rule, RuleSet
+from workbench.ir.schedule.access import (
+    TRUE,
+    ZERO,
+    Access,
+    Ranges,
+    flatten,
+    inside_of_pad,
+    moved,
+)
+from workbench.ir.schedule.plan import SchedulePlan
+
+Loops = dict[UOp, Ranges]
+"""The ranges of reductions, as `decide` chose them, by the read of each: several reductions of one
+kernel may share theirs."""
+_loops: ContextVar[Mapping[UOp, Ranges]] = ContextVar(
+    "loops", default=MappingProxyType({})
+)
+
+
+@scope
+def using(loops: Loops) -> Generator[None, None, None]:
+    """Let the rules open `loops` in a block."""
+    token = _loops.set(loops)
+    try:
+        yield
+    finally:
+        _loops.reset(token)
+
+
+def read(value: UOp, indexes: Iterable[UOp], valid: UOp = TRUE) -> UOp:
+    """Return the read of a value at `indexes`, which matters where `valid` holds. That is written
+    at the last index; of a scalar, which has none, at a 0."""
+    indexes = tuple(indexes)
+    if valid is not TRUE:
+        *others, last = indexes or (ZERO,)
+        indexes = (*others, valid.where(last, invalid()))
+    return construct.read(value, *indexes)
+
+
+def parts_of(node: UOp) -> tuple[UOp, tuple[UOp, ...], UOp]:
+    """Return what a read reads, at which indexes, and where it matters."""
+    value, *indexes = node.src
+    valid = None
+    if indexes:
+        indexes[-1], valid = split_gate(indexes[-1])
+    return value, tuple(indexes[: len(value.shape)]), TRUE if valid is None else valid
+
+
+def opened(
+    plan: SchedulePlan,
+    members: tuple[UOp, ...],
+    buffers: Mapping[UOp, UOp],
+    loops: Loops,
+) -> list[UOp]:
+    """Return the STOREs of the values that one kernel stores, and add to `loops` those of its
+    reductions. What other kernels store is memory here; a row is a CONTIGUOUS with the indexes at
+    which it is filled, and its axes."""
+    root = plan.reads[members[0]][0].root
+    graph = UOp.sink(*members).toposort(lambda n: n in members or n not in buffers)
+    graph.popitem()
+    new: dict[UOp, UOp] = {}
+    rows: dict[UOp, UOp] = {}
+    with derived_from():
+        for node in graph:
+            is_memory = node in buffers and node not in members and not node.is_const
+            sources = tuple([new[s] for s in node.src]) if not is_memory else ()
+            new[node] = buffers[node] if is_memory else node.rebuild(sources)
+            if new[node].op is Ops.REDUCE_AXIS:
+                for access in plan.reads[node]:
+                    if access.root is root:
+                        inner = _ranges_of(node, plan.links[node, access][0])
+                        loops.setdefault(_read_by(new[node], access), inner)
+            row = plan.staged.get(node)
+            if row is not None:
+                rows[node] = new[node]
+                filled = (new[node], *row.fill.indices)
+                new[node] = UOp(Ops.CONTIGUOUS, node.dtype, filled, row.private)
+    replaced(new)
+    replaced(rows)
+    stores = []
+    for node in members:
+        own = plan.reads[node][0]
+        with derived_from(node):
+            place = construct.index(buffers[node], flatten(own.indices, node.shape))
+            stores.append(construct.store(place, _read_by(new[node], own)))
+    return stores
+
+
+def _read_by(value: UOp, access: Access) -> UOp:
+    return read(value, access.indices, access.valid)
+
+
+def _ranges_of(node: UOp, below: Access | None) -> Ranges:
+    if below is None:
+        return ()
+    indexes = [below.indices[axis] for axis in sorted(node.reduced_axes)]
+    return tuple([index for index in indexes if index is not ZERO])
+
+
+def open_row(r: UOp, x: UOp) -> UOp | None:
+    """A row that is kept in the kernel is filled over ranges of its own, and read there."""
+    value, *fills = x.src
+    if not fills:
+        return None
+    axes, indexes = x.arg, parts_of(r)[1]
+    shape = tuple([value.shape[axis] for axis in axes])
+    own = [fills[axis] for axis in axes]
+    row = construct.stage(construct.read(value, *fills), own, own[0].axis_name, shape)
+    return construct.load(construct.index(row, *[indexes[axis] for axis in axes]))
+
+
+def push_through_op(r: UOp, x: UOp) -> UOp:
+    """What is computed element by element reads its operands at its own indexes."""
+    at = r.src[1:]
+    operands = [s if s.is_const else construct.read(s, *at) for s in x.src]
+    return UOp(x.op, x.dtype, tuple(operands), x.arg)
+
+
+def push_through_movement(r: UOp, x: UOp) -> UOp:
+    """What moves a value, or only stores it, computes nothing: its source is read instead, at other
+    indexes where it moves."""
+    _, indexes, valid = parts_of(r)
+    return read(x.src[0], moved(x, indexes), valid)
+
+
+def push_through_pad(r: UOp, x: UOp) -> UOp:
+    """A padded value is its source, read at shifted indexes where they are inside of it, and 0
+    elsewhere."""
+    source = x.src[0]
+    if not source.size:
+        return x.like(0)
+    _, indexes, valid = parts_of(r)
+    inside, shifted = inside_of_pad(x, indexes)
+    both = inside if valid is TRUE else inside_of_pad(x, indexes, valid)[0]
+    element = read(source, shifted, both)
+    return element if inside is TRUE else inside.where(element, x.like(0))
+
+
+def open_reduction(r: UOp, x: UOp) -> UOp:
+    """A reduction gets a range for every axis that it reduces."""
+    source, axes = x.src[0], sorted(x.reduced_axes)
+    if not source.size:  # there are no elements to combine
+        return identity(x.combines, x.dtype)
+    _, indexes, valid = parts_of(r)
+    ranges = _loops.get().get(r)
+    if ranges is None:  # of an example
+        long = [a for a in axes if source.shape[a] != 1]
+        ranges = tuple(
+            [UOp.range(source.shape[a], f"r{a}", AxisType.REDUCE) for a in long]
+        )
+    left, at = iter(ranges), list(indexes)
+    for axis in axes:
+        at[axis] = ZERO if source.shape[axis] == 1 else next(left)
+    return construct.reduce(read(source, at, valid), ranges, x.combines)
+
+
+def load_memory(r: UOp, x: UOp) -> UOp:
+    """A value in memory is loaded: its indexes become one position."""
+    _, indexes, valid = parts_of(r)
+    at = gated(flatten(indexes, x.shape), valid)
+    return construct.load(construct.index(x, at))
+
+
+def read_position(r: UOp, x: UOp) -> UOp:
+    """An element of the numbers from 0 on is its index."""
+    return parts_of(r)[1][0].cast(x.dtype)
+
+
+def _read_of(*ops: Ops) -> Pat:
+    """Match a read of a value `x` by one of `ops`."""
+    return Pat(
+        Ops.INDEX, (Pat(ops, None, name="x"),), name="r", arg=construct.VALUE, more=True
+    )
+
+
+_MOVES_OR_STORES = (
+    Ops.RESHAPE, Ops.EXPAND, Ops.PERMUTE, Ops.SHRINK, Ops.FLIP, Ops.CONTIGUOUS, Ops.DETACH,
+)  # fmt: skip
+RANGEIFY_RULES = RuleSet(
+    "rangeify",
+    [
+        Rule(
+            "push-through-op", _read_of(*sorted(ELEMENTWISE, key=str)), push_through_op
+        ),
+        Rule("open-row", _read_of(Ops.CONTIGUOUS), open_row),
+        Rule(
+            "push-through-movement", _read_of(*_MOVES_OR_STORES), push_through_movement
+        ),
+        Rule("load-memory", _read_of(Ops.BUFFER), load_memory),
+        Rule("open-reduction", _read_of(Ops.REDUCE_AXIS), open_reduction),
+        Rule("push-through-pad", _read_of(Ops.PAD), push_through_pad),
+        Rule("read-position", _read_of(Ops.IOTA), read_position),
+        Rule(
+            "read-constant",
+            _read_of(Ops.CONST),
+            var("x"),
+            doc="A constant is itself everywhere.",
+        ),
+    ],
+)
