@@ -173,7 +173,7 @@ def test_the_scheduler_records_what_it_does_to_indexes() -> None:
     assert set(by_parent) == {"decide", "rangeify"}
     fired = {p: {m.rule.name for m in r.matches} for p, r in by_parent.items()}
     assert {"mod-terms", "mod-congruent", "div-congruent"} <= fired["decide"]
-    assert fired["rangeify"] == {"distribute", "at-most", "fold-known"}
+    assert {"distribute", "at-most", "fold-known"} <= fired["rangeify"]
     for record in by_parent.values():
         assert replay(record.before, record.matches) is record.after
         assert len(record.before.src) == len(record.after.src)

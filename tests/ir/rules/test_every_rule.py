@@ -14,6 +14,7 @@ CHECKED = {
     "index": "tests/ir/rules/test_index_rules.py::test_both_sides_of_a_rule_agree_at_every_point",
     "movement": "tests/ir/rules/test_movement.py::test_one_rule",
     "collapse": "tests/ir/rules/test_collapse.py::test_one_rule",
+    "rangeify": "tests/ir/schedule/test_rangeify.py::test_both_sides_of_a_rule_agree",
     "split-reductions": "tests/ir/schedule/test_split.py::test_both_sides_of_a_rule_agree",
     "in-float32": "tests/ir/lower/test_low_precision.py::test_lowered_kernels_mean_the_same",
     "float16-bits": "tests/ir/lower/test_low_precision.py::test_lowered_kernels_mean_the_same",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -9,12 +11,18 @@ from tests.ir.rules.meaning import fired
 from workbench.base.errors import WorkbenchError
 from workbench.base.trace import observe
 from workbench.execution.realize import planned
-from workbench.ir.node.construct import is_read
+from workbench.ir.meaning.interpret import interpret_tensor
+from workbench.ir.meaning.interpret_kernel import interpret_kernel
+from workbench.ir.node.construct import index, is_read, store
+from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
+from workbench.ir.rewriting.example_graphs import buffer
 from workbench.ir.rewriting.explain import explain
 from workbench.ir.rewriting.rewrite import Rule, replay, without
+from workbench.ir.schedule.access import flatten
+from workbench.ir.schedule.build import kernel_of
 from workbench.ir.schedule.examples import EXAMPLES
-from workbench.ir.schedule.rangeify import RANGEIFY_RULES
+from workbench.ir.schedule.rangeify import RANGEIFY_RULES, load_memory
 from workbench.tensor.tensor import Tensor
 
 RULES = {rule.name: rule for rule in RANGEIFY_RULES.rules}
@@ -41,6 +49,52 @@ def test_each_rule_fires_in_its_example(name: str) -> None:
     rule, node = RULES[name], EXAMPLES[name]
     assert name in fired(node, RANGEIFY_RULES)
     assert explain(rule, node, RANGEIFY_RULES).fires
+
+
+def element(node: UOp, loops: list[UOp], arrays: dict[UOp, Any]) -> Any:
+    """Return a read's element in every step of `loops`, by the meaning of the tensor level."""
+    value, *indexes = node.src
+    array = interpret_tensor(
+        value.src[0] if value.op is Ops.CONTIGUOUS else value, arrays
+    )
+    steps = dict(zip(loops, np.ix_(*[np.arange(r.extent) for r in loops]), strict=True))
+    at = [steps[i] if i in steps else i.arg for i in indexes]
+    return np.broadcast_to(array[tuple(at[: array.ndim])], [r.extent for r in loops])
+
+
+def run(value: UOp, loops: list[UOp], arrays: dict[UOp, Any]) -> Any:
+    """Return `value` in every step of `loops`, by a kernel; reads in it load what they mean."""
+    memory: dict[UOp, UOp] = {}
+    for node in value.toposort():
+        if is_read(node):
+            what = node.src[0]
+            source = buffer(100 + len(memory), *what.shape, dtype=what.dtype)
+            arrays[source] = interpret_tensor(what, arrays)
+            memory[node] = load_memory(
+                node.replace(src=(source, *node.src[1:])), source
+            )
+    output = buffer(99, *[r.extent for r in loops], dtype=value.dtype)
+    place = index(output, flatten(tuple(loops), output.shape))
+    kernel, params = kernel_of([store(place, value.substitute(memory))], tuple(loops))
+    arrays[output] = np.zeros(output.shape, value.dtype.numpy)
+    (result,) = interpret_kernel(kernel, [arrays[p].reshape(-1) for p in params])
+    return result.reshape(output.shape)
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_both_sides_of_a_rule_agree(name: str) -> None:
+    node = EXAMPLES[name]
+    loops = [n for n in node.toposort() if n.op is Ops.RANGE and n in node.src]
+    rng = np.random.default_rng(0)
+    arrays: dict[UOp, Any] = {
+        n: rng.standard_normal(n.shape).astype(np.float32)
+        for n in node.toposort()
+        if n.op is Ops.BUFFER
+    }
+    expected = element(node, loops, arrays)
+    after = RULES[name].matcher(node)
+    assert after is not None
+    np.testing.assert_allclose(run(after, loops, arrays), expected, rtol=1e-6)
 
 
 @pytest.mark.parametrize("name", NEEDED)

@@ -150,7 +150,7 @@ def _item(
     """Return the item of the kernel that stores `members`."""
     loops = plan.reads[members[0]][0].loops
     with tentative(members[0]) as part:
-        kernel, params = _kernel(stores, loops)
+        kernel, params = kernel_of(stores, loops)
         if members[0].op is Ops.CONTIGUOUS:  # it is alone
             kernel = kernel.replace(arg=kernel.arg._replace(opts=members[0].arg))
         part.after = kernel
@@ -161,7 +161,7 @@ def _item(
     return ScheduleItem(kernel, params, tuple(members), decisions)
 
 
-def _kernel(
+def kernel_of(
     stores: Sequence[UOp], outer: tuple[UOp, ...]
 ) -> tuple[UOp, tuple[UOp, ...]]:
     """Return (SINK, buffers by slot) of STOREs in the loops `outer`: buffers become PARAMs,
