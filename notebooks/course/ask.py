@@ -5,10 +5,16 @@ from __future__ import annotations
 import html
 import re
 from ast import literal_eval
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from math import isfinite
+from numbers import Real
 from typing import Any
 
+import numpy as np
+
 from course.answers import ANSWERS
+from workbench import Kernel, Opt, Tensor
 from workbench.base.errors import WorkbenchError
 
 THOUSANDS = re.compile(r"\d{1,3}(,\d{3})+")
@@ -57,7 +63,7 @@ def predict(question: str, guess: Any, *given: Any) -> Prediction:
 
 def meant(guess: Any) -> Any:
     """Return what a reader who wrote `guess` means: of a text the number or the numbers in it
-    ("3,200" is one), and of several numbers a tuple."""
+    ("3,200" is one), of an array or a tensor what it holds, and of several numbers a tuple."""
     if isinstance(guess, str):
         text = guess.strip()
         if THOUSANDS.fullmatch(text):
@@ -66,7 +72,30 @@ def meant(guess: Any) -> Any:
             guess = literal_eval(text)
         except (ValueError, SyntaxError):
             return text
-    return tuple(guess) if isinstance(guess, list) else guess
+    if isinstance(guess, np.ndarray | np.generic | Tensor):
+        guess = guess.tolist()
+    return tuple(guess) if isinstance(guess, list | range) else guess
+
+
+def number(value: Any) -> int | float | None:
+    """Return the number that a reader means, an int where it is whole; None where it is none."""
+    value = meant(value)
+    if isinstance(value, bool) or not isinstance(value, Real):
+        return None
+    if isinstance(value, int):
+        return value
+    value = float(value)
+    if value.is_integer():
+        return int(value)
+    return value if isfinite(value) else None
+
+
+def tuned(kernel: Kernel, opts: Opt | Sequence[Opt]) -> Kernel:
+    """Return a kernel with an opt, or a list of them. Errors: KernelOptError, of what is no opt,
+    too."""
+    several = isinstance(opts, Iterable) and not isinstance(opts, Opt | str)
+    chosen: Iterable[Any] = opts if several else [opts]  # type: ignore[assignment]
+    return kernel.apply(*chosen)
 
 
 def _spelling(text: str) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from course.ask import Verdict, failure, right, wrong
+from course.ask import Verdict, failure, right, tuned, wrong
 from workbench import Kernel, Opt, emulate
 from workbench.base.errors import WorkbenchError
 from workbench.base.tensor_cores.tensor_core import TensorCore
@@ -20,13 +20,6 @@ def per_warp(trace: Trace, is_store: bool) -> int:
     counts = [c for c in trace.accesses.values() if c.space == "global"]
     (count,) = (c for c in counts if c.is_store == is_store)
     return count.transactions // count.requests
-
-
-def tuned(kernel: Kernel, opts: Opt | Sequence[Opt]) -> Kernel:
-    """Return a kernel with a list of opts."""
-    for opt in [opts] if isinstance(opts, Opt) else opts:
-        kernel = kernel.apply(opt)
-    return kernel
 
 
 def tensor_core(trace: Trace) -> TensorCore:
@@ -56,10 +49,18 @@ def fragment(trace: Trace, lane: int) -> Any:
 
 def check_sectors(kernel: Kernel, opts: Opt | Sequence[Opt]) -> Verdict:
     """With `opts`, all bytes that move from and to global memory must be wanted."""
+    trace = _emulated(kernel, opts)
+    return trace if isinstance(trace, Verdict) else _sectors(trace)
+
+
+def _emulated(kernel: Kernel, opts: Opt | Sequence[Opt]) -> Trace | Verdict:
     try:
-        trace = emulate(tuned(kernel, opts))
+        return emulate(tuned(kernel, opts))
     except WorkbenchError as error:
         return wrong(failure(error))
+
+
+def _sectors(trace: Trace) -> Verdict:
     count = trace.total("global")
     if count.bytes_moved > count.bytes_wanted:
         slow = (n.words for n in trace.inefficiencies if n.kind == "uncoalesced")
@@ -74,10 +75,13 @@ def check_sectors(kernel: Kernel, opts: Opt | Sequence[Opt]) -> Verdict:
 def check_conflicts(kernel: Kernel, opts: Opt | Sequence[Opt]) -> Verdict:
     """With `opts`, no pass over the banks must be for a conflict, and no byte must be moved that
     nobody wants."""
-    verdict = check_sectors(kernel, opts)
+    trace = _emulated(kernel, opts)
+    if isinstance(trace, Verdict):
+        return trace
+    verdict = _sectors(trace)
     if not verdict.ok:
         return verdict
-    shared = emulate(tuned(kernel, opts)).total("shared")
+    shared = trace.total("shared")
     if not shared.requests:
         return wrong("it uses no shared memory")
     if shared.conflicts:
@@ -90,10 +94,9 @@ def check_conflicts(kernel: Kernel, opts: Opt | Sequence[Opt]) -> Verdict:
 
 def check_loads(kernel: Kernel, opts: Opt | Sequence[Opt]) -> Verdict:
     """With `opts`, a kernel must use a tensor core and load each element of its operands once."""
-    try:
-        trace = emulate(tuned(kernel, opts))
-    except WorkbenchError as error:
-        return wrong(failure(error))
+    trace = _emulated(kernel, opts)
+    if isinstance(trace, Verdict):
+        return trace
     if not products(trace):
         return wrong("no tensor core is used")
     loads = [

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
-from course.ask import Verdict, right, wrong
+from course.ask import Verdict, number, right, tuned, wrong
 from course.look import FEW_SPILLS, spills
 from workbench import Device, Kernel, KernelOptError, Opt, OptOps
 
@@ -96,8 +97,11 @@ def check_conv(kernel: Kernel, opts: Opt | Sequence[Opt]) -> Verdict:
     )
 
 
-def check_best_tile(rows: int, vectors: int) -> Verdict:
+def check_best_tile(rows: Any, vectors: Any) -> Verdict:
     """The tile with most multiply-adds per load among those that fit the registers."""
+    rows, vectors = number(rows), number(vectors)
+    if not isinstance(rows, int) or not isinstance(vectors, int):
+        return wrong("it should be two whole numbers, of rows and of vectors")
     if rows < 1 or vectors < 1:
         return wrong(f"a tile of {rows} x {vectors} computes nothing")
     most = registers()
@@ -133,7 +137,7 @@ def tile_reuse(rows: int, vectors: int) -> float:
 
 def _applied(kernel: Kernel, opts: Opt | Sequence[Opt]) -> Kernel | Verdict:
     try:
-        return kernel.apply(*([opts] if isinstance(opts, Opt) else opts))
+        return tuned(kernel, opts)
     except KernelOptError as error:
         return wrong(" / ".join(line.strip() for line in str(error).splitlines()[:3]))
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
-from course.ask import Verdict, failure, meant, right, wrong
+from course.ask import Verdict, failure, number, right, wrong
 from course.look import Text
 from workbench import Exploration, Kernel, Tensor, explore
 from workbench.ir.node.ops import Ops
@@ -38,12 +39,13 @@ def check_index(position: Callable[[int, int], int]) -> Verdict:
     view = np.arange(24).reshape(4, 6).T[::-1]
     for i, j in np.ndindex(view.shape):
         try:
-            actual = position(i, j)
+            said = position(i, j)
+            element = number(said)
         except Exception as error:  # a reader's function may raise anything
             return wrong(f"at [{i}, {j}] it fails: {failure(error)}")
-        if actual != view[i, j]:
+        if element != view[i, j]:
             return wrong(
-                f"[{i}, {j}] reads element {view[i, j]}, and yours says {actual}"
+                f"[{i}, {j}] reads element {view[i, j]}, and yours says {said}"
             )
     return right("and a load in a kernel would have the same arithmetic in its index")
 
@@ -94,11 +96,11 @@ def _reads(kernel: Kernel, size: int) -> bool:
     return any(slot > 0 and elements == size for slot, elements in inputs)
 
 
-def check_evaluations(count: int, ex: Exploration) -> Verdict:
+def check_evaluations(count: Any, ex: Exploration) -> Verdict:
     """`count`: how often would EXP2 be computed if it were fused?"""
     counted = figures(ex, Ops.EXP2)
-    count = meant(count)
-    if not isinstance(count, int | float) or count <= 0:
+    count = number(count)
+    if count is None or count <= 0:
         return wrong("it should be a number, of how often exp2 would be computed")
     if count == counted["elements"]:
         return wrong(

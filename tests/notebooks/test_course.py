@@ -22,7 +22,7 @@ from course import (
     spills,
     table,
 )
-from course.ask import Prediction, Verdict
+from course.ask import Prediction, Verdict, tuned
 from course.gpu import (
     check_conflicts,
     check_loads,
@@ -31,7 +31,6 @@ from course.gpu import (
     fragment,
     products,
     tensor_core,
-    tuned,
 )
 from course.opts import (
     check_best_tile,
@@ -161,6 +160,11 @@ i = var("x", "integer")
         (lambda: check_loads(_tile(), Opt(OptOps.UPCAST, "g0", 2)), "10,240 bytes are"),
         (lambda: check_loads(_tile(), Opt(OptOps.UPCAST, "g9", 2)), "g9"),
         (lambda: check_loads(kernel(32, 32, 32), []), "no tensor core"),
+        (lambda: check_index(lambda i, j: (j, 5 - i)), "yours says (0, 5)"),
+        (lambda: check_index(lambda i, j: np.array([i, j])), "yours says [0 0]"),
+        (lambda: check_best_tile(5.2, 4.9), "two whole numbers"),
+        (lambda: check_best_tile(float("nan"), 5), "two whole numbers"),
+        (lambda: check_best_tile(None, "a"), "two whole numbers"),
         (lambda: check_best_tile(0, 0), "computes nothing"),
         (lambda: check_best_tile(-1, 5), "computes nothing"),
         (lambda: check_best_tile(registers(), 1), "registers, and there are"),
@@ -206,6 +210,13 @@ def test_a_right_answer_stays_right_however_often_it_is_tried() -> None:
         ("More", "more", True),
         ("2", 1, False),
         ("one", 1, False),
+        (np.int64(3), 3, True),
+        (np.array([1, 2]), (1, 2), True),
+        (Tensor([1, 2]), (1, 2), True),
+        (range(1, 3), (1, 2), True),
+        (np.array([1, 2]), 3, False),
+        (np.array([]), 3, False),
+        (Tensor([1, 2]), 3, False),
         ([2, 1], (1, 2), False),
         ("p0[i]", "p0[i] + p1[i] * 0.0", False),
         (1, "more", False),
@@ -222,6 +233,10 @@ def test_a_guess_is_what_its_reader_means(
     [
         ("3,200,000", "right: "),
         (3.2e6, "right: "),
+        (np.prod((50, 64, 1000)), "right: "),
+        (np.float32(3.2e6), "right: "),
+        (True, "it should be a number"),
+        (float("nan"), "it should be a number"),
         (1_600_000, "would compute it once"),
         (50_000, "; a loop of 64 is missing"),
         (0, "it should be a number"),
@@ -298,7 +313,29 @@ def _raises(x: UOp) -> UOp:
     return x * (1 // 0)
 
 
+@pytest.mark.parametrize("opts", [None, 3, "UPCAST", OptOps.UPCAST, [["UPCAST"]]])
+def test_what_is_no_opt_is_named(opts: Any) -> None:
+    for check, tried in (
+        (check_columns, kernel(64, 64)),
+        (check_tile, kernel(32, 32, 32)),
+        (check_conv, kernel(32, 32, 32)),
+        (check_sectors, _transpose()),
+        (check_conflicts, _transpose()),
+        (check_loads, _transpose()),
+    ):
+        verdict = check(tried, opts)
+        assert not verdict.ok and "is not an opt" in verdict.text
+
+
 def test_what_is_natural_to_write_is_accepted() -> None:
+    free = (Opt(OptOps.LOCAL, "g0", 8), Opt(OptOps.LOCAL, "g1", 32), _TILE[2])
+    assert check_conflicts(_transpose(), (opt for opt in free)).ok  # type: ignore[arg-type]
+    view = Tensor(np.arange(24).reshape(4, 6)).permute(1, 0).flip(0)
+    assert check_index(lambda i, j: view[i, j]).ok  # type: ignore[arg-type, return-value]
+    needed = {(r, v): r * v + v + 1 for r in range(1, 33) for v in range(1, 33)}
+    fit = [tile for tile, count in needed.items() if count <= registers()]
+    rows, vectors = max(fit, key=lambda tile: tile[0] * tile[1] / sum(tile))
+    assert check_best_tile(np.int64(rows), f"{vectors}").ok
     assert check_double(Rule("r", x + x, 2 * x)).ok
     whole = var("a", "integer")
     assert check_factor(Rule("r", whole * y + whole * z, whole * (y + z))).ok
