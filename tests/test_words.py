@@ -161,6 +161,7 @@ def test_a_phrase_needs_one_reading() -> None:
     texts = [
         ROOT / name for name in ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md")
     ]
+    texts += sorted((ROOT / "docs" / "why").glob("*.md"))
     for folder, kind in (
         ("workbench", "py"),
         ("workbench", "js"),

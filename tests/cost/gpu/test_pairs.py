@@ -1,7 +1,7 @@
 """Pairs of variants of a kernel: which of the two is faster, by the model and by what decides it.
 
 measured   an H200, by this project: fp32 512, 1024, 4096: 25, 89, 3,221 us; fp16 4096: 375 us by
-           one group of 8 warps, 407 by two of 4 (DECISIONS.md)
+           one group of 8 warps, 407 by two of 4 (docs/why/opts.md)
 SASS       instructions counted in the machine code of NVRTC 13.5: of the same ones neither is
            faster; of those that differ by a pipe that is busy, the one with fewer
 arithmetic bytes, sectors or requests that one of the two moves more often, and nothing else
