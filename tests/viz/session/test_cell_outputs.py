@@ -118,6 +118,7 @@ def test_a_cell_that_is_run_again_replaces_its_widgets(notebook: Notebook) -> No
         notebook.run("again", lambda n=count: [shown(4 + i) for i in range(n)])
         assert len(widgets()) == 1 + count
         assert len(widgets(PageParts)) == 1 and len(SESSIONS) == 1 + count
+        assert len(widgets(ipywidgets.Layout)) == 2 + count
     notebook.run("again", lambda: None)
     assert len(widgets()) == 1, "it shows none any more"
     notebook.run("other", shown)

@@ -76,7 +76,9 @@ class Workbench(anywidget.AnyWidget):
             if not session.listeners():
                 session.rest()
                 SESSIONS.drop(session)
+        layout = self.layout
         super().close()
+        layout.close()  # a widget of its own, which ipywidgets would leave in the notebook
 
     def renew_where_unheard(self) -> None:
         """Save the record as it is now, if no page hears of it, or code has changed it."""
