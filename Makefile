@@ -9,7 +9,7 @@ INSTALLED := $(VENV)/.installed-$(VERSION)
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install -qq --disable-pip-version-check -c constraints.txt
 
-.PHONY: help install lab test test-long tour notebooks bench lint
+.PHONY: help install lab test test-long tour notebooks bench map lint
 
 help:
 	@echo "make install    install into $(VENV)"
@@ -19,6 +19,7 @@ help:
 	@echo "make tour       run the tour and write build/tour.html"
 	@echo "make notebooks  run the notebooks and strip what changes from run to run"
 	@echo "make bench      measure, beside the libraries that are installed"
+	@echo "make map        print every module with a sentence; ROOM=ir/opt for one folder"
 
 install: $(INSTALLED)
 
@@ -47,6 +48,9 @@ bench: $(INSTALLED)
 	$(BIN)/workbench bench --quick
 	$(BIN)/workbench bench
 	@for script in bench/*.py; do $(BIN)/python "$$script" || exit 1; done
+
+map: $(INSTALLED)
+	@$(BIN)/python scripts/code_map.py $(ROOM)
 
 # The virtual environment is kept while it has the asked-for Python. hatchling comes
 # first, so that the build of this package uses the pinned one and no other.

@@ -1,5 +1,4 @@
-"""The layers of ARCHITECTURE.md, held against every import of the package, and its map against the
-folders. No folder is crowded, no function long.
+"""The layers of `scripts/code_map.py`, compared with every import. No function is long.
 
 Imports inside functions count as much as those at the top: hiding an upward import there
 does not make it point downward, and neither does `if TYPE_CHECKING:`.
@@ -8,14 +7,13 @@ does not make it point downward, and neither does `if TYPE_CHECKING:`.
 from __future__ import annotations
 
 import ast
-import re
 import subprocess
 import sys
 from fnmatch import fnmatch
 
 import pytest
+from code_map import LAYERS, row_of
 
-from tests.support import ROOT
 from tests.tools.package_modules import (
     Modules,
     imported_names,
@@ -23,49 +21,12 @@ from tests.tools.package_modules import (
     package_modules,
 )
 
-# One row per unit: modules of one unit may import each other, units of one layer are
-# strangers, and everything else points downward. The longest name that fits decides.
-# fmt: off
-LAYERS: dict[str, tuple[int, str]] = {
-    "workbench.base":               (0, "values"),
-    "workbench.course":             (1, "course"),
-    "workbench.ir":                 (1, "ir"),
-    "workbench.ir.rules":           (2, "rules"),
-    "workbench.ir.functions":       (2, "functions"),
-    "workbench.ir.gradient":        (2, "gradient"),
-    "workbench.ir.schedule":        (3, "schedule"),
-    "workbench.ir.opt":             (3, "opt"),
-    "workbench.ir.lower":           (3, "lower"),
-    "workbench.backends":           (4, "backends"),
-    "workbench.measure":            (5, "measure"),
-    "workbench.pipeline":           (6, "pipeline"),
-    "workbench.execution":          (6, "pipeline"),
-    "workbench.portable":           (6, "pipeline"),
-    "workbench.counters":           (6, "pipeline"),
-    "workbench.debug":              (6, "pipeline"),
-    "workbench.provided":           (6, "pipeline"),
-    "workbench.cost":               (7, "cost"),
-    "workbench.check":              (7, "check"),
-    "workbench.registration":       (8, "registration"),
-    "workbench.kernel":             (8, "kernel"),
-    "workbench.search":             (8, "kernel"),
-    "workbench.worker":             (8, "kernel"),
-    "workbench.tensor":             (8, "tensor"),
-    "workbench.nn":                 (9, "nn"),
-    "workbench.emulator":           (8, "kernel"),
-    "workbench.viz":                (9, "viz"),
-    "workbench":                    (10, "entry"),
-    "workbench.bench":              (10, "entry"),
-    "workbench.__main__":           (10, "entry"),
-    "workbench.cli":                (10, "entry"),
-}
 # Downward imports that are forbidden all the same: a device knows what the compiler hands
 # it (a linear program, a source), not how the compiler came to it.
 STRANGERS = {
     "backends": {"schedule", "opt", "lower"},
     "measure": {"schedule", "opt", "lower"},
 }
-# fmt: on
 
 
 def test_every_import_points_downward() -> None:
@@ -160,41 +121,6 @@ def test_printers_know_nothing_of_the_compiler() -> None:
     assert {e.module.rpartition(".")[0] for e in edges} == set(PRINTERS)
     strange = [e for e in edges if not e.target.startswith((*PRINTERS, *PRINTED))]
     assert [f"{e.module} imports {e.target}" for e in strange] == []
-
-
-OUTSIDE = ("workbench/", "notebooks/", "scripts/", "bench/", "tests/")
-"""How a path in ARCHITECTURE.md begins where it is not below the package."""
-
-
-def test_the_map_names_what_there_is() -> None:
-    text = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
-    named = re.findall(r"`([\w/.*]+(?:/|\.py|\.ipynb))(?:::(\w+))?`", text)
-    assert named
-    for path, test in named:
-        base = ROOT if path.startswith(OUTSIDE) else ROOT / "workbench"
-        paths = list(base.glob(path.rstrip("/")))
-        assert paths, f"ARCHITECTURE.md names {path}, which is not there"
-        assert not test or f"def {test}(" in paths[0].read_text(encoding="utf-8"), test
-
-
-def test_every_room_is_on_the_map() -> None:
-    """A folder with code is named, but for panels and devices, which need no line; a file beside
-    rooms, too."""
-    text = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
-    named = set(re.findall(r"`([\w/]+(?:/|\.py))`", text))
-    package = ROOT / "workbench"
-    files = [p for p in package.rglob("*.py") if p.name != "__init__.py"]
-    panels = {p.parent for p in package.glob("viz/page/panels/*/panel.js")}
-    devices = {p.parent for p in package.glob("backends/*/device.py")}
-    rooms = {p.parent for p in files} - {package} - panels - devices
-    homeless = [
-        name
-        for name in [f"{room.relative_to(package).as_posix()}/" for room in rooms]
-        if name not in named and f"workbench/{name}" not in named
-    ]
-    assert homeless == []
-    loose = {p.name for p in package.glob("*.py")}
-    assert loose <= named | {"__init__.py"}
 
 
 MOST_LINES = 50
@@ -334,14 +260,8 @@ def _why_not(module: str, target: str) -> str | None:
 
 def _has_row(module: str) -> bool:
     """Whether a row other than that of the package's own `__init__` covers `module`."""
-    return module == "workbench" or _row(module) != "workbench"
+    return module == "workbench" or row_of(module) != "workbench"
 
 
 def _unit(module: str) -> tuple[int, str]:
-    return LAYERS[_row(module)]
-
-
-def _row(module: str) -> str:
-    while module not in LAYERS:
-        module = module.rpartition(".")[0]
-    return module
+    return LAYERS[row_of(module)]

@@ -1,4 +1,5 @@
-"""The documents name what there is: paths, tests, and the headings that links lead to."""
+"""The documents name what there is: paths, tests, and the headings that links lead to. The examples
+of ARCHITECTURE.md are printed by its code, and the map has a line for every module."""
 
 from __future__ import annotations
 
@@ -6,11 +7,16 @@ import re
 from pathlib import Path
 
 import pytest
+from code_map import code_map, sentence
 
 from tests.support import ROOT
+from workbench import Opt, OptOps, Tensor, explore
+from workbench.ir.text.readable import to_expr, to_text
+from workbench.pipeline import stages
 
 DOCUMENTS = [
     *(ROOT / name for name in ("README.md", "ARCHITECTURE.md")),
+    ROOT / "tests" / "README.md",
     *sorted((ROOT / "docs" / "why").glob("*.md")),
 ]
 NAMES = [path.relative_to(ROOT).as_posix() for path in DOCUMENTS]
@@ -62,3 +68,58 @@ def test_every_choice_is_in_the_index() -> None:
     assert sorted(listed) == sorted(
         {path.name for path in why.glob("*.md")} - {"README.md"}
     )
+
+
+def test_the_examples_of_the_levels_are_printed() -> None:
+    text = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    _, _, section = text.partition("## The levels of the IR")
+    section, _, _ = section.partition("\n## ")
+    code = re.findall(r"```python\n(.*?)```", section, re.DOTALL)
+    names = {"Tensor": Tensor, "explore": explore, "Opt": Opt, "OptOps": OptOps}
+    names |= {"stages": stages, "to_expr": to_expr, "to_text": to_text}
+    exec(*code, names)
+    examples = re.findall(
+        r"`(to_\w+\([^`]+\))`:\n\n```\n(.*?)\n```", section, re.DOTALL
+    )
+    assert len(examples) == 4
+    for call, printed in examples:
+        assert eval(call, names) == printed, call
+
+
+def test_every_module_has_a_line_on_the_map() -> None:
+    modules = [*(ROOT / "workbench").rglob("*.py"), *(ROOT / "workbench").rglob("*.js")]
+    named = [path for path in modules if path.name != "__init__.py"]
+    assert [path for path in named if not sentence(path)] == []
+    lines = code_map().splitlines()
+    assert len([line for line in lines if line.startswith("  ")]) == len(named)
+
+
+def test_every_room_has_a_line_on_the_map() -> None:
+    """But for devices and panels, whose own modules say what they are."""
+    package = ROOT / "workbench"
+    folders = {
+        path.parent for path in package.rglob("*.py") if path.name != "__init__.py"
+    }
+    devices = {path.parent for path in package.glob("backends/*/device.py")}
+    panels = {path.parent for path in package.glob("viz/page/panels/*/panel.js")}
+    rooms = folders - devices - panels
+    assert [room for room in sorted(rooms) if not sentence(room / "__init__.py")] == []
+
+
+def test_the_map_goes_up(tmp_path: Path) -> None:
+    (tmp_path / "viz" / "page").mkdir(parents=True)
+    (tmp_path / "ir").mkdir()
+    (tmp_path / "ir" / "__init__.py").write_text('"""The IR. More."""')
+    (tmp_path / "ir" / "node.py").write_text(
+        '"""Nodes, e.g. x: of\nall kinds. More."""\n'
+    )
+    (tmp_path / "viz" / "page" / "main.js").write_text(
+        "// Panels.\n// More.\n\nmain();\n"
+    )
+    name = tmp_path.name
+    assert code_map(package=tmp_path) == (
+        f"{name}/ir/  (layer 1)  The IR.\n  node.py  Nodes, e.g. x: of all kinds.\n\n"
+        f"{name}/viz/page/  (layer 9)\n  main.js  Panels."
+    )
+    assert code_map("ir", tmp_path) == code_map(package=tmp_path).split("\n\n")[0]
+    assert code_map("nowhere", tmp_path) == ""

@@ -237,6 +237,7 @@ def test_pins_cover_what_is_asked_for() -> None:
         ("tour", ["workbench tour --html build/tour.html"]),
         ("notebooks", ["scripts/run_notebooks.py"]),
         ("bench", ["bench/*.py"]),
+        ("map", ["scripts/code_map.py"]),
     ],
 )
 def test_make_targets(target: str, steps: list[str], tmp_path: Path) -> None:

@@ -1,0 +1,1 @@
+"""The commands: `workbench lab`, `tour`, `doctor`, `bench`."""

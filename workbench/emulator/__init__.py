@@ -1,0 +1,2 @@
+"""The emulator: a linear program run by all work-items in lock step, with counts, races and wrong
+values."""

@@ -1,0 +1,1 @@
+"""Running a schedule: memory of values, placement, the memory plan, capture and replay."""

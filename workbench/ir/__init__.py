@@ -1,0 +1,1 @@
+"""The intermediate representation, one node type for all of its levels."""

@@ -1,0 +1,1 @@
+"""The clock: timing in turns, cold caches, and the machine's best speeds."""

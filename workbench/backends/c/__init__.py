@@ -1,0 +1,1 @@
+"""C: the writer of kernels as C, and the runtime that compiles and loads them."""

@@ -1,0 +1,2 @@
+"""The languages of work-items: one writer, a dialect for each language, and what drivers of GPUs
+share."""

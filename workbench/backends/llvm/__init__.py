@@ -1,0 +1,1 @@
+"""LLVM: machine code for this processor, compiled inside of this process."""

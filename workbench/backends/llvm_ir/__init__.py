@@ -1,0 +1,1 @@
+"""A linear program as LLVM IR, and what LLVM writes of it for other machines."""

@@ -1,0 +1,2 @@
+"""What devices on this machine's processor share: memory, linker, launches, threads, object
+cache."""

@@ -1,0 +1,1 @@
+"""Tensor cores: what an instruction multiplies, and which lane holds which element."""

@@ -1,0 +1,1 @@
+"""Kernels for machines elsewhere as programs that the emulator runs."""

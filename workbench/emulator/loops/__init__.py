@@ -1,0 +1,1 @@
+"""Rounds of a loop, run at once where their order makes no difference."""

@@ -1,0 +1,1 @@
+"""Gradients: the rule of each op, and the pass that applies them."""

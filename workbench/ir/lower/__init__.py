@@ -1,0 +1,1 @@
+"""Lowering: from a kernel to the statement tree and the linear program."""

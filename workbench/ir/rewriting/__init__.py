@@ -1,0 +1,1 @@
+"""Rewriting: rules as rows, the driver, passes, and why a rule does not fire."""

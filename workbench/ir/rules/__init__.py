@@ -1,0 +1,1 @@
+"""Rules of values, movement and index arithmetic."""

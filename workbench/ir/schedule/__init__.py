@@ -1,0 +1,1 @@
+"""Scheduling: from a tensor graph to kernels, with a reason for each boundary."""

@@ -1,0 +1,1 @@
+"""Text of the IR: one that parses back, and one that people read."""

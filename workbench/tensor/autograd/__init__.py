@@ -1,0 +1,1 @@
+"""Gradients of tensors: leaves, backward, functions with a gradient of their own."""

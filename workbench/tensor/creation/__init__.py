@@ -1,0 +1,1 @@
+"""Tensors from values, ranges, random numbers and other libraries' memory."""

@@ -1,0 +1,1 @@
+"""Kernels that users write, as functions, IR text or C."""

@@ -1,0 +1,1 @@
+"""Movement methods: shapes, indexes, joins, padding."""

@@ -1,0 +1,1 @@
+"""Operands: broadcasting, promotion, and reading of arguments."""

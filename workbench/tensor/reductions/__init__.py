@@ -1,0 +1,1 @@
+"""Reductions: sums, products of matrices, windows, scans, norms."""

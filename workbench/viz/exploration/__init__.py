@@ -1,0 +1,1 @@
+"""What is shown: `explore`, the Exploration it returns, and planning it again."""

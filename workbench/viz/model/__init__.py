@@ -1,0 +1,1 @@
+"""Plain models of graphs, rewrites, decisions and provenance, of which rows are made."""

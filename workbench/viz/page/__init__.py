@@ -1,0 +1,1 @@
+"""The page: its scripts and style, and the writer that joins them to one document."""

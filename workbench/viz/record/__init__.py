@@ -1,0 +1,1 @@
+"""The record of a page: its tables, and the Recorder that fills them."""

@@ -1,0 +1,1 @@
+"""The session of a page: requests, jobs, patches, saved output."""

@@ -1,0 +1,1 @@
+"""Still pictures: rows as HTML and SVG."""

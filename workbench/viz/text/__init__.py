@@ -1,0 +1,1 @@
+"""Text: rows as lines."""

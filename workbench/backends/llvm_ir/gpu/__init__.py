@@ -1,0 +1,1 @@
+"""LLVM IR of a work-item, and PTX, AMDGCN and SPIR-V by it."""

@@ -1,0 +1,1 @@
+"""Products of tiles in LLVM IR, by instructions of matrices."""

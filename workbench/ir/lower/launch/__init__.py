@@ -1,0 +1,1 @@
+"""Loops of a launch: work-groups, work-items, barriers, warp shuffles."""

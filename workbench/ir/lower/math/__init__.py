@@ -1,0 +1,1 @@
+"""Operations that a device lacks, as arithmetic."""

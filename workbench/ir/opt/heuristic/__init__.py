@@ -1,0 +1,1 @@
+"""The default opts: a table of steps for processors."""

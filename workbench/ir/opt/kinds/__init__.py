@@ -1,0 +1,1 @@
+"""The opts, one file and one record each."""

@@ -1,0 +1,1 @@
+"""Examples of each rule, which tests check and the page shows."""

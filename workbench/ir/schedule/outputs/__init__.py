@@ -1,0 +1,1 @@
+"""Kernels that store several values."""

@@ -1,0 +1,1 @@
+"""Rows of kernels: code, passes, GPU runs, costs."""

@@ -1,0 +1,1 @@
+"""The default opts for devices with work-groups."""
