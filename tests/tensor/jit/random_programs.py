@@ -40,13 +40,14 @@ def program_of_views(random: Random) -> str:
             f"    {random.choice((_view, _inner))(random, places)}"
             for _ in range(random.randint(0, 2))
         ],
-        f"    return {random.choice(places)} * {random.choice(places)} + x",
+        f"    return {_returned(random, places)}",
         "call = jit(f)",
     ]
     for number in range(CALLS):
         if number:
             lines += [
-                _outer(random, places) for _ in range(random.choice((0, 0, 1, 2)))
+                random.choice((_outer(random, places), "r[0] = 9"))
+                for _ in range(random.choice((0, 0, 1, 2)))
             ]
         lines.append(f"r = call(t({number}, 2), l)")
         if random.randrange(2):
@@ -123,6 +124,11 @@ def _view(random: Random, places: Sequence[str]) -> str:
             f"{one} = {other}.reshape(1, 2)[0]",
         )
     )
+
+
+def _returned(random: Random, places: Sequence[str]) -> str:
+    one, other = random.choice(places), random.choice(places)
+    return random.choice((f"{one} * {other} + x", one, f"{one}.flip(0)"))
 
 
 def _outer(random: Random, places: Sequence[str] = PLACES) -> str:

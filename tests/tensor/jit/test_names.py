@@ -288,3 +288,39 @@ def test_arguments_that_a_function_binds_are_the_callers_tensors() -> None:
         a[0] = n
         assert call(pair).tolist() == ([n + 1, 3] if n % 2 else [4, 5])
         assert pair[0] is (a if n % 2 else b) and pair[1] is (b if n % 2 else a)
+
+
+def test_a_result_that_is_a_view_of_what_a_name_is_bound_to() -> None:
+    model = SimpleNamespace(a=vector(0, 0))
+
+    def add(x: Tensor) -> Tensor:
+        model.a = model.a + x
+        return model.a.flip(0)
+
+    call, want = TinyJit(add), np.float32([0, 0])
+    for n in range(6):
+        result, want = call(vector(n, 1)), want + np.float32([n, 1])
+        result[0] = want[1] = 9 * n
+        model.a[1:] += 1
+        want[1] += 1
+        assert result.tolist() == [*want[::-1]] and model.a.tolist() == [*want]
+    assert call.count
+
+
+def test_a_view_of_a_constant_or_of_a_value_that_waits() -> None:
+    for value in (Tensor.zeros(2), Tensor([1.0, 2.0]).realize() * 3):
+        model, want = SimpleNamespace(a=vector(1, 2), b=vector(2, 3)), None
+
+        def bind(x: Tensor, model: SimpleNamespace = model) -> Tensor:
+            model.a = model.b.flip(0)
+            return x + model.b
+
+        call = TinyJit(bind)
+        for n in range(5):
+            if n == 1:
+                model.b, want = value, value.numpy().copy()
+            if n > 1:
+                model.a[1] = want[0] = 3 * n
+            result = call(vector(n, 1))
+        assert result.tolist() == [4 + want[0], 1 + want[1]]
+        assert model.b.tolist() == [*want] and model.a.tolist() == [*want[::-1]]

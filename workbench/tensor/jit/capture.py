@@ -36,7 +36,7 @@ from workbench.tensor.jit.rebinding import (
     rebindings,
     two_names,
 )
-from workbench.tensor.jit.results import Outline, Results, ViewOf
+from workbench.tensor.jit.results import Computed, Outline, Results
 from workbench.tensor.jit.state import (
     CapturedState,
     captured_state,
@@ -227,7 +227,7 @@ class _CaptureRun:
         own = {
             id(placeholder): tensor
             for placeholder, tensor in outline.tensors
-            if isinstance(placeholder, ViewOf)
+            if not isinstance(placeholder, Computed)
             or is_whole(tensor)
             or not self._is_bound(tensor)
         }

@@ -21,7 +21,7 @@ from workbench.ir.schedule.schedule import base
 from workbench.tensor.autograd.leaves import own_node
 from workbench.tensor.jit.containers import ObjectResults, copy_of, set_part
 from workbench.tensor.jit.paths import Step
-from workbench.tensor.jit.rebinding import Rebindings
+from workbench.tensor.jit.rebinding import Rebindings, is_whole
 from workbench.tensor.jit.state import tensor_of
 from workbench.tensor.movement.movement import reshaped
 from workbench.tensor.nest import changed
@@ -94,7 +94,7 @@ class Outline:
         result: Any,
         bindings: Rebindings,
         stand_ins: Sequence[Tensor],
-        existing: Iterable[Tensor],
+        existing: Sequence[Tensor],
         state: Iterable[VersionedMemory],
         objects: ObjectResults,
     ):
@@ -104,6 +104,8 @@ class Outline:
         self._placeholders |= {id(t): Rebound(n) for n, t in enumerate(bindings.old)}
         self._placeholders |= {id(t): Argument(n) for n, t in enumerate(stand_ins)}
         self._memory: dict[VersionedMemory, Any] = {m: m for m in state}
+        # Of one that is not computed, or a known constant, there may be views, too.
+        self._memory |= {m: m for t in existing if (m := t._memory) is not None}
         for tensor in (*stand_ins, *bindings.old):
             if tensor._memory is not None:
                 self._memory[tensor._memory] = self._placeholders[id(tensor)]
@@ -114,13 +116,17 @@ class Outline:
         self.tensors: list[tuple[Computed | Constant | ViewOf, Tensor]] = []
         """The tensors of the capture that are results as they are, with their placeholders."""
         self._names: Counter[VersionedMemory | None] = Counter()
-        self.rebound = changed(bindings.new, self._placeholder)
+        whole = [t for t in bindings.new if is_whole(t)]
+        for tensor in bindings.new:
+            if not is_whole(tensor):  # a replay reads all of a memory: it gets its own
+                self._placeholder(tensor)
         fresh = {
             id(t): t._memory
-            for t in objects.tensors_of(result)
+            for t in (*whole, *objects.tensors_of(result))
             if id(t) not in self._placeholders
         }
         self._names.update(fresh.values())
+        self.rebound = changed(bindings.new, self._placeholder)
         self.structure = changed(result, self._placeholder)
 
     def _placeholder(self, leaf: Any) -> Any:
@@ -150,10 +156,11 @@ class Outline:
         return self._placeholders[id(leaf)]
 
     def _of_new(self, tensor: Tensor) -> Computed | Constant | ViewOf:
-        if is_known(base(tensor.uop)):
-            return Constant(tensor.uop, tensor._device)
         memory = tensor._memory
-        if memory is not None and memory not in self._memory:
+        is_view = memory is not None and memory in self._memory
+        if not is_view and is_known(base(tensor.uop)):
+            return Constant(tensor.uop, tensor._device)
+        if memory is not None and not is_view:
             whole = value_in_memory(memory.value)
             if self._names[memory] > 1 and whole.op is Ops.BUFFER:
                 self._memory[memory] = self._output(whole, memory.value.shape)
