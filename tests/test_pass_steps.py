@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import pytest
@@ -12,10 +12,11 @@ from tests.agreement.expressions import case
 from tests.agreement.programs import whole_program
 from tests.support import count
 from tests.tools.kernels import legal_opt
-from workbench import pipeline
+from workbench import Kernel, pipeline
 from workbench.backends.device import Device
 from workbench.backends.gpu.target import common_gpu
 from workbench.base.dtypes import dtypes
+from workbench.base.errors import CompileError
 from workbench.base.trace import (
     LazyMatches,
     Match,
@@ -25,15 +26,16 @@ from workbench.base.trace import (
     observe,
 )
 from workbench.execution.realize import planned
-from workbench.ir.lower import linear_steps, statement_tree
-from workbench.ir.lower.tree_steps import innermost_change
+from workbench.ir.lower import linearize, statement_tree
+from workbench.ir.lower.tree_edits import innermost_change
 from workbench.ir.node.axis import AxisType
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 from workbench.ir.opt.apply import apply_if_legal
 from workbench.ir.opt.opt import Opt, OptOps
-from workbench.ir.rewriting.rewrite import Rule, replay
+from workbench.ir.rewriting.rewrite import Rule, replay, without
 from workbench.ir.schedule import build, merge
+from workbench.ir.text.printer import to_text
 from workbench.tensor.tensor import Tensor
 from workbench.viz.record.states import States
 
@@ -78,24 +80,12 @@ def check(record: PassRecord) -> None:
     elif record.name in ("statement-tree", "merge-axes"):
         assert last is record.after
     else:
-        listed, program = list(last.src), list(record.after[1:])
-        assert [n for n in listed if is_effect(n)] == [
-            n for n in program if is_effect(n)
-        ]
-        rest = iter(program)
-        assert all(node in rest for node in listed), (
-            "values stand where they are computed"
-        )
+        assert last.src == record.after[1:]
     states = States(record.before)
     for number, match in enumerate(record.matches, 1):
         state = states.root
         assert states.apply(match) is replay(record.before, record.matches, number)
         assert states.root is not state, "a step changes the state"
-
-
-def is_effect(node: UOp) -> bool:
-    """Whether a node of a program writes, or begins or ends a loop, or waits."""
-    return node.dtype is dtypes.void
 
 
 @pytest.mark.parametrize("first", range(0, count(400), 50))
@@ -117,7 +107,7 @@ def test_replayed_they_lead_to_the_result(first: int) -> None:
 
 STEPS = {
     step.name
-    for module in (build, merge, statement_tree, linear_steps)
+    for module in (build, merge, statement_tree, linearize)
     for step in vars(module).values()
     if isinstance(step, PassStep)
 }
@@ -185,6 +175,44 @@ def test_a_work_group_fills_tiles_ahead() -> None:
     names = [match.rule.name for match in tree.matches or ()]
     assert names.count("place-pipeline") == 4, "a barrier and a fill, twice"
     check(tree)
+
+
+def row_scaled() -> UOp:
+    """Return a kernel whose inner loop reads what does not depend on it."""
+    x, y = Tensor(np.ones((8, 6), np.float32)), Tensor(np.ones((8, 1), np.float32))
+    schedule, _ = planned([((x - (y * 3).sqrt()) * y.exp()).sum(1).uop])
+    (kernel,) = (item.kernel for item in schedule.items if item.kernel is not None)
+    return kernel
+
+
+def test_without_hoisting_values_are_computed_where_they_are_read() -> None:
+    """The steps are what runs: without one of them the program is another, and right."""
+    kernel = Kernel.from_text(to_text(row_scaled()))
+    for variant in (kernel, kernel.without("hoist-values")):
+        assert variant.check("LLVM").ok and variant.check("PYTHON").ok
+    roots = []
+    for off in ((), ("hoist-values",)):
+        with without(off), observe() as watching:
+            stages = pipeline.stages(row_scaled(), DEVICE, upto="linear")
+        (record,) = (r for r in watching.records if r.name == "linearize")
+        names = {match.rule.name for match in record.matches}
+        assert ("hoist-values" in names) is (not off)
+        assert replay(record.before, record.matches).src == stages.linear[1:]
+        inner = stages.linear[ops(stages.linear).index(Ops.LOOP, 2) :]
+        roots.append(Ops.SQRT in ops(inner))
+    assert roots == [False, True], "in the inner loop"
+
+
+def ops(program: Sequence[UOp]) -> list[Ops]:
+    return [node.op for node in program]
+
+
+@pytest.mark.parametrize(
+    "step", ["emit-statement", "expand-lanes", "close-loop", "write-program"]
+)
+def test_without_a_step_there_is_no_program(step: str) -> None:
+    with without([step]), pytest.raises(CompileError, match=f"switch {step} on"):
+        pipeline.stages(row_scaled(), DEVICE, upto="linear")
 
 
 def test_steps_are_listed_when_somebody_looks() -> None:

@@ -19,12 +19,13 @@ from workbench.base.context import BEAM, NOOPT
 from workbench.base.errors import CompileError, DeviceError, WorkbenchError
 from workbench.base.forking import free_lock
 from workbench.base.target import Target
-from workbench.base.trace import PassRecord, observe, observer, unobserved
+from workbench.base.trace import PassRecord, PassStep, observe, observer, unobserved
 from workbench.base.unpicklable import Unpicklable
 from workbench.debug import needs_records, say_compiled
 from workbench.ir.functions.expand import EXPAND_FUNCTIONS, FUNCTION_RULES, FUNCTIONS
 from workbench.ir.lower.lower import (
     DECOMPOSED,
+    LINEARIZE,
     NO_LOW_PRECISION,
     RECOMPUTE_ROWS,
     STATEMENT_TREE,
@@ -68,6 +69,8 @@ COMPILE_PASSES: Mapping[str, RuleSet] = {
     **DEVICE_PASSES,
 }
 """The passes that opts and lowering use."""
+COMPILE_STEPS: tuple[PassStep, ...] = LINEARIZE.steps
+"""The steps of lowering's functions: each can be switched off, as a rule can."""
 
 FIRST_OF_LOWERING = (TENSOR_CORES.name, RECOMPUTE_ROWS.name, STATEMENT_TREE.name)
 """The passes of which the first that there is comes after the opts."""
@@ -336,6 +339,11 @@ def rules_of(*passes: Mapping[str, RuleSet]) -> tuple[Rule, ...]:
     """Return the rules of passes, including registered ones."""
     sets = [with_added(rules, name) for some in passes for name, rules in some.items()]
     return tuple(dict.fromkeys(rule for each in sets for rule in each.rules))
+
+
+def compile_switches() -> tuple[Rule | PassStep, ...]:
+    """Return what can be switched off in opts and lowering: rules, and steps of functions."""
+    return (*rules_of(COMPILE_PASSES), *COMPILE_STEPS)
 
 
 def is_ir(value: object) -> bool:

@@ -36,12 +36,11 @@ from workbench.kernel.inputs import (
     Seeded,
 )
 from workbench.pipeline import (
-    COMPILE_PASSES,
     Stages,
     build,
+    compile_switches,
     recorded,
     require_core,
-    rules_of,
     stages,
 )
 
@@ -195,7 +194,7 @@ class RunnableKernel:
 
         Errors: WorkbenchError for a name that no rule of opts and compilation has.
         """
-        check_names(rules, rules_of(COMPILE_PASSES))
+        check_names(rules, compile_switches())
         off = tuple(dict.fromkeys((*self.rules_off, *rules)))
         plain = replace(self, ast=self.original, applied_opts=(), rules_off=off)
         return plain.apply(*self.applied_opts)

@@ -1,363 +1,210 @@
 """Linearisation: the statement tree as a flat program, every value in its place.
 
-A value goes to the deepest loop it depends on: hoisting and common subexpressions need no pass
-of their own. The steps of a loop are appended to its parent's when the loop closes, after all that
-was hoisted out of it.
+Statements are expanded to operations. Then, from the first to the last, the values that they read
+go to the deepest loop that they depend on: hoisting and common subexpressions need no pass of their
+own. A loop that is complete closes: its operations stand in the list of the loop around it, after
+all that was hoisted out of it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from workbench.base.dtypes import dtypes
 from workbench.base.sequences import common_prefix
 from workbench.base.target import Target
-from workbench.base.trace import derived_from, note_steps
-from workbench.ir.lower.addresses import flat
-from workbench.ir.lower.decompose import DECOMPOSE_RULES
-from workbench.ir.lower.expand import INT32, Expander, combine
-from workbench.ir.lower.lanes import (
-    VectorRegisters,
-    copy_widths,
-    lane_widths,
-    spread,
-    statement_lanes,
-)
-from workbench.ir.lower.linear_steps import linear_states
-from workbench.ir.lower.loads import block_size
-from workbench.ir.lower.tree_steps import matches_between
+from workbench.base.trace import PassStep, note_steps
+from workbench.base.words import plural
+from workbench.ir.lower.expand_statements import MACHINE_DIVISION, StatementExpander
+from workbench.ir.lower.lanes import statement_lanes
+from workbench.ir.lower.tree_edits import LOOPS, OpenLoop, TreeEdits
 from workbench.ir.node import construct
-from workbench.ir.node.axis import AxisType
 from workbench.ir.node.ops import Ops
-from workbench.ir.node.uop import UOp, leaves, split_gate
-from workbench.ir.rewriting.passes import Pass
-from workbench.ir.rewriting.rewrite import RuleSet
+from workbench.ir.node.uop import UOp, leaves
+from workbench.ir.rewriting.rewrite import require_on, rules_off
 from workbench.ir.rules.index import SIMPLIFY_INDEX
 
-
-@dataclass(slots=True)
-class Scope:
-    """An open loop, or IF (`is_condition`): its steps so far, and the values computed in it."""
-
-    loop: UOp | None
-    is_condition: bool = False
-    program: list[UOp] = field(default_factory=list)
-    values: list[UOp] = field(default_factory=list)
-
-
-MACHINE_DIVISION = Pass(
-    "machine-division",
-    "Division and modulo of indexes are those of the machine.",
-    RuleSet(
-        "machine-division",
-        [r for r in DECOMPOSE_RULES.rules if r.match.ops in ((Ops.IDIV,), (Ops.MOD,))],
-    ),
+EXPAND_LANES = PassStep(
+    "expand-lanes",
+    "A lane axis has no loop: a statement over it is an operation on each vector of its lanes, or"
+    " on each lane. What does not depend on a lane is computed once, for all.",
 )
+EMIT_STATEMENT = PassStep(
+    "emit-statement", "A statement that has no lanes writes single values."
+)
+HOIST_VALUES = PassStep(
+    "hoist-values",
+    "A value goes to the deepest loop that it depends on: a loop that it does not depend on reads"
+    " it, and does not compute it each time.",
+)
+CLOSE_LOOP = PassStep(
+    "close-loop",
+    "A loop that is complete is part of a list: its operations, and the values that they read,"
+    " stand in that of the loop around it, between its beginning and its end.",
+)
+WRITE_PROGRAM = PassStep(
+    "write-program",
+    "The list outside of all loops is the program: arrays come first, and values before what reads"
+    " them.",
+)
+STEPS = (EXPAND_LANES, EMIT_STATEMENT, HOIST_VALUES, CLOSE_LOOP, WRITE_PROGRAM)
 
 
 def linearize(block: UOp, target: Target) -> tuple[UOp, ...]:
     """Return the program of a statement tree, lanes expanded to vectors."""
+    require_on("linearize", EXPAND_LANES, EMIT_STATEMENT, CLOSE_LOOP, WRITE_PROGRAM)
+    tree = TreeEdits(block)
     with MACHINE_DIVISION.merged(), SIMPLIFY_INDEX.merged():
-        linearizer = _Linearizer(block, target)
-        program = linearizer.program()
-    effects, widths = linearizer.effects, linearizer.widths
-    note_steps(
-        lambda: matches_between(block, linear_states(block, program, effects, widths))
-    )
-    return program
+        expander = StatementExpander(block, target)
+        _expand(tree, tree.root, expander)
+        program = _Placement(tree, expander).program()
+    note_steps(tree.matches)
+    return (UOp(Ops.BLOCK, dtypes.void, (), block.arg), *program)
 
 
-class _Linearizer:
-    def __init__(self, block: UOp, target: Target):
-        self.block, self.scopes = block, [Scope(None)]
+def _expand(tree: TreeEdits, loop: OpenLoop, expander: StatementExpander) -> None:
+    """Replace the statements in a loop by their operations."""
+    at = 0
+    while at < len(loop.body):
+        statement, size = loop.body[at], 1
+        if isinstance(statement, OpenLoop):
+            _expand(tree, statement, expander)
+        elif statement.op in (Ops.STORE, Ops.ACCUMULATE):
+            operations = expander.operations(statement)
+            size = len(operations)
+            step = _expansion(statement, size, expander)
+            tree.replace(loop, at, 1, operations, step)
+        at += size
+
+
+def _expansion(statement: UOp, count: int, expander: StatementExpander) -> PassStep:
+    """Return the step that made `count` operations of a statement."""
+    lanes, more, vector = statement_lanes(statement, expander.widths)
+    operations = plural(count, "operation")
+    if not lanes and not more:
+        return EMIT_STATEMENT.at(operations)
+    axes = [f"{r.axis_kind.words} {r.axis_name} of {r.extent}" for r in (*lanes, *more)]
+    width = 1 if vector is None else expander.widths[vector.axis_name]
+    size = f" on {width} lanes" if width > 1 else ""
+    return EXPAND_LANES.at(f"{', '.join(axes)}: {operations}{size}")
+
+
+@dataclass(slots=True)
+class Scope:
+    """An open loop, or IF (`is_condition`): its operations so far, and the values computed in it.
+    Of the body of the `loop`, `done` statements are among them."""
+
+    loop: OpenLoop
+    axis: UOp | None = None
+    is_condition: bool = False
+    program: list[UOp] = field(default_factory=list)
+    values: list[UOp] = field(default_factory=list)
+    done: int = 0
+
+
+class _Placement:
+    """Walks through a tree from the first operation to the last, and places what each reads."""
+
+    def __init__(self, tree: TreeEdits, expander: StatementExpander):
+        self.tree, self.expander = tree, expander
+        self.scopes = [Scope(tree.root)]
         self.placed: dict[UOp, int] = {}
-        nodes = block.toposort()
-        loops = [n for n in nodes if n.op is Ops.LOOP]
-        lanes = [n for n in nodes if n.op is Ops.RANGE and n.axis_kind.is_lane]
-        self.insertion_points = _insertion_points(block)
-        self.divides = any(n.op in (Ops.IDIV, Ops.MOD) for n in nodes)
-        self.machine: dict[UOp, UOp] = {}
-        self.effects: dict[UOp, tuple[UOp, ...]] = {}
-        """The operations that write, of each statement."""
-        depth = {loop.src[0]: i for i, loop in enumerate(reversed(loops), 1)}
-        sizes = [
-            n.dtype.itemsize
-            for n in nodes
-            if n.op in (Ops.LOAD, Ops.STORE, Ops.ACCUMULATE)
-        ]
-        itemsize = max(
-            4, *sizes, *[n.dtype.itemsize for n in nodes if n.dtype.is_float]
-        )
-        self.widths = lane_widths(lanes, itemsize, target) | {
-            r.axis_name: r.extent
-            for n in nodes
-            if n.op in (Ops.WMMA, Ops.EXCHANGE)
-            for r in n.src
-            if r.op is Ops.RANGE
-        }
-        if target.has_groups:
-            self.widths |= copy_widths(nodes, target)
-        all_narrow = all(
-            -INT32 <= n.vmin and n.vmax < INT32
-            for n in nodes
-            if n.dtype.kind == "index" and n.op is not Ops.INVALID
-        )
-        self.of_items = target.has_groups
-        self.expander = Expander(self.widths, depth, all_narrow, self.of_items)
-        self.registers = self.expander.loads.registers
-        for node in nodes:
-            self._declare(node)
+        """The level of each value that is computed: the number of its scope."""
+        self.insertion_points = _insertion_points(tree.root.node)
+        self.hoists = HOIST_VALUES.name not in rules_off()
+        self.hoisted: dict[int, list[UOp]] = {}
+        """Values that went out of the present loop since the last step, by level."""
 
-    def _declare(self, node: UOp) -> None:
-        """Record the layout of an accumulator in registers, from the statement that writes it."""
-        if (
-            node.op not in (Ops.STORE, Ops.ACCUMULATE)
-            or node.place.memory.op is not Ops.DEFINE
-        ):
-            return
-        define = node.place.memory
-        if define.space != "register":
-            return
-        dims = node.place.indexes
-        vector = next(
-            (d for d in dims if d.op is Ops.RANGE and d.axis_name == node.vector), None
-        )
-        count = 1 if vector is None else self.widths[vector.axis_name]
-        self.registers[define] = VectorRegisters(
-            define.name, define.dtype, dims, vector if count > 1 else None, count
-        )
+    def program(self) -> list[UOp]:
+        """Return the operations of the whole tree."""
+        self._walk()
+        block, (scope,) = self.tree.root, self.scopes
+        defines = leaves([block.node], Ops.DEFINE)
+        arrays = [d for d in defines if d.space != "register"]
+        program = [*arrays, *scope.program]
+        step = WRITE_PROGRAM.at(plural(len(program), "operation"))
+        self.tree.replace(block, 0, len(block.body), program, step)
+        return program
 
-    def program(self) -> tuple[UOp, ...]:
-        header = UOp(Ops.BLOCK, dtypes.void, (), self.block.arg)
-        arrays = [d for d in leaves([self.block], Ops.DEFINE) if d.space != "register"]
-        for child in self.block.src:
-            self._statement(child)
-        return (header, *arrays, *self.scopes[0].program)
-
-    def _statement(self, node: UOp) -> None:
-        # loops nest no deeper than a kernel has axes
-        if node.op in (Ops.BARRIER, Ops.SPECIAL):
-            self._append(node)
-            return
-        if node.op is Ops.IF:
-            self._if(node)
-            return
-        if node.op is not Ops.LOOP:
-            program = self.scopes[-1].program
-            start = len(program)
-            with derived_from(node):
-                self._leaf(node)
-            writes = [n for n in program[start:] if n.dtype is dtypes.void]
-            self.effects[node] = tuple(writes)
-            return
-        self.scopes.append(Scope(node.axis))
-        for child in node.body:
-            self._statement(child)
-        inner = self.scopes.pop()
-        for value in inner.values:
-            del self.placed[value]
-        begin = UOp(Ops.LOOP, dtypes.void, (node.axis,), node.arg)
-        end = UOp(Ops.ENDLOOP, dtypes.void, (node.axis,))
-        self.scopes[-1].program += [begin, *inner.program, end]
-
-    def _if(self, node: UOp) -> None:
-        """Write the statements of an IF. What reads memory in it stays there: where the condition
-        does not hold, there may be no such element."""
-        condition = self._machine(self.expander.value(node.condition, None, {}))
-        self._emit(condition)
-        self.scopes.append(Scope(None, is_condition=True))
-        for child in node.body:
-            self._statement(child)
-        inner = self.scopes.pop()
-        for value in inner.values:
-            del self.placed[value]
-        begin = UOp(Ops.IF, dtypes.void, (condition,))
-        end = UOp(Ops.ENDIF, dtypes.void, (condition,))
-        self.scopes[-1].program += [begin, *inner.program, end]
-
-    # statements
-
-    def _leaf(self, node: UOp) -> None:
-        target, value = node.src
-        lanes, more, vector = statement_lanes(node, self.widths)
-        if node.op is Ops.ACCUMULATE:
-            self._accumulate(node, lanes, more, vector)
-            return
-        if vector is None and self.of_items:
-            vector = self._block_axis(target, lanes)
-        for here in spread(lanes, vector, self.widths):
-            self._write(target, self.expander.value(value, vector, here), vector, here)
-
-    def _accumulate(
-        self, node: UOp, lanes: list[UOp], more: list[UOp], vector: UOp | None
-    ) -> None:
-        """Combine into each accumulator; reduction lanes outermost, so that few values are live at
-        once."""
-        target, value = node.src
-        places = list(spread(lanes, vector, self.widths))
-        totals = [self._current(target, vector, here) for here in places]
-        for step in spread(more, None, self.widths):
-            for i, here in enumerate(places):
-                one = self.expander.value(value, vector, {**here, **step})
-                totals[i] = self._machine(combine(node, node.combines, totals[i], one))
-                self._emit_here(totals[i])
-        for total, here in zip(totals, places, strict=True):
-            self._write(target, total, vector, here)
-
-    def _current(self, target: UOp, vector: UOp | None, here: dict[UOp, int]) -> UOp:
-        return self.expander.value(construct.running(target), vector, here)
-
-    def _write(
-        self, target: UOp, value: UOp, vector: UOp | None, here: dict[UOp, int]
-    ) -> None:
-        count = 1 if vector is None else self.widths[vector.axis_name]
-        if value.dtype.count < count:
-            value = UOp(Ops.BROADCAST, value.dtype.vec(count), (value,))
-        accumulator = self.registers.get(target.src[0])
-        if accumulator is not None:
-            register, _ = accumulator.at(here)
-            value = self._machine(value)
-            self._emit(value)
-            self._append(UOp(Ops.SET, dtypes.void, (register, value)))
-            return
-        whole, gate = split_gate(flat(target))
-        index, stride = self.expander.address(whole, vector, here)
-        if count > 1 and stride != 1:
-            self._scatter(target, value, vector, here, count)
-            return
-        place = self._machine(construct.index(target.memory, index))
-        value = self._machine(value)
-        self._emit(place)
-        self._emit(value)
-        condition = self._condition(gate, vector, here, count)
-        self._append(construct.store(place, value, condition=condition))
-
-    def _condition(
-        self, gate: UOp | None, vector: UOp | None, here: dict[UOp, int], count: int
-    ) -> tuple[UOp, ...]:
-        """Return the condition of a store, one bool or one per lane; () where it always holds."""
-        test = None if gate is None else self.expander.value(gate, vector, here)
-        if test is None or test.is_const and test.arg:
-            return ()
-        if 1 < count != test.dtype.count:
-            test = UOp(Ops.BROADCAST, test.dtype.vec(count), (test,))
-        test = self._machine(test)
-        self._emit(test)
-        return (test,)
-
-    def _scatter(
-        self,
-        target: UOp,
-        value: UOp,
-        vector: UOp | None,
-        here: dict[UOp, int],
-        count: int,
-    ) -> None:
-        assert vector is not None
-        each = [UOp(Ops.EXTRACT, value.dtype.scalar, (value,), i) for i in range(count)]
-        size = self._block_size(target, vector, here)
-        for begin in range(0, count, size):
-            at = {**here, vector: here[vector] + begin}
-            tests = self._tests(target, vector, at, size)
-            if size > 1 and len(tests) < 2:
-                self._write_block(target, each[begin : begin + size], at, tests)
+    def _walk(self) -> None:
+        """Place what the operations in the innermost scope read, and close the loops in it."""
+        scope = self.scopes[-1]  # loops nest no deeper than a kernel has axes
+        body = scope.loop.body
+        while scope.done < len(body):
+            item = body[scope.done]
+            if isinstance(item, OpenLoop):
+                self._end_hoisting()
+                self._loop(item)
                 continue
-            for i in range(begin, begin + size):
-                self._write(target, each[i], None, {**here, vector: here[vector] + i})
+            for source in item.src:
+                self._emit(source)
+            scope.program.append(item)
+            if item.dtype is not dtypes.void:  # a step of an accumulation
+                scope.values.append(item)
+                self.placed[item] = len(self.scopes) - 1
+            scope.done += 1
+        self._end_hoisting()
 
-    # a lane's part of a tile: a few neighbours here, a few there
-
-    def _block_axis(self, target: UOp, lanes: Sequence[UOp]) -> UOp | None:
-        """Return the axis of the elements that a lane has of a tile, where some are neighbours in
-        memory; None where there is none."""
-        tiles = [r for r in lanes if r.axis_kind is AxisType.WARP]
-        first = dict.fromkeys(lanes, 0)
-        sizes = {r: self._block_size(target, r, first) for r in tiles}
-        return next((r for r, size in sizes.items() if size > 1), None)
-
-    def _block_size(self, target: UOp, vector: UOp, here: dict[UOp, int]) -> int:
-        """Return how many neighbours in memory there are together in a vector."""
-        if not self.of_items or vector.axis_kind is not AxisType.WARP:
-            return 1
-        whole, _ = split_gate(flat(target))
-        count, begin = self.widths[vector.axis_name], here[vector]
-        return block_size(
-            [
-                self.expander.address(whole, None, {**here, vector: begin + i})[0]
-                for i in range(count)
-            ]
-        )
-
-    def _tests(
-        self, target: UOp, vector: UOp, here: dict[UOp, int], size: int
-    ) -> set[UOp]:
-        """Return the conditions of a block of neighbours: one, where they share it, or none."""
-        _, gate = split_gate(flat(target))
-        if gate is None:
-            return set()
-        lanes = [UOp.index(here[vector] + i) for i in range(size)]
-        return {SIMPLIFY_INDEX(gate.substitute({vector: lane})) for lane in lanes}
-
-    def _write_block(
-        self, target: UOp, lanes: Sequence[UOp], here: dict[UOp, int], tests: set[UOp]
-    ) -> None:
-        """Write neighbours at once, where the condition that they share holds."""
-        whole, _ = split_gate(flat(target))
-        index, _ = self.expander.address(whole, None, here)
-        place = self._machine(construct.index(target.memory, index))
-        dtype = lanes[0].dtype.vec(len(lanes))
-        value = self._machine(UOp(Ops.STACK, dtype, tuple(lanes)))
-        self._emit(place)
-        self._emit(value)
-        gate = next(iter(tests), None)
-        condition = self._condition(gate, None, here, len(lanes))
-        self._append(construct.store(place, value, condition=condition))
-
-    def _machine(self, node: UOp) -> UOp:
-        """Return `node` with index division and modulo decomposed for the target."""
-        if not self.divides:
-            return node
-        if node not in self.machine:
-            self.machine[node] = MACHINE_DIVISION(node)
-        return self.machine[node]
-
-    # placement
-
-    def _append(self, node: UOp) -> None:
-        self.scopes[-1].program.append(node)
-
-    def _emit_here(self, step: UOp) -> None:
-        """Place one step of an accumulation in the current loop, whatever it depends on: a constant
-        that is added in each iteration must not be hoisted."""
-        for source in step.src:
-            self._emit(source)
-        scope = self.scopes[-1]
-        scope.program.append(step)
-        scope.values.append(step)
-        self.placed[step] = len(self.scopes) - 1
+    def _loop(self, loop: OpenLoop) -> None:
+        """Place what the operations in a loop or an IF read, and close it. What reads memory in an
+        IF stays there: where the condition does not hold, there may be no such element."""
+        node, outer = loop.node, self.scopes[-1]
+        about = node.src[0]
+        if node.op is Ops.IF:
+            about = self.expander.condition(node)
+            self._emit(about)
+            self._end_hoisting()
+            self.scopes.append(Scope(loop, is_condition=True))
+        else:
+            self.scopes.append(Scope(loop, about))
+        self._walk()
+        inner = self.scopes.pop()
+        for value in inner.values:
+            del self.placed[value]
+        begin = UOp(node.op, dtypes.void, (about,), node.arg)
+        end = UOp(_ENDS[node.op], dtypes.void, (about,))
+        closed = [begin, *inner.program, end]
+        outer.program += closed
+        size = plural(len(inner.program), "operation")
+        step = CLOSE_LOOP.at(f"{_name(node)}, {size}")
+        self.tree.replace(outer.loop, outer.done, 1, closed, step)
+        outer.done += len(closed)
 
     def _emit(self, root: UOp) -> None:
         """Place `root` and what it needs, each in the deepest loop it depends on."""
+        innermost = len(self.scopes) - 1
         for node in root.toposort(lambda n: n not in self.placed and n.op not in _FREE):
             if node in self.placed or node.op in _FREE:
                 continue
             level = max((self._level(s) for s in node.src), default=0)
             if node.op is Ops.LOAD:
                 level = max(level, self._innermost_condition())
-            if construct.is_running(node):
-                level = len(self.scopes) - 1  # each step changes what is there
+            if construct.is_running(node) or not self.hoists:
+                level = innermost  # each step changes what is there
             scope = self.scopes[level]
             scope.program.append(node)
             scope.values.append(node)
             self.placed[node] = level
+            if level < innermost:
+                self.hoisted.setdefault(level, []).append(node)
+
+    def _end_hoisting(self) -> None:
+        """Let the values that went out of the present loop stand in theirs."""
+        inner = self.scopes[-1].loop.node
+        for level, values in self.hoisted.items():
+            scope, count = self.scopes[level], plural(len(values), "value")
+            into = f", into {_name(scope.loop.node)}" if level else " and all loops"
+            step = HOIST_VALUES.at(f"{count} out of {_name(inner)}{into}")
+            self.tree.replace(scope.loop, scope.done, 0, values, step)
+            scope.done += len(values)
+        self.hoisted = {}
 
     def _level(self, node: UOp) -> int:
         if node in self.placed:
             return self.placed[node]
         if node.op is Ops.RANGE:
             scopes = enumerate(self.scopes)
-            return next((i for i, s in scopes if s.loop is node), 0)  # 0: a SPECIAL's
+            return next((i for i, s in scopes if s.axis is node), 0)  # 0: a SPECIAL's
         if node.op in (Ops.REG, Ops.DEFINE):
             return self._home_level(node.name)
         return 0
@@ -377,7 +224,7 @@ def _insertion_points(block: UOp) -> dict[str, tuple[UOp, ...]]:
     stack: list[tuple[UOp, tuple[UOp, ...]]] = [(child, ()) for child in block.src]
     while stack:
         node, path = stack.pop()
-        if node.op in (Ops.LOOP, Ops.IF):
+        if node.op in LOOPS:
             stack.extend((child, (*path, node)) for child in node.body)
             continue
         for define in leaves([node], Ops.DEFINE):
@@ -386,4 +233,9 @@ def _insertion_points(block: UOp) -> dict[str, tuple[UOp, ...]]:
     return insertion_points
 
 
+def _name(loop: UOp) -> str:
+    return "IF" if loop.op is Ops.IF else loop.axis.axis_name
+
+
+_ENDS = {Ops.LOOP: Ops.ENDLOOP, Ops.IF: Ops.ENDIF}
 _FREE = frozenset({Ops.CONST, Ops.PARAM, Ops.RANGE, Ops.LANES, Ops.REG, Ops.DEFINE})

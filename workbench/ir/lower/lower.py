@@ -10,7 +10,7 @@ from workbench.base.dtypes import DType
 from workbench.base.target import Target
 from workbench.ir.lower.decompose import DECOMPOSE_RULES, INTEGER_RULES
 from workbench.ir.lower.launch.work_groups import work_groups
-from workbench.ir.lower.linearize import linearize
+from workbench.ir.lower.linearize import STEPS, linearize
 from workbench.ir.lower.low_precision import (
     has_low_precision,
     keeps_bits,
@@ -79,6 +79,7 @@ LINEARIZE = Pass(
     "linearize",
     "Lanes are vectors, every value stands once in the deepest loop it needs.",
     linearize,
+    steps=STEPS,
 )
 
 

@@ -17,7 +17,7 @@ from workbench.ir.lower.launch.barriers import barrier_points
 from workbench.ir.lower.launch.loops import launch_roles
 from workbench.ir.lower.launch.tree_reduction import in_halves, tree_loops
 from workbench.ir.lower.launch.warp_shuffles import WarpTile
-from workbench.ir.lower.tree_steps import matches_between
+from workbench.ir.lower.tree_edits import matches_between
 from workbench.ir.nest.fragments import zero_outside
 from workbench.ir.nest.pipelines import Pipeline, is_fill_of, is_repeated
 from workbench.ir.nest.placement import Item, Loop

@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any
 
-from workbench.base.trace import Recording, merged, recording
+from workbench.base.trace import PassStep, Recording, merged, recording
 from workbench.ir.node.uop import UOp
 from workbench.ir.rewriting.rewrite import RuleSet, rewrite
 
@@ -15,12 +15,13 @@ from workbench.ir.rewriting.rewrite import RuleSet, rewrite
 @dataclass(frozen=True, slots=True)
 class Pass:
     """One stage of a pipeline. `doc` says what holds after it; `run` is a RuleSet or a function,
-    which may apply `rules` to a state that it makes."""
+    which may apply `rules` to a state that it makes, or is made of named `steps`."""
 
     name: str
     doc: str
     run: RuleSet | Callable[..., Any]
     rules: RuleSet | None = None
+    steps: tuple[PassStep, ...] = ()
 
     @property
     def table(self) -> RuleSet | None:

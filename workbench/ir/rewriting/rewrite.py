@@ -24,7 +24,7 @@ from workbench.base.errors import EndlessRewrite, WorkbenchError
 from workbench.base.forking import once
 from workbench.base.interrupts import scope
 from workbench.base.source import SourceLine
-from workbench.base.trace import Match, recording
+from workbench.base.trace import Match, PassStep, recording
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp, rest
 from workbench.ir.rewriting.patterns import Matcher, Pat, compile_rule
@@ -244,7 +244,15 @@ def without(names: Iterable[str]) -> Generator[None, None, None]:
         _OFF.reset(token)
 
 
-def check_names(names: Iterable[str], rules: Iterable[Rule]) -> None:
+def require_on(what: str, *steps: PassStep) -> None:
+    """Errors: WorkbenchError where one of the steps that `what` needs is switched off."""
+    off = [step.name for step in steps if step.name in _OFF.get()]
+    if off:
+        because = f"it needs {' and '.join(off)}, switched off here"
+        raise WorkbenchError(f"cannot {what}", because, advice())
+
+
+def check_names(names: Iterable[str], rules: Iterable[Rule | PassStep]) -> None:
     """Errors: WorkbenchError for a name that none of `rules` has."""
     require(names, (tuple, list), "names of rules", '("add-zero",)')
     rule_names = {rule.name for rule in rules}

@@ -23,7 +23,7 @@ from workbench.ir.schedule.schedule import RANGEIFY, base
 from workbench.kernel.inputs import FromSchedule
 from workbench.kernel.kernel import Kernel
 from workbench.kernel.run import Run
-from workbench.pipeline import COMPILE_PASSES, SCHEDULE_PASSES, rules_of
+from workbench.pipeline import SCHEDULE_PASSES, compile_switches, rules_of
 from workbench.tensor.autograd.lines import backward_passes
 from workbench.tensor.tensor import Tensor
 from workbench.viz.exploration.expression import Expression
@@ -62,8 +62,8 @@ def planned(
 
     Errors: WorkbenchError where a value cannot be stored or fused, or a rule does not exist.
     """
-    check_names(rules_off, rules_of(SCHEDULE_PASSES, COMPILE_PASSES))
-    of_kernels = {rule.name for rule in rules_of(COMPILE_PASSES)}
+    check_names(rules_off, (*rules_of(SCHEDULE_PASSES), *compile_switches()))
+    of_kernels = {switch.name for switch in compile_switches()}
     off = tuple(name for name in rules_off if name in of_kernels)
     plan = Planned(passes=[*origin.gradients, *_gradients(expression)])
     for device, places in expression.places_by_device().items():

@@ -15,6 +15,7 @@ from workbench.base.trace import PassStep
 from workbench.ir.gradient.steps import GradientRow
 from workbench.ir.opt.opt import Opt
 from workbench.ir.rewriting.rewrite import Rule, RuleSet, added_rules
+from workbench.pipeline import COMPILE_STEPS
 from workbench.viz.model.words import paragraphs
 from workbench.viz.schema.record import RuleRow
 
@@ -63,7 +64,9 @@ def rule_row(rule: Any) -> RuleRow:
     if isinstance(rule, GradientRow):
         return _gradient_row(rule)
     if isinstance(rule, PassStep):
-        return RuleRow(rule.name, "", rule.why, "", 0, "")
+        file, line = _step_place(rule.name)
+        is_fixed = all(step.name != rule.name for step in COMPILE_STEPS)
+        return RuleRow(rule.name, "", rule.why, file, line, "", is_fixed)
     doc = rule.op.caption if isinstance(rule, Opt) else str(rule.why)
     opts = "" if isinstance(rule, Opt) else ", ".join(map(str, rule.opts))
     name = str(rule) if isinstance(rule, Opt) else rule.name
@@ -138,8 +141,20 @@ def _tables() -> dict[Rule, tuple[str, ModuleType | None]]:
 
 
 @cache
+def _step_place(name: str) -> tuple[str, int]:
+    """Return the file and the line of a step of a function."""
+    for module in list(sys.modules.values()):
+        if module.__name__.startswith("workbench."):
+            values = list(vars(module).values())
+            has_it = any(isinstance(v, PassStep) and v.name == name for v in values)
+            if has_it and name in _rows(module):
+                return _relative(module), _rows(module)[name]
+    return "", 0
+
+
+@cache
 def _rows(module: ModuleType) -> dict[str, int]:
-    """Return the line of each `Rule("name", ..` in a module's source."""
+    """Return the line of each `Rule("name", ..`, and of each step, in a module's source."""
     try:
         lines = inspect.getsource(module).split("\n")
     except OSError:  # installed without sources
@@ -147,7 +162,7 @@ def _rows(module: ModuleType) -> dict[str, int]:
     line_numbers: dict[str, int] = {}
     for number, line in enumerate(lines, 1):
         words = line.strip()
-        quoted = words.removeprefix("Rule(")
+        quoted = words.rpartition("PassStep(")[2].removeprefix("Rule(")
         if quoted.startswith('"'):
             line_numbers.setdefault(quoted[1:].partition('"')[0], number)
     return line_numbers

@@ -10,7 +10,7 @@ from difflib import SequenceMatcher
 from workbench.backends.device import Device
 from workbench.base.errors import WorkbenchError
 from workbench.ir.rewriting.rewrite import Rule
-from workbench.pipeline import COMPILE_PASSES, rules_of
+from workbench.pipeline import compile_switches
 from workbench.viz.exploration.exploration import Exploration
 from workbench.viz.model.words import plural
 from workbench.viz.schema.record import PageRecord
@@ -52,7 +52,7 @@ def schedules(ex: Exploration, name: str) -> bool:
     fired = (m.rule for record in ex.passes for m in record.matches)
     if any(isinstance(rule, Rule) and rule.name == name for rule in fired):
         return True
-    return all(rule.name != name for rule in rules_of(COMPILE_PASSES))
+    return all(rule.name != name for rule in compile_switches())
 
 
 def _variant(

@@ -7,7 +7,7 @@ import { useStepper } from "./uses.js";
 /** @import { App } from "../store.js" */
 /** @import { RuleRow } from "../../record.d.ts" */
 
-/** A step of a function has neither a file nor uses.
+/** A step of the default opts has neither a file nor uses.
  * @param {App} app
  * @param {Pick<RuleRow, "name" | "set" | "file" | "line"> & {is_fixed?: boolean}} row */
 export const ruleHead = (app, { name, set, file, line, is_fixed: isFixed }) =>

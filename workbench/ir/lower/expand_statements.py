@@ -1,0 +1,251 @@
+"""Statements as operations: a statement over lane axes becomes one operation for each vector of its
+lanes, or for each lane.
+
+`expand.py` expands the values; this file writes them, to registers or to memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from workbench.base.dtypes import dtypes
+from workbench.base.target import Target
+from workbench.base.trace import derived_from
+from workbench.ir.lower.addresses import flat
+from workbench.ir.lower.decompose import DECOMPOSE_RULES
+from workbench.ir.lower.expand import INT32, Expander, combine
+from workbench.ir.lower.lanes import (
+    VectorRegisters,
+    copy_widths,
+    lane_widths,
+    spread,
+    statement_lanes,
+)
+from workbench.ir.lower.loads import block_size
+from workbench.ir.node import construct
+from workbench.ir.node.axis import AxisType
+from workbench.ir.node.ops import Ops
+from workbench.ir.node.uop import UOp, split_gate
+from workbench.ir.rewriting.passes import Pass
+from workbench.ir.rewriting.rewrite import RuleSet
+from workbench.ir.rules.index import SIMPLIFY_INDEX
+
+MACHINE_DIVISION = Pass(
+    "machine-division",
+    "Division and modulo of indexes are those of the machine.",
+    RuleSet(
+        "machine-division",
+        [r for r in DECOMPOSE_RULES.rules if r.match.ops in ((Ops.IDIV,), (Ops.MOD,))],
+    ),
+)
+
+
+class StatementExpander:
+    """Expands the statements of a tree, and the conditions in it. `widths` has the vector width of
+    each lane axis."""
+
+    def __init__(self, block: UOp, target: Target):
+        nodes = block.toposort()
+        loops = [n for n in nodes if n.op is Ops.LOOP]
+        lanes = [n for n in nodes if n.op is Ops.RANGE and n.axis_kind.is_lane]
+        self.divides = any(n.op in (Ops.IDIV, Ops.MOD) for n in nodes)
+        self.machine: dict[UOp, UOp] = {}
+        self._operations: list[UOp] = []
+        """Those of the statement that is being expanded."""
+        depth = {loop.src[0]: i for i, loop in enumerate(reversed(loops), 1)}
+        sizes = [
+            n.dtype.itemsize
+            for n in nodes
+            if n.op in (Ops.LOAD, Ops.STORE, Ops.ACCUMULATE)
+        ]
+        itemsize = max(
+            4, *sizes, *[n.dtype.itemsize for n in nodes if n.dtype.is_float]
+        )
+        self.widths = lane_widths(lanes, itemsize, target) | {
+            r.axis_name: r.extent
+            for n in nodes
+            if n.op in (Ops.WMMA, Ops.EXCHANGE)
+            for r in n.src
+            if r.op is Ops.RANGE
+        }
+        if target.has_groups:
+            self.widths |= copy_widths(nodes, target)
+        all_narrow = all(
+            -INT32 <= n.vmin and n.vmax < INT32
+            for n in nodes
+            if n.dtype.kind == "index" and n.op is not Ops.INVALID
+        )
+        self.of_items = target.has_groups
+        self.expander = Expander(self.widths, depth, all_narrow, self.of_items)
+        self.registers = self.expander.loads.registers
+        for node in nodes:
+            self._declare(node)
+
+    def _declare(self, node: UOp) -> None:
+        """Record the layout of an accumulator in registers, from the statement that writes it."""
+        if (
+            node.op not in (Ops.STORE, Ops.ACCUMULATE)
+            or node.place.memory.op is not Ops.DEFINE
+        ):
+            return
+        define = node.place.memory
+        if define.space != "register":
+            return
+        dims = node.place.indexes
+        vector = next(
+            (d for d in dims if d.op is Ops.RANGE and d.axis_name == node.vector), None
+        )
+        count = 1 if vector is None else self.widths[vector.axis_name]
+        self.registers[define] = VectorRegisters(
+            define.name, define.dtype, dims, vector if count > 1 else None, count
+        )
+
+    def operations(self, node: UOp) -> list[UOp]:
+        """Return what a statement becomes: the operations that write, and the steps of an
+        accumulation, which stand where the statement stands whatever they depend on: a constant
+        that is added in each iteration must not be hoisted."""
+        self._operations = []
+        with derived_from(node):
+            self._expand(node)
+        return self._operations
+
+    def condition(self, node: UOp) -> UOp:
+        """Return the condition of an IF."""
+        return self._machine(self.expander.value(node.condition, None, {}))
+
+    def _expand(self, node: UOp) -> None:
+        target, value = node.src
+        lanes, more, vector = statement_lanes(node, self.widths)
+        if node.op is Ops.ACCUMULATE:
+            self._accumulate(node, lanes, more, vector)
+            return
+        if vector is None and self.of_items:
+            vector = self._block_axis(target, lanes)
+        for here in spread(lanes, vector, self.widths):
+            self._write(target, self.expander.value(value, vector, here), vector, here)
+
+    def _accumulate(
+        self, node: UOp, lanes: list[UOp], more: list[UOp], vector: UOp | None
+    ) -> None:
+        """Combine into each accumulator; reduction lanes outermost, so that few values are live at
+        once."""
+        target, value = node.src
+        places = list(spread(lanes, vector, self.widths))
+        totals = [self._current(target, vector, here) for here in places]
+        for step in spread(more, None, self.widths):
+            for i, here in enumerate(places):
+                one = self.expander.value(value, vector, {**here, **step})
+                totals[i] = self._machine(combine(node, node.combines, totals[i], one))
+                self._operations.append(totals[i])
+        for total, here in zip(totals, places, strict=True):
+            self._write(target, total, vector, here)
+
+    def _current(self, target: UOp, vector: UOp | None, here: dict[UOp, int]) -> UOp:
+        return self.expander.value(construct.running(target), vector, here)
+
+    def _write(
+        self, target: UOp, value: UOp, vector: UOp | None, here: dict[UOp, int]
+    ) -> None:
+        count = 1 if vector is None else self.widths[vector.axis_name]
+        if value.dtype.count < count:
+            value = UOp(Ops.BROADCAST, value.dtype.vec(count), (value,))
+        accumulator = self.registers.get(target.src[0])
+        if accumulator is not None:
+            register, _ = accumulator.at(here)
+            value = self._machine(value)
+            self._operations.append(UOp(Ops.SET, dtypes.void, (register, value)))
+            return
+        whole, gate = split_gate(flat(target))
+        index, stride = self.expander.address(whole, vector, here)
+        if count > 1 and stride != 1:
+            self._scatter(target, value, vector, here, count)
+            return
+        place = self._machine(construct.index(target.memory, index))
+        value = self._machine(value)
+        condition = self._condition(gate, vector, here, count)
+        self._operations.append(construct.store(place, value, condition=condition))
+
+    def _condition(
+        self, gate: UOp | None, vector: UOp | None, here: dict[UOp, int], count: int
+    ) -> tuple[UOp, ...]:
+        """Return the condition of a store, one bool or one per lane; () where it always holds."""
+        test = None if gate is None else self.expander.value(gate, vector, here)
+        if test is None or test.is_const and test.arg:
+            return ()
+        if 1 < count != test.dtype.count:
+            test = UOp(Ops.BROADCAST, test.dtype.vec(count), (test,))
+        return (self._machine(test),)
+
+    def _scatter(
+        self,
+        target: UOp,
+        value: UOp,
+        vector: UOp | None,
+        here: dict[UOp, int],
+        count: int,
+    ) -> None:
+        assert vector is not None
+        each = [UOp(Ops.EXTRACT, value.dtype.scalar, (value,), i) for i in range(count)]
+        size = self._block_size(target, vector, here)
+        for begin in range(0, count, size):
+            at = {**here, vector: here[vector] + begin}
+            tests = self._tests(target, vector, at, size)
+            if size > 1 and len(tests) < 2:
+                self._write_block(target, each[begin : begin + size], at, tests)
+                continue
+            for i in range(begin, begin + size):
+                self._write(target, each[i], None, {**here, vector: here[vector] + i})
+
+    # a lane's part of a tile: a few neighbours here, a few there
+
+    def _block_axis(self, target: UOp, lanes: Sequence[UOp]) -> UOp | None:
+        """Return the axis of the elements that a lane has of a tile, where some are neighbours in
+        memory; None where there is none."""
+        tiles = [r for r in lanes if r.axis_kind is AxisType.WARP]
+        first = dict.fromkeys(lanes, 0)
+        sizes = {r: self._block_size(target, r, first) for r in tiles}
+        return next((r for r, size in sizes.items() if size > 1), None)
+
+    def _block_size(self, target: UOp, vector: UOp, here: dict[UOp, int]) -> int:
+        """Return how many neighbours in memory there are together in a vector."""
+        if not self.of_items or vector.axis_kind is not AxisType.WARP:
+            return 1
+        whole, _ = split_gate(flat(target))
+        count, begin = self.widths[vector.axis_name], here[vector]
+        return block_size(
+            [
+                self.expander.address(whole, None, {**here, vector: begin + i})[0]
+                for i in range(count)
+            ]
+        )
+
+    def _tests(
+        self, target: UOp, vector: UOp, here: dict[UOp, int], size: int
+    ) -> set[UOp]:
+        """Return the conditions of a block of neighbours: one, where they share it, or none."""
+        _, gate = split_gate(flat(target))
+        if gate is None:
+            return set()
+        lanes = [UOp.index(here[vector] + i) for i in range(size)]
+        return {SIMPLIFY_INDEX(gate.substitute({vector: lane})) for lane in lanes}
+
+    def _write_block(
+        self, target: UOp, lanes: Sequence[UOp], here: dict[UOp, int], tests: set[UOp]
+    ) -> None:
+        """Write neighbours at once, where the condition that they share holds."""
+        whole, _ = split_gate(flat(target))
+        index, _ = self.expander.address(whole, None, here)
+        place = self._machine(construct.index(target.memory, index))
+        dtype = lanes[0].dtype.vec(len(lanes))
+        value = self._machine(UOp(Ops.STACK, dtype, tuple(lanes)))
+        gate = next(iter(tests), None)
+        condition = self._condition(gate, None, here, len(lanes))
+        self._operations.append(construct.store(place, value, condition=condition))
+
+    def _machine(self, node: UOp) -> UOp:
+        """Return `node` with index division and modulo decomposed for the target."""
+        if not self.divides:
+            return node
+        if node not in self.machine:
+            self.machine[node] = MACHINE_DIVISION(node)
+        return self.machine[node]
