@@ -92,14 +92,14 @@ def _expansion(statement: UOp, count: int, expander: StatementExpander) -> PassS
 @dataclass(slots=True)
 class Scope:
     """An open loop, or IF (`is_condition`): its operations so far, and the values computed in it.
-    Of the body of the `loop`, `done` statements are among them."""
+    `position` is how far the body of the `loop` is among them."""
 
     loop: OpenLoop
     axis: UOp | None = None
     is_condition: bool = False
     program: list[UOp] = field(default_factory=list)
     values: list[UOp] = field(default_factory=list)
-    done: int = 0
+    position: int = 0
 
 
 class _Placement:
@@ -130,8 +130,8 @@ class _Placement:
         """Place what the operations in the innermost scope read, and close the loops in it."""
         scope = self.scopes[-1]  # loops nest no deeper than a kernel has axes
         body = scope.loop.body
-        while scope.done < len(body):
-            item = body[scope.done]
+        while scope.position < len(body):
+            item = body[scope.position]
             if isinstance(item, OpenLoop):
                 self._end_hoisting()
                 self._loop(item)
@@ -142,7 +142,7 @@ class _Placement:
             if item.dtype is not dtypes.void:  # a step of an accumulation
                 scope.values.append(item)
                 self.placed[item] = len(self.scopes) - 1
-            scope.done += 1
+            scope.position += 1
         self._end_hoisting()
 
     def _loop(self, loop: OpenLoop) -> None:
@@ -167,8 +167,8 @@ class _Placement:
         outer.program += closed
         size = plural(len(inner.program), "operation")
         step = CLOSE_LOOP.at(f"{_name(node)}, {size}")
-        self.tree.replace(outer.loop, outer.done, 1, closed, step)
-        outer.done += len(closed)
+        self.tree.replace(outer.loop, outer.position, 1, closed, step)
+        outer.position += len(closed)
 
     def _emit(self, root: UOp) -> None:
         """Place `root` and what it needs, each in the deepest loop it depends on."""
@@ -195,8 +195,8 @@ class _Placement:
             scope, count = self.scopes[level], plural(len(values), "value")
             into = f", into {_name(scope.loop.node)}" if level else " and all loops"
             step = HOIST_VALUES.at(f"{count} out of {_name(inner)}{into}")
-            self.tree.replace(scope.loop, scope.done, 0, values, step)
-            scope.done += len(values)
+            self.tree.replace(scope.loop, scope.position, 0, values, step)
+            scope.position += len(values)
         self.hoisted = {}
 
     def _level(self, node: UOp) -> int:

@@ -143,8 +143,8 @@ def _tables() -> dict[Rule, tuple[str, ModuleType | None]]:
 @cache
 def _step_place(name: str) -> tuple[str, int]:
     """Return the file and the line of a step of a function."""
-    for module in list(sys.modules.values()):
-        if module.__name__.startswith("workbench."):
+    for module_name, module in list(sys.modules.items()):
+        if module_name.startswith("workbench."):
             values = list(vars(module).values())
             has_it = any(isinstance(v, PassStep) and v.name == name for v in values)
             if has_it and name in _rows(module):

@@ -124,7 +124,7 @@ def test_why_not_is_asked_of_the_pass_that_is_looked_at() -> None:
         rules, names = plain(session.record)["rules"], set()
         for place, row in enumerate(plain(session.record)["passes"]):
             for rule, node, *_ in row["rewrites"]:
-                if rule >= 0 and rules[rule]["file"]:  # no opt and no step
+                if rule >= 0 and rules[rule]["text"]:  # no opt and no step
                     of = {"pass": place, "step": 0, "node": node, "rule": rule}
                     because = done(session, "why_not", **of)["because"]
                     assert because.startswith("it fires"), (row["name"], rules[rule])
