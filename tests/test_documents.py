@@ -15,7 +15,7 @@ from workbench.ir.text.readable import to_expr, to_text
 from workbench.pipeline import stages
 
 DOCUMENTS = [
-    *(ROOT / name for name in ("README.md", "ARCHITECTURE.md")),
+    *(ROOT / name for name in ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md")),
     ROOT / "tests" / "README.md",
     *sorted((ROOT / "docs" / "why").glob("*.md")),
 ]
@@ -32,7 +32,8 @@ def test_a_path_is_there(document: Path) -> None:
         r"`([\w/.*]+(?:/|\.py|\.js|\.ipynb))(?:::(\w+))?`", text
     ):
         base = ROOT if path.startswith(FROM_THE_ROOT) else ROOT / "workbench"
-        paths = list(base.glob(path.rstrip("/")))
+        pattern = path.rstrip("/")
+        paths = list(base.glob(pattern if "/" in path else f"**/{pattern}"))
         assert paths, f"{document.name} names {path}, which is not there"
         assert not test or f"def {test}(" in paths[0].read_text(encoding="utf-8"), test
 
@@ -58,6 +59,18 @@ def test_a_link_leads_to_a_heading(document: Path) -> None:
 def anchor_of(heading: str) -> str:
     """Return the anchor that GitHub gives a heading."""
     return re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
+
+
+def test_the_lines_beside_an_addition_are_there() -> None:
+    """A diff of CONTRIBUTING names files, lines that they have, and lines to add after these."""
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    diffs = re.findall(r"```diff\n(.*?)```", text, re.DOTALL)
+    assert len(diffs) == 2
+    for part in re.split(r"^\+\+\+ ", "".join(diffs), flags=re.MULTILINE)[1:]:
+        name, *lines = part.splitlines()
+        source = (ROOT / name).read_text(encoding="utf-8").splitlines()
+        context = [line[1:] for line in lines if line.startswith(" ")]
+        assert context and [line for line in context if line not in source] == [], name
 
 
 def test_every_choice_is_in_the_index() -> None:
