@@ -283,6 +283,18 @@ def test_what_a_rule_made_wrong_is_not_shared_without_it() -> None:
     assert held.kernels
 
 
+def test_an_exploration_without_a_wrong_rule_is_right() -> None:
+    """Its results, too, and what a later kernel reads of an earlier one."""
+    x = var("x", "float")
+    a = Tensor(np.ones((4, 4), np.float32)).realize()
+    register(RuleSet("wrong", [Rule("wrong", x * 2, x * 3)]), into="simplify-kernel")
+    y = ((a * 2).contiguous() * 2).sum(axis=0)
+    assert not explore(y).check()
+    without = explore(y, without=("wrong",))
+    assert len(without.kernels) == 2 and without.check()
+    unregister("wrong")
+
+
 def test_what_a_rule_made_wrong_is_computed_again_of_old_versions() -> None:
     x = var("x", "float")
     a = Tensor(np.ones((2, 2), np.float32)).realize()

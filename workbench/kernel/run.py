@@ -31,6 +31,7 @@ from workbench.execution.readers import read_by
 from workbench.ir.meaning.interpret import interpret_tensors
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
+from workbench.ir.rewriting.rewrite import without
 from workbench.ir.schedule.item import ScheduleItem, base
 from workbench.pipeline import build, tuned
 
@@ -47,6 +48,8 @@ class Run:
     meanings: Meanings
     device: str = ""
     """Where its results are."""
+    rules_off: tuple[str, ...] = ()
+    """Rules that are switched off while its kernels compile."""
     memory: dict[str, dict[UOp, Buffer]] = field(default_factory=dict)
     counts: dict[str, int] = field(default_factory=dict)
 
@@ -81,7 +84,9 @@ class Run:
         if item.kernel is None:
             buffers[0].copy_from(buffers[1])
         else:
-            build(tuned(item.kernel, device), device).program(buffers)
+            with without(self.rules_off):
+                program = build(tuned(item.kernel, device), device).program
+            program(buffers)
 
     def leaf(self, node: UOp, device: str) -> Array:
         """Return what a tensor's BUFFER contains, as the run reads it."""

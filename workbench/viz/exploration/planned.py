@@ -84,7 +84,7 @@ def planned(
         rangeified = (r.after for r in watching.records if r.name == RANGEIFY.name)
         built = next(rangeified, schedule.items)
         meanings = Meanings(watching.records, outputs, _given_rules(expression), whole)
-        run = Run(schedule.items, meanings, device)
+        run = Run(schedule.items, meanings, device, rules_off=off)
         plan.runs.append(run)
         plan.kernels += _kernels(schedule, built, outputs, off, on, run)
         plan.items += schedule.items
