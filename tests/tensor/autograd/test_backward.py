@@ -10,7 +10,7 @@ import pytest
 
 from tests.peers import torch
 from tests.support import calls_of
-from workbench import Tensor, TinyJit
+from workbench import Context, Tensor, TinyJit
 from workbench.base.errors import DTypeError, GradientError, ShapeError
 
 
@@ -184,6 +184,15 @@ def test_zeros_for_a_target_that_is_not_below() -> None:
     x, y = leaf(1.0, 2.0), Tensor([3.0, 4.0])
     assert x.sum().gradient(y, materialize_grads=True)[0].tolist() == [0.0, 0.0]
     assert x.floor().sum().gradient(x)[0].tolist() == [0.0, 0.0]
+    with Context(TRAINING=1):
+        dropped = x.dropout(1.0)
+    for nothing in (x[:0].cat(y), y.cat(x[2:], y), dropped):
+        assert nothing.sum().gradient(x)[0].tolist() == [0.0, 0.0]
+
+
+def test_a_leaf_that_is_not_below_is_told_of_zeros() -> None:
+    with pytest.raises(GradientError, match="materialize_grads=True"):
+        (Tensor([3.0, 4.0]).realize() * 2).sum().gradient(leaf(1.0, 2.0))
 
 
 @pytest.mark.parametrize(

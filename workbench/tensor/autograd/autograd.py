@@ -104,7 +104,7 @@ class Autograd(Base):
         for number, (target, some) in enumerate(zip(targets, nodes, strict=True)):
             if not some:
                 if not flag(materialize_grads, "materialize_grads"):
-                    raise self._unconnected(number)
+                    raise self._unconnected(number, target)
                 self._require_all_expressions(number, targets)
             zero = full(target.shape, target.uop.like(0))
             gradients.append(target._of_gradient(result.of(some, zero), made_by))
@@ -339,7 +339,7 @@ class Autograd(Base):
         been computed: only what leads to leaves keeps its expression. Errors: GradientError."""
         exempt = {n for t in targets for n in (t.uop, t._former_node())}
         if not number_of(targets[number]) and self._reads_computed(exempt):
-            raise self._unconnected(number)
+            raise self._unconnected(number, targets[number])
 
     def _reads_computed(self, exempt: Collection[UOp | None] = ()) -> bool:
         """Whether this tensor reads memory that is neither `exempt`, nor a leaf's, nor data of
@@ -354,9 +354,9 @@ class Autograd(Base):
         memory = (n for n in walk if n.op is Ops.BUFFER and not is_exempt(n))
         return any(n.dtype.is_float and n.device != HOST for n in memory)
 
-    def _unconnected(self, number: int) -> Exception:
+    def _unconnected(self, number: int, target: Self) -> Exception:
         because = "this tensor does not depend on it"
-        is_hidden = self._reads_computed()
+        is_hidden = not number_of(target) and self._reads_computed()
         if is_hidden:
             because += (
                 ", or it reads what was computed before from it, and only what leads to leaves "

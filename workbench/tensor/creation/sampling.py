@@ -7,6 +7,7 @@ from typing import Self
 
 from workbench.base.context import TRAINING
 from workbench.base.dtypes import DType, dtypes
+from workbench.ir.gradient.custom import independent
 from workbench.tensor.creation.initial_weights import InitialWeights
 from workbench.tensor.operands.arguments import flag, number, short, whole
 from workbench.tensor.operands.literal import as_dtype
@@ -42,7 +43,7 @@ class Sampling(InitialWeights):
         if not TRAINING.value or share == 0:
             return self
         if share == 1:
-            return self.zeros_like()
+            return self._with(independent(self.zeros_like().uop, self.uop))
         draws = self.rand_like(dtype=dtypes.default_float, contiguous=False)
         return draws.ge(share).where(self, 0) / (1 - share)
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from workbench.base.dtypes import dtypes
 from workbench.base.words import type_name
+from workbench.ir.gradient.custom import depending
 from workbench.ir.node.shapes import Shape
 from workbench.ir.node.uop import UOp
 from workbench.tensor.base import Base, promoted_tensors
@@ -39,7 +40,9 @@ class Joining(Base):
         axis = one_axis(dim, first.ndim, "cat")
         _check_joined([t.shape for t in parts], axis)
         values = promoted_tensors("join", *parts)
-        return first._with(joined(values, axis), *others)
+        empty = [value for value in values if not value.shape[axis]]
+        result = joined(values, axis)
+        return first._with(depending(result, *empty) if empty else result, *others)
 
     def stack(*tensors: Self, dim: int = 0) -> Self:
         """Return tensors side by side along a new axis in place `dim`.
