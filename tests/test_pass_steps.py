@@ -48,6 +48,9 @@ UNNAMED = {
     "place-pipeline",
 }
 """Steps that are about all that is around them."""
+OPTIONAL = {"place-registers", "place-halves", "hoist-values"}
+OPTIONAL = {"place-registers", "place-halves", "hoist-values"}
+"""Steps without which a kernel means the same."""
 STEPPED = {"rangeify", "merge-axes", "statement-tree", "linearize"}
 
 
@@ -207,9 +210,42 @@ def ops(program: Sequence[UOp]) -> list[Ops]:
     return [node.op for node in program]
 
 
-@pytest.mark.parametrize(
-    "step", ["emit-statement", "expand-lanes", "close-loop", "write-program"]
-)
+def test_without_registers_an_array_is_combined_in_place() -> None:
+    """The loops that only a reduction closes work on its array, element by element."""
+    x = Tensor(np.arange(48, dtype=np.float32).reshape(8, 6)).realize()
+    schedule, _ = planned([(x.T.sum(1)).uop])
+    (kernel,) = (item.kernel for item in schedule.items if item.kernel is not None)
+    split = Opt(OptOps.SPLIT, "r0", 4), Opt(OptOps.ORDER, "r0", "g0")
+    tiled = Kernel.from_text(to_text(kernel)).apply(*split)
+    other = tiled.without("place-registers")
+    spaces = []
+    for variant in (tiled, other):
+        assert variant.check("LLVM").ok and variant.check("PYTHON").ok
+        with without(variant.rules_off):
+            tree = pipeline.stages(variant.ast, DEVICE, upto="tree").tree
+        updates = [n for n in tree.toposort() if n.op is Ops.ACCUMULATE]
+        spaces.append([n.place.memory.space for n in updates])
+    assert spaces == [["register"], ["scratch"]]
+
+
+def test_without_halves_a_loop_combines_all_partial_results() -> None:
+    target = common_gpu("GPU")
+    schedule, _ = planned([Tensor(np.ones(64, np.float32)).sum().uop])
+    (kernel,) = (item.kernel for item in schedule.items if item.kernel is not None)
+    grouped = apply_if_legal(kernel, Opt(OptOps.GROUP, "r0", 32), target)
+    assert grouped is not None
+    with without(["place-halves"]), observe() as watching:
+        pipeline.stages(grouped, target, upto="tree")
+    tree = next(r for r in watching.records if r.name == "statement-tree")
+    names = [match.rule.name for match in tree.matches]
+    assert "place-halves" not in names and "place-reduction" in names
+    check(tree)
+
+
+NEEDED = [s.name for s in pipeline.COMPILE_STEPS if s.name not in OPTIONAL]
+
+
+@pytest.mark.parametrize("step", NEEDED)
 def test_without_a_step_there_is_no_program(step: str) -> None:
     with without([step]), pytest.raises(CompileError, match=f"switch {step} on"):
         pipeline.stages(row_scaled(), DEVICE, upto="linear")

@@ -69,7 +69,7 @@ COMPILE_PASSES: Mapping[str, RuleSet] = {
     **DEVICE_PASSES,
 }
 """The passes that opts and lowering use."""
-COMPILE_STEPS: tuple[PassStep, ...] = LINEARIZE.steps
+COMPILE_STEPS: tuple[PassStep, ...] = (*STATEMENT_TREE.steps, *LINEARIZE.steps)
 """The steps of lowering's functions: each can be switched off, as a rule can."""
 
 FIRST_OF_LOWERING = (TENSOR_CORES.name, RECOMPUTE_ROWS.name, STATEMENT_TREE.name)

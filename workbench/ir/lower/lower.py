@@ -10,12 +10,14 @@ from workbench.base.dtypes import DType
 from workbench.base.target import Target
 from workbench.ir.lower.decompose import DECOMPOSE_RULES, INTEGER_RULES
 from workbench.ir.lower.launch.work_groups import work_groups
-from workbench.ir.lower.linearize import STEPS, linearize
+from workbench.ir.lower.linearize import STEPS as LIST_STEPS
+from workbench.ir.lower.linearize import linearize
 from workbench.ir.lower.low_precision import (
     has_low_precision,
     keeps_bits,
     low_precision_rules,
 )
+from workbench.ir.lower.statement_tree import STEPS as TREE_STEPS
 from workbench.ir.lower.statement_tree import build_tree
 from workbench.ir.nest.fragments import lane_kernel, tile_axes
 from workbench.ir.nest.recompute import recompute_rows
@@ -45,6 +47,7 @@ STATEMENT_TREE = Pass(
     "statement-tree",
     "Loops, their order and the storage of every value are explicit.",
     build_tree,
+    steps=TREE_STEPS,
 )
 
 
@@ -79,7 +82,7 @@ LINEARIZE = Pass(
     "linearize",
     "Lanes are vectors, every value stands once in the deepest loop it needs.",
     linearize,
-    steps=STEPS,
+    steps=LIST_STEPS,
 )
 
 

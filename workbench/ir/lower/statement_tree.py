@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
+from typing import NamedTuple
 
 from workbench.base.dtypes import dtypes
 from workbench.base.errors import CompileError
@@ -26,6 +27,7 @@ from workbench.ir.node import construct
 from workbench.ir.node.constants import identity
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import KernelInfo, UOp
+from workbench.ir.rewriting.rewrite import require_on, rules_off
 
 PLACE_IDENTITY = PassStep(
     "place-identity",
@@ -69,6 +71,12 @@ PLACE_BARRIER = PassStep(
     "place-barrier",
     "A work-group waits here, until all that its work-items have written can be read.",
 )
+STEPS = (
+    PLACE_IDENTITY, PLACE_REDUCE, PLACE_STAGE, PLACE_STORE, PLACE_REGISTERS, PLACE_SHUFFLE,
+    PLACE_HALVES, PLACE_PIPELINE, PLACE_BARRIER,
+)  # fmt: skip
+OPTIONAL = (PLACE_REGISTERS, PLACE_HALVES)
+"""Those without which the tree means the same."""
 
 
 def build_tree(sink: UOp, target: Target) -> UOp:
@@ -76,16 +84,15 @@ def build_tree(sink: UOp, target: Target) -> UOp:
 
     Errors: CompileError when arrays and stages need more than `target.scratch_bytes`.
     """
+    require_on("place statements", *(step for step in STEPS if step not in OPTIONAL))
     placed = plan_storage(sink, target)
     _check_budget(placed, target)
-    emission = _Emission(sink.arg, placed, target)
-    block = emission.block()
-    steps = emission.steps
+    block, steps = _Emission(sink.arg, placed, target).block()
     note_steps(lambda: matches_between(sink, _states(block, steps)))
     return block
 
 
-def _states(block: UOp, steps: list[Item | PassStep]) -> Iterator[tuple[PassStep, UOp]]:
+def _states(block: UOp, steps: Sequence[Step]) -> Iterator[tuple[PassStep, UOp]]:
     """Yield the trees of the first statements of a tree, one more each time."""
     for count, step in enumerate(steps, 1):
         yield _step_of(step) if isinstance(step, Item) else step, _first(block, count)
@@ -124,6 +131,43 @@ def _check_budget(placed: StoragePlan, target: Target) -> None:
     )
 
 
+Step = Item | PassStep
+"""Why a statement stands in the tree: the item that it is, or what else put it there."""
+
+
+class TreePart(NamedTuple):
+    """A statement, or a loop with others in it, and the step of each statement, in their order."""
+
+    node: UOp
+    steps: tuple[Step, ...]
+
+    @classmethod
+    def of(cls, node: UOp, step: Step) -> TreePart:
+        """Return statements that are there for one reason; BARRIERs have theirs."""
+        return cls(node, tuple([_or_barrier(n, step) for n in _statements(node)]))
+
+
+def _statements(node: UOp) -> Iterator[UOp]:
+    if node.op in _HOLD:
+        for child in node.body:
+            yield from _statements(child)
+    else:
+        yield node
+
+
+def _or_barrier(node: UOp, step: Step) -> Step:
+    is_plain = node.op is Ops.BARRIER and step is not PLACE_PIPELINE
+    return PLACE_BARRIER if is_plain else step
+
+
+def _nodes(parts: Sequence[TreePart]) -> list[UOp]:
+    return [part.node for part in parts]
+
+
+def _steps(parts: Sequence[TreePart]) -> tuple[Step, ...]:
+    return tuple([step for part in parts for step in part.steps])
+
+
 class _Emission:
     """Writes placed statements and their storage as UOps."""
 
@@ -132,17 +176,21 @@ class _Emission:
         self.vectors, self.allocations = placed.vectors, placed.allocations
         self.registers: dict[UOp, UOp] = {}
         self.trees: Mapping[Loop, int] = {}
-        self.steps: list[Item | PassStep] = []
-        """What each statement of the tree was placed as, or why it stands there, in their order."""
 
-    def block(self) -> UOp:
-        for item in self.placed.items:
-            self._around_own_loops(item)
+    def block(self) -> tuple[UOp, tuple[Step, ...]]:
+        """Return the tree, and the step of each of its statements, in their order."""
+        off = rules_off()
+        if PLACE_REGISTERS.name not in off:
+            for item in self.placed.items:
+                self._around_own_loops(item)
         self.roles = launch_roles(self.placed.root, self.target)
         if self.target.has_groups:
-            self.trees = tree_loops(self.placed.items, self.placed.warps)
+            if PLACE_HALVES.name not in off:
+                self.trees = tree_loops(self.placed.items, self.placed.warps)
             self._add_barriers()
-        return UOp(Ops.BLOCK, dtypes.void, self._children(self.placed.root), self.info)
+        parts = self._children(self.placed.root)
+        block = UOp(Ops.BLOCK, dtypes.void, tuple(_nodes(parts)), self.info)
+        return block, _steps(parts)
 
     def _add_barriers(self) -> None:
         """Add the BARRIERs of a work-group: before work-items read what others wrote, and, where
@@ -185,50 +233,43 @@ class _Emission:
 
     # statements
 
-    def _children(self, loop: Loop) -> tuple[UOp, ...]:
-        out = []
+    def _children(self, loop: Loop) -> list[TreePart]:
+        out: list[TreePart] = []
         for child in loop.body:
             if isinstance(child, Loop) and child in self.placed.pipelines:
                 out += self._pipeline(child, self.placed.pipelines[child])
             elif isinstance(child, Loop):
                 assert child.axis is not None
                 parts, role = self._children(child), self.roles.get(child.axis)
-                node = UOp(Ops.LOOP, dtypes.void, (child.axis, *parts), role)
-                out += self._of_group(node, child)
+                node = UOp(Ops.LOOP, dtypes.void, (child.axis, *_nodes(parts)), role)
+                out += self._of_group(TreePart(node, _steps(parts)), child)
             elif isinstance(child, Item):
                 with derived_from(child.statement.node):
                     out += self._statements(child)
             else:
-                is_barrier = child.op is Ops.BARRIER
-                self.steps.append(PLACE_BARRIER if is_barrier else PLACE_REGISTERS)
-                out.append(child)
-        return tuple(out)
+                out.append(TreePart.of(child, PLACE_REGISTERS))
+        return out
 
-    def _pipeline(self, loop: Loop, pipeline: Pipeline) -> list[UOp]:
+    def _pipeline(self, loop: Loop, pipeline: Pipeline) -> list[TreePart]:
         """Return the loop that fills tiles before their reads, and the one before it that fills
         those of its first steps."""
         axis, distance = pipeline.axis, pipeline.distance
         count = sum(is_fill_of(child, pipeline.tiles) for child in loop.body)
-        before = len(self.steps)
-        fills, others = (
-            self._children(Loop(axis, loop.parent, part))
-            for part in (loop.body[:count], loop.body[count:])
-        )
-        of_fills = [PLACE_PIPELINE] * (1 + sum(map(_statement_count, fills)))
-        own = self.steps[before + len(of_fills) - 1 :]
-        again = of_fills[1:] if axis.extent > distance else []
-        self.steps[before:] = [*of_fills, PLACE_PIPELINE, *own, *again]
+        fills = _nodes(self._children(Loop(axis, loop.parent, loop.body[:count])))
+        others = self._children(Loop(axis, loop.parent, loop.body[count:]))
+        own = _steps(others)
         first = pipeline.first if distance > 1 else UOp.index(0)
         begin = [part.substitute({axis: first}) for part in fills]
         if axis.extent < distance:
             begin = [construct.when(first < axis.extent, begin)]
-        parts: Sequence[UOp] = others
+        parts: Sequence[UOp] = _nodes(others)
         if axis.extent > distance:
             within = axis < axis.extent - distance
             later = [
                 _where(p.substitute({axis: axis + distance}), within) for p in fills
             ]
-            parts = interleaved(others, later)
+            parts = interleaved(parts, later)
+            own += _steps([TreePart.of(fill, PLACE_PIPELINE) for fill in later])
         repeated = is_repeated(loop)
         waits = 0 if repeated and distance == 1 else distance
         prologue = [construct.barrier(waits), *begin]
@@ -236,49 +277,47 @@ class _Emission:
             prologue = [UOp(Ops.LOOP, dtypes.void, (first, *prologue))]
         if repeated and distance > 1:
             prologue.insert(0, construct.barrier(0))
-            self.steps.insert(before, PLACE_PIPELINE)
+        wait = construct.barrier(distance - 1)
         return [
-            *prologue,
-            UOp(Ops.LOOP, dtypes.void, (axis, construct.barrier(distance - 1), *parts)),
+            *[TreePart.of(part, PLACE_PIPELINE) for part in prologue],
+            TreePart(
+                UOp(Ops.LOOP, dtypes.void, (axis, wait, *parts)), (PLACE_PIPELINE, *own)
+            ),
         ]
 
-    def _of_group(self, loop: UOp, child: Loop) -> list[UOp]:
+    def _of_group(self, loop: TreePart, child: Loop) -> list[TreePart]:
         """Return the statements instead of a loop over partial results of a work-group."""
         tiles = [self._warp_tile(item) for item in child.body]
         if None not in tiles:
             return self._of_warps(loop, child, [t for t in tiles if t is not None])
         return self._tree(loop, self.trees[child]) if child in self.trees else [loop]
 
-    def _tree(self, loop: UOp, count: int) -> list[UOp]:
+    def _tree(self, loop: TreePart, count: int) -> list[TreePart]:
         """Return a loop in halves, as its statements."""
-        with derived_from(loop):
-            *halves, rest = in_halves(loop, count)
-        self._insert(halves, loop, PLACE_HALVES)
-        return [*halves, rest]
+        with derived_from(loop.node):
+            *halves, rest = in_halves(loop.node, count)
+        return [
+            *[TreePart.of(half, PLACE_HALVES) for half in halves],
+            TreePart(rest, loop.steps),
+        ]
 
-    def _of_warps(self, loop: UOp, child: Loop, tiles: list[WarpTile]) -> list[UOp]:
+    def _of_warps(
+        self, part: TreePart, child: Loop, tiles: list[WarpTile]
+    ) -> list[TreePart]:
         """Return what a work-group does with what warps leave of its tiles."""
-        plan = tiles[0].plan
+        plan, loop = tiles[0].plan, part.node
         if child in self.trees:
-            return self._tree(loop, plan.cells)
+            return self._tree(part, plan.cells)
         with derived_from(loop):
             if plan.cells > 1 and not plan.is_repeated:
                 rest = UOp.range(plan.cells, loop.axis.axis_name, loop.axis.axis_kind)
-                return [loop.substitute({loop.axis: rest})]
+                return [TreePart(loop.substitute({loop.axis: rest}), part.steps)]
             again = [tile.again() for tile in tiles] if plan.is_repeated else []
             updates = zip(tiles, loop.body, strict=True)
             reads = [tile.read(update) for tile, update in updates]
-        self._insert(again, loop, PLACE_SHUFFLE)
-        return [*again, *reads]
-
-    def _insert(self, parts: Sequence[UOp], loop: UOp, step: PassStep) -> None:
-        """Note the step that each of the statements is, which stand before those of a loop."""
-        steps: list[Item | PassStep] = []
-        for part in parts:
-            is_barrier = part.op is Ops.BARRIER
-            steps += [PLACE_BARRIER] if is_barrier else [step] * len(part.body)
-        at = len(self.steps) - len(loop.body)
-        self.steps[at:at] = steps
+        shuffles = [TreePart.of(statement, PLACE_SHUFFLE) for statement in again]
+        pairs = zip(reads, part.steps, strict=True)
+        return [*shuffles, *[TreePart(read, (step,)) for read, step in pairs]]
 
     def _warp_tile(self, child: object) -> WarpTile | None:
         """Return the tile that warps combine, of a statement that reads it; None for others."""
@@ -292,17 +331,19 @@ class _Emission:
         plan, storage = self.placed.warps[tile], self.allocations[tile]
         return WarpTile(tile, plan, storage, self.vectors.axis(tile))
 
-    def _statements(self, item: Item) -> list[UOp]:
+    def _statements(self, item: Item) -> list[TreePart]:
         """Return the statements that an item is: of a tile that warps combine, there are more."""
         written = self._statement(item)
         if item.statement.node not in self.placed.warps:
-            self.steps.append(item)
-            return [written]
-        parts = [*self._warps(item.statement.node).combined(written.value)]
-        is_stored = parts[-1].op is Ops.STORE
-        shuffles = len(parts) - 1 - is_stored
-        self.steps += [item, *[PLACE_SHUFFLE] * shuffles, *[item] * is_stored]
-        return parts
+            return [TreePart(written, (item,))]
+        first, *others = self._warps(item.statement.node).combined(written.value)
+        is_stored = bool(others) and others[-1].op is Ops.STORE
+        last = len(others) - is_stored
+        return [
+            TreePart(first, (item,)),
+            *[TreePart(n, (PLACE_SHUFFLE,)) for n in others[:last]],
+            *[TreePart(n, (item,)) for n in others[last:]],
+        ]
 
     def _statement(self, item: Item) -> UOp:
         node = item.statement.node
