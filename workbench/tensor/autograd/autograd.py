@@ -87,7 +87,9 @@ class Autograd(Base):
         materialize_grads: bool = False,
     ) -> list[Self]:
         """Return the gradient of this tensor with respect to each of `targets`, which need not be
-        leaves. The results have gradients themselves.
+        leaves. The results have gradients themselves. What was computed before (by realize(),
+        numpy() or item()) of targets that are no leaves is a constant: requires_grad=True on a
+        target before that keeps its expression.
 
         Shapes, Dtypes: those of the targets. `gradient` is as in `backward`.
         Errors: as `backward`; GradientError for a target that this tensor does not depend on,
