@@ -8,11 +8,12 @@ import numpy as np
 import pytest
 
 from workbench import Tensor
+from workbench.base.errors import GradientError
 from workbench.base.trace import observe
 from workbench.ir.gradient.backward import GRADIENT
 from workbench.ir.gradient.occurrences import merged
 from workbench.ir.node.ops import Ops
-from workbench.ir.rewriting.rewrite import replay
+from workbench.ir.rewriting.rewrite import replay, without
 from workbench.tensor.autograd.lines import backward_passes
 
 Function = Callable[[Tensor, Tensor], Tensor]
@@ -55,6 +56,26 @@ def test_replayed_the_steps_lead_to_the_gradients(
         assert match.before.op is Ops.GRADIENT and match.before not in g.toposort()
         assert g.shape == node.shape and match.after.shape == source.shape
         assert node.op.name.lower() in match.rule.about
+
+
+def test_without_the_rule_of_windows_the_rules_of_ops_are_used() -> None:
+    """Switched off, a rule is not used: the gradient is made another way, or refused."""
+    x, y = (Tensor(np.full((1, 1, 4, 4), n, np.float32)).realize() for n in (1.5, 2))
+    loss = x.conv2d(y, padding=1).square().sum()
+    with observe() as watching:
+        (plain,) = loss.gradient(x)
+    with without(["gradient-windows"]), observe() as without_windows:
+        (other,) = loss.gradient(x)
+    names = [
+        {m.rule.name for r in w.records for m in r.matches}
+        for w in (watching, without_windows)
+    ]
+    assert "gradient-windows" in names[0] - names[1] and plain.uop is not other.uop
+    np.testing.assert_allclose(plain.numpy(), other.numpy(), rtol=1e-6)
+    with without(["gradient-mul"]):
+        assert (x + y).sum().gradient(x)
+        with pytest.raises(GradientError, match="switch gradient-mul on"):
+            (x * y).sum().gradient(x)
 
 
 def test_an_observer_sees_what_is_recorded_afterwards() -> None:

@@ -16,7 +16,7 @@ from workbench.base.trace import derived_from
 from workbench.ir.gradient.custom import gradient_sources
 from workbench.ir.gradient.merged import MergedGraph
 from workbench.ir.gradient.occurrences import is_alias, is_duplicate, with_twins
-from workbench.ir.gradient.steps import Share, gradient_steps
+from workbench.ir.gradient.steps import Share, gradient_steps, is_on
 from workbench.ir.gradient.table import GRADIENTS, OF_RESULT
 from workbench.ir.gradient.windows import rows_of, source_gradient
 from workbench.ir.node.constants import full
@@ -151,12 +151,12 @@ def _shares(
     """Yield the sources of `made_as` that lead to a target, with what its rule hands on to each of
     the gradient of `node`."""
     rows = rows_of(made_as, graph.source)
-    if rows is not None and rows.source in inner:
+    if rows is not None and rows.source in inner and is_on(made_as, is_window=True):
         with derived_from(node):
             yield rows.source, source_gradient(g, rows)
         return
     rule = GRADIENTS.get(made_as.op)
-    if rule is None:
+    if rule is None or not is_on(made_as):
         raise NoGradient(made_as)
     with derived_from(node):
         # a formula of a bare constant would be a scalar, and fit beside no shape

@@ -19,6 +19,7 @@ from workbench.ir.gradient.table import GRADIENTS
 from workbench.ir.gradient.windows import source_gradient
 from workbench.ir.node.ops import OPS, Ops
 from workbench.ir.node.uop import UOp
+from workbench.ir.rewriting.rewrite import rules_off
 
 
 class Share(NamedTuple):
@@ -108,20 +109,29 @@ def _due(source: UOp, node: UOp, g: UOp, place: int | None) -> UOp:
 
 def _row(node: UOp, source: UOp, place: int | None) -> GradientRow:
     """Return the rule that handed on what `source` has of the gradient of `node`."""
-    name, meaning, rule = _rule(node, place)
+    name, meaning, rule = _rule(node, place is None)
     why = (
         f"What the sources of {name} have of g, the gradient of the node n: {meaning}."
     )
     to = f"{_words(source)} below it" if place is None else f"source {place}"
     about = f"{_words(node)}, to {to}"
-    return GradientRow(f"gradient-{name.lower()}", why, about, function=rule)
+    return GradientRow(_name(name), why, about, function=rule)
 
 
-def _rule(
-    node: UOp, place: int | None
-) -> tuple[str, str, Callable[..., object] | None]:
+def _name(rule: str) -> str:
+    return f"gradient-{rule.lower()}"
+
+
+def is_on(node: UOp, is_window: bool = False) -> bool:
+    """Whether the rule that hands on the gradient of `node` is switched on; `is_window`: that of
+    the rows of a window, which reaches further down. Without that one the rules of ops do it."""
+    off = rules_off()
+    return not off or _name(_rule(node, is_window)[0]) not in off
+
+
+def _rule(node: UOp, is_window: bool) -> tuple[str, str, Callable[..., object] | None]:
     """Return what the rule for `node` is called, what the node is, and the rule."""
-    if place is None:
+    if is_window:
         return "WINDOWS", "rows of a sliding window", source_gradient
     if node.op is Ops.REDUCE_AXIS:
         how = node.combines

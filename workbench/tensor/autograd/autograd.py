@@ -17,9 +17,11 @@ from workbench.ir.gradient.backward import Backward, NoGradient, backward
 from workbench.ir.gradient.custom import with_gradient
 from workbench.ir.gradient.merged import MergedGraph
 from workbench.ir.gradient.occurrences import alias
+from workbench.ir.gradient.steps import is_on
 from workbench.ir.node.constants import full, is_known
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
+from workbench.ir.rewriting.rewrite import advice
 from workbench.tensor.autograd.custom import custom_gradient
 from workbench.tensor.autograd.leaves import (
     GradientState,
@@ -395,4 +397,6 @@ def _without_gradient(node: UOp) -> tuple[str, str, str]:
         what = f"the kernel {node.name} has no gradient"
         return what, because, "grad_fxn= of custom_kernel, or .detach() before it"
     hint = ".detach() before it, or a gradient of its own: Tensor.custom_gradient"
+    if not is_on(node):
+        hint = advice()
     return f"{node.op.name} has no gradient", because, hint
