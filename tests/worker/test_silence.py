@@ -16,6 +16,7 @@ class Scripted:
     """Stands for a process and for the clock: each message comes after so many seconds."""
 
     is_ended = False
+    is_running = True
 
     def __init__(self, *messages: tuple[float, str]) -> None:
         self.now, self.messages, self.waits_s = 0.0, self, list[float]()
@@ -34,8 +35,14 @@ class Scripted:
         del self._script[0]
         return {"task": 1, "kind": kind, "value": {}}
 
+    def empty(self) -> bool:
+        return True
+
     def send(self, head: Any) -> None:
         pass
+
+    def ending(self) -> tuple[int, str]:
+        return 3, ""
 
 
 def waited(
@@ -66,7 +73,19 @@ def test_who_hears_of_progress_may_take_long(monkeypatch: pytest.MonkeyPatch) ->
         process.now += 100.0
 
     assert waited(process, monkeypatch, heard, quiet_s=5.0) == {}
-    assert process.waits_s == [5.0, 5.0]
+    assert process.now == pytest.approx(101.4)
+    assert all(wait_s == client.LOOKS_AFTER_S for wait_s in process.waits_s)
+
+
+def test_a_process_that_ended_without_a_word_is_not_waited_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A child that it left has its pipes open, so that their end is not seen."""
+    process = Scripted((50.0, "done"))
+    process.is_running = False
+    with pytest.raises(WorkerEnded, match="crashed\n.*status 3"):
+        waited(process, monkeypatch)
+    assert process.now == client.LOOKS_AFTER_S
 
 
 def test_a_process_that_is_silent_for_too_long_is_ended(

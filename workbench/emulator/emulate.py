@@ -194,6 +194,10 @@ def _program(
     kernel: RunnableKernel, gpu: Target
 ) -> tuple[tuple[UOp, ...], list[Array]]:
     kernel.require_data("cannot emulate this kernel")
+    if kernel.ast.code is not None:
+        what = f"cannot emulate the kernel {kernel.ast.arg.name}"
+        because = f"it is written in {kernel.ast.code.language}: it has no steps to run one by one"
+        raise DeviceError(what, because, ".run() or .time(), which run it")
     with unobserved(), without(kernel.rules_off):
         linear = stages(kernel.ast, gpu, "linear").linear
         require_elements(linear, gpu)

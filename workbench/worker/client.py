@@ -35,6 +35,8 @@ STOPS_WITHIN_S = 0.5
 """Seconds in which a worker must stop before it is ended."""
 QUIET_S = 60.0
 """Seconds of silence after which a worker counts as hanging."""
+LOOKS_AFTER_S = 1.0
+"""Seconds of silence after which it is looked whether the process still runs."""
 LATE = 1.5
 """A worker is late after this many times the limit that it announced, and `LATE_S` more."""
 LATE_S = 1.0
@@ -185,10 +187,14 @@ class Worker:
         while True:
             try:
                 left = max(0.0, deadline - time.monotonic())
-                message = process.messages.get(timeout=left)
+                message = process.messages.get(timeout=min(left, LOOKS_AFTER_S))
             except queue.Empty:
-                self.close()
-                raise TaskStopped() if stopping else _hung(quiet) from None
+                if time.monotonic() >= deadline:
+                    self.close()
+                    raise TaskStopped() if stopping else _hung(quiet) from None
+                if process.is_running or not process.messages.empty():
+                    continue
+                message = {"kind": "ended"}  # a child of it holds the pipe open
             if message["kind"] == "ended":
                 error = (
                     TaskStopped() if stopping or process.is_ended else _crashed(process)
@@ -251,7 +257,16 @@ class _Process:
 
     @property
     def is_running(self) -> bool:
-        return self.is_ours and self._process.poll() is None
+        """Whether it runs. Its status is left to be read, so that its number stays its own: that of
+        the group of its children, too."""
+        if not self.is_ours or self._process.returncode is not None:
+            return False
+        if not hasattr(os, "waitid"):
+            return self._process.poll() is None
+        options = os.WEXITED | os.WNOHANG | os.WNOWAIT
+        with contextlib.suppress(ChildProcessError):
+            return os.waitid(os.P_PID, self.pid, options) is None
+        return False
 
     def send(self, head: Row, blobs: Sequence[protocol.Blob] = ()) -> None:
         stream = self._process.stdin
@@ -271,11 +286,7 @@ class _Process:
         self.is_ended = True
         if not self.is_ours:
             return
-        with contextlib.suppress(OSError):
-            if self.is_running and hasattr(os, "killpg"):
-                os.killpg(self.pid, signal.SIGKILL)
-            else:
-                self._process.kill()
+        self._kill()
         self._process.wait()
         self._listener.join(1)
         self._reader.join(1)
@@ -284,10 +295,23 @@ class _Process:
                 with contextlib.suppress(OSError):
                     stream.close()
 
+    def _kill(self) -> None:
+        """Kill the process and its children, also those of one that has ended: they hold its pipes
+        open."""
+        with contextlib.suppress(OSError):
+            if self._process.returncode is None and hasattr(os, "killpg"):
+                os.killpg(self.pid, signal.SIGKILL)
+            else:
+                self._process.kill()
+
     def ending(self) -> tuple[int, str]:
         """Return the exit status and the last line of output."""
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            self._process.wait(timeout=LAST_WORDS_S)
+        deadline = time.monotonic() + LAST_WORDS_S
+        while self.is_running and time.monotonic() < deadline:
+            time.sleep(0.01)
+        if not self.is_running:
+            self._kill()
+            self._process.wait()
         self._reader.join(LAST_WORDS_S)
         lines = self._last_words.decode(errors="replace").split("\n")
         words = [line.strip() for line in lines if line.strip()]

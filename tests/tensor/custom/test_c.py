@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import pickle
 import re
 import signal
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from threading import Timer
@@ -17,7 +19,7 @@ import pytest
 from tests.tensor.custom.kernels import numbers
 from tests.tools.compiler import needs_c
 from tests.viz.session.support import session_of
-from workbench import Context, Tensor, TinyJit, explore, load
+from workbench import Context, Tensor, TinyJit, emulate, explore, load
 from workbench.base.errors import (
     DeviceError,
     DTypeError,
@@ -160,6 +162,14 @@ def test_the_page_times_it_and_runs_an_edit_of_it() -> None:
         assert words is not None and "crashed" in words.what
 
 
+def test_the_emulator_says_that_it_has_no_steps() -> None:
+    kernel = explore(doubled(Tensor(numbers(6)))).kernels[-1]
+    with pytest.raises(DeviceError, match="cannot emulate the kernel doubled"):
+        emulate(kernel)
+    with pytest.raises(DeviceError, match="it is written in C"):
+        emulate(kernel, "H100", history=True)
+
+
 def test_it_is_pickled() -> None:
     y = doubled(Tensor(numbers(6)))
     assert pickle.loads(pickle.dumps(y)).tolist() == y.tolist()
@@ -189,6 +199,25 @@ def test_nothing_that_it_does_harms_this_process(
     x = Tensor(numbers(6)).realize()
     with pytest.raises(kind, match=words):
         doubled(x, BODY % body).realize()
+    assert doubled(x + 0).tolist() == (x * 2).tolist(), "the next one runs"
+
+
+FORKS = "extern int fork(void); extern unsigned sleep(unsigned); if (!fork()) for (;;) sleep(9);"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no fork")
+@pytest.mark.parametrize("end", ["*(volatile float *)0 = 1;", ""])
+def test_a_child_that_it_leaves_delays_nothing(end: str) -> None:
+    """It has the pipes of the worker open: their end says nothing of the worker's."""
+    x = Tensor(numbers(6)).realize()
+    if end:
+        with pytest.raises(WorkerEnded, match="crashed"):
+            doubled(x, BODY % (FORKS + end)).realize()
+    else:
+        doubled(x, BODY % FORKS).realize()
+        os.kill(sandbox._worker.pid or 0, signal.SIGKILL)
+        with contextlib.suppress(WorkerEnded):  # it may not have ended yet
+            doubled(x + 1).realize()
     assert doubled(x + 0).tolist() == (x * 2).tolist(), "the next one runs"
 
 
