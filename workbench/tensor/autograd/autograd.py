@@ -89,9 +89,9 @@ class Autograd(Base):
         materialize_grads: bool = False,
     ) -> list[Self]:
         """Return the gradient of this tensor with respect to each of `targets`, which need not be
-        leaves. The results have gradients themselves. What was computed before (by realize(),
-        numpy() or item()) of targets that are no leaves is a constant: requires_grad=True on a
-        target before that keeps its expression.
+        leaves. The results have gradients themselves. A value that was computed before, by
+        realize(), numpy() or item(), keeps its expression where that leads to a leaf; else it is a
+        constant here: requires_grad=True on a target before that makes it a leaf.
 
         Shapes, Dtypes: those of the targets. `gradient` is as in `backward`.
         Errors: as `backward`; GradientError for a target that this tensor does not depend on,
