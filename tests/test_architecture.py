@@ -37,6 +37,13 @@ def test_no_import_cycle() -> None:
     assert cycles(package_modules()) == []
 
 
+def test_the_entry_hands_nothing_down() -> None:
+    """A function that it gave to a lower layer would be an edge that no import shows."""
+    entry = ast.parse(package_modules()["workbench"])
+    calls = [n.value for n in entry.body if isinstance(n, ast.Expr)]
+    assert not any(isinstance(call, ast.Call) for call in calls)
+
+
 def test_import_is_light() -> None:
     heavy = {
         *("IPython", "ipywidgets", "anywidget", "llvmlite", "networkx", "graphviz"),

@@ -36,6 +36,7 @@ from workbench.ir.opt.opt import Opt, OptOps
 from workbench.ir.rewriting.rewrite import Rule, replay, without
 from workbench.ir.schedule import build, merge
 from workbench.ir.text.printer import to_text
+from workbench.search.realization import tuned
 from workbench.tensor.tensor import Tensor
 from workbench.viz.record.states import States
 
@@ -66,7 +67,7 @@ def records(seed: int) -> Iterator[PassRecord]:
     for kernel in kernels:
         opt = legal_opt(kernel, dice, Device[DEVICE].target)
         with observe() as watching:
-            pipeline.stages(pipeline.tuned(kernel, DEVICE), DEVICE, upto="linear")
+            pipeline.stages(tuned(kernel, DEVICE), DEVICE, upto="linear")
             if opt is not None:
                 pipeline.stages(kernel, DEVICE, upto="linear", opts=[opt])
         yield from watching.records
@@ -140,7 +141,7 @@ def steps_of(*tensors: Tensor) -> Iterator[Match]:
             schedule, _ = planned([tensor.uop])
             for item in schedule.items:
                 if item.kernel is not None:
-                    for kernel in (item.kernel, pipeline.tuned(item.kernel, DEVICE)):
+                    for kernel in (item.kernel, tuned(item.kernel, DEVICE)):
                         pipeline.stages(kernel, DEVICE, upto="linear")
         for record in watching.records:
             yield from (m for m in record.matches if isinstance(m.rule, PassStep))

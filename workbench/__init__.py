@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 # at once, not on first use: importing the module would bind it to the class's name
 from workbench.base.dtypes import dtypes as dtypes
 from workbench.base.forking import no_fork
-from workbench.provided import provide
 
 if TYPE_CHECKING:
     from workbench import nn as nn
@@ -86,17 +85,6 @@ _HOME = {
     "var": "workbench.ir.rewriting.patterns",
     "unregister": "workbench.registration",
 }
-
-
-provide(
-    "default_opts", lambda: import_module("workbench.cost.default_opts").default_opts
-)
-provide("search", lambda: import_module("workbench.search.realization").best)
-provide(
-    "emulated",
-    lambda: import_module("workbench.emulator.elsewhere.program").emulated_program,
-)
-provide("sandbox", lambda: import_module("workbench.worker.sandbox").sandboxed)
 
 __all__ = ["Context", "dtypes", "nn", *_HOME]
 

@@ -15,7 +15,6 @@ from workbench.backends.device import Device, DeviceInfo
 from workbench.backends.elsewhere import Elsewhere
 from workbench.backends.program.language import Language
 from workbench.backends.program.source import Source
-from workbench.base.context import BEAM, NOOPT
 from workbench.base.errors import CompileError, DeviceError, WorkbenchError
 from workbench.base.forking import free_lock
 from workbench.base.target import Target
@@ -51,7 +50,6 @@ from workbench.ir.rules.index import SIMPLIFY_INDEX
 from workbench.ir.schedule.schedule import RANGEIFY, SIMPLIFY_TENSOR, SPLIT_REDUCTIONS
 from workbench.ir.text.readable import to_expr
 from workbench.ir.verify.verify import Level, verify
-from workbench.provided import call
 
 SCHEDULE_PASSES: Mapping[str, RuleSet] = tables(
     SIMPLIFY_TENSOR,
@@ -79,9 +77,10 @@ STAGES = ("kernel", "tree", "lowered", "linear", "source", "program")
 """The stages of a kernel on a device, in their order."""
 Key = tuple[UOp, DeviceInfo, RulesInForce]
 """A kernel, a device (one that is registered again is another), and the rules."""
+Tuner = Callable[[UOp, str], UOp]
+"""Returns a kernel with the opts with which it is to run on a device. What runs schedules is handed
+one: choosing opts needs predictions and a search, which need the pipeline."""
 _programs: dict[Key, Stages] = {}
-_tuned: dict[int, dict[Key, UOp]] = {}
-"""Kernels with opts, by the width of the search; 0: the default opts."""
 _lock = free_lock()
 T = TypeVar("T")
 KEPT_KERNELS = 1024
@@ -117,11 +116,11 @@ def build(kernel: UOp, device: str) -> Stages:
         else:
             compiled = stages(kernel, device)
         say_compiled(key[1], kernel, compiled, records)
-        compilation = _remember(_programs, key, compiled)
+        compilation = remember(_programs, key, compiled)
     return compilation
 
 
-def _remember(table: dict[Key, T], key: Key, value: T) -> T:
+def remember(table: dict[Key, T], key: Key, value: T) -> T:
     """Return the entry of `table` for `key`, which is `value` if there was none; the oldest of too
     many is dropped."""
     if key[2] != rules_in_force():
@@ -243,9 +242,11 @@ def _loader(info: DeviceInfo, reached: Stages) -> Callable[[Source], Any]:
     process of its own."""
     kernel = reached.kernel
     if kernel.code is None and isinstance(info, Elsewhere):
+        from workbench.emulator.program import WorkItemProgram
+
         linear, target = reached.linear, info.target
         return lambda source: info.load_emulated(
-            source, call("emulated", linear, target, source)
+            source, WorkItemProgram(linear, target, source)
         )
     if kernel.code is None:
         return info.load
@@ -257,7 +258,9 @@ def _loader(info: DeviceInfo, reached: Stages) -> Callable[[Source], Any]:
         )
     if not Device.is_own(info.name):  # no other process has it
         return info.load
-    return lambda source: call("sandbox", kernel, info, source)
+    from workbench.worker.sandbox import sandboxed
+
+    return lambda source: sandboxed(kernel, info, source)
 
 
 def _handwritten(info: DeviceInfo, kernel: UOp, language: Language | None) -> Source:
@@ -356,35 +359,6 @@ def _checked(state: UOp | tuple[UOp, ...], level: Level, stage: str) -> None:
         verify(state, level)
     except WorkbenchError as error:
         raise CompileError(stage, str(error), to_expr(state)) from error
-
-
-def tuned(kernel: UOp, device: str) -> UOp:
-    """Return `kernel` as `realize` runs it on `device`: with the opts that the code asks for, or
-    else with the default opts, with those that a search of the width BEAM finds, or, by the setting
-    NOOPT and on some devices, without opts. An emulator's times are not a kernel's, so that nothing
-    is searched there; those of a machine that is not here are predicted.
-
-    Errors: KernelOptError for an opt of the code's that is not legal.
-    """
-    info = Device[device]
-    has_times = info.is_elsewhere or not info.is_emulator
-    width = BEAM.value if has_times else 0
-    if kernel.code is not None:
-        return kernel
-    if kernel.arg.opts is not None:
-        width = 0
-    elif info.runs_plain or NOOPT.value:
-        return kernel
-    key = kernel, info, rules_in_force()
-    table = _tuned.setdefault(width, {})
-    tuned_kernel = table.get(key)
-    if tuned_kernel is None:
-        if width > 0:
-            candidate = call("search", kernel, device, width)
-        else:
-            candidate = call("default_opts", kernel, info.target)[0]
-        tuned_kernel = _remember(table, key, candidate)
-    return tuned_kernel
 
 
 Recorded = tuple[Stages, tuple[PassRecord, ...]]

@@ -25,7 +25,8 @@ from workbench.execution.realize import schedule
 from workbench.execution.values import to_numpy, with_computed
 from workbench.ir.meaning.interpret import interpret_tensor
 from workbench.ir.node.ops import Ops
-from workbench.pipeline import build, tuned
+from workbench.pipeline import build
+from workbench.search.realization import tuned
 from workbench.tensor import Tensor
 
 Array = np.ndarray[Any, Any]

@@ -42,7 +42,8 @@ from workbench.ir.node.uop import UOp
 from workbench.ir.opt.apply import actions, apply_opt, why_not
 from workbench.ir.opt.opt import Opt
 from workbench.ir.schedule.item import ScheduleItem
-from workbench.pipeline import build, tuned
+from workbench.pipeline import build
+from workbench.search.realization import tuned
 
 MOST_OPTS = 4
 BATCH = {"C": 200}
@@ -139,7 +140,7 @@ def _run_items(
 ) -> None:
     for item, kernel in zip(items, kernels, strict=True):
         if kernel is None:
-            run_item(item)
+            run_item(item, tuned)
         else:
             build(kernel, device).program([memory_of(b) for b in item.buffers])
 

@@ -19,7 +19,7 @@ import numpy as np
 from workbench.backends.gpu.target import common_gpu
 from workbench.base.dtypes import DType, dtypes
 from workbench.base.target import Target
-from workbench.emulator.emulate import emulated
+from workbench.emulator.program import emulated
 from workbench.emulator.trace import Trace
 from workbench.ir.node import construct
 from workbench.ir.node.axis import AxisType

@@ -20,7 +20,7 @@ from workbench.base.errors import (
     VerifyError,
     WorkbenchError,
 )
-from workbench.emulator.emulate import emulated
+from workbench.emulator.program import emulated
 from workbench.emulator.trace import Trace
 
 

@@ -14,11 +14,11 @@ from workbench.backends.device import Device
 from workbench.base.dtypes import DType
 from workbench.base.errors import WorkbenchError
 from workbench.base.target import SHUFFLE_ALL, Target
-from workbench.emulator.emulate import emulated
 from workbench.emulator.history import GroupHistory
 from workbench.emulator.history_recorder import history_of
 from workbench.emulator.machine import Machine
 from workbench.emulator.memory import Lanes
+from workbench.emulator.program import emulated
 from workbench.emulator.steps import HistoryStep
 from workbench.ir.meaning.tiles import lane_map
 from workbench.ir.node.ops import Ops

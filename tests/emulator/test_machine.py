@@ -17,7 +17,7 @@ from workbench.backends.device import Device
 from workbench.backends.gpu.target import common_gpu
 from workbench.base.dtypes import DType, dtypes
 from workbench.base.errors import DeviceError
-from workbench.emulator.emulate import emulated
+from workbench.emulator.program import emulated
 from workbench.emulator.trace import Trace
 from workbench.ir.node import construct
 from workbench.ir.node.ops import Ops

@@ -27,7 +27,7 @@ from workbench import Tensor, dtypes, explore
 from workbench.base.target import Target
 from workbench.base.tensor_cores.layout import Fragment
 from workbench.base.tensor_cores.tensor_core import TensorCore
-from workbench.emulator.emulate import emulated
+from workbench.emulator.program import emulated
 from workbench.emulator.trace import Trace
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp

@@ -15,6 +15,7 @@ from workbench.backends.native.host_memory import HOST, host_memory
 from workbench.execution import realize
 from workbench.execution.realize import run_item
 from workbench.ir.schedule.item import ScheduleItem
+from workbench.pipeline import Tuner
 from workbench.tensor.base import _alive, nodes_alive
 
 N = np.arange(6 * 5 * 4, dtype=np.float32).reshape(6, 5, 4)
@@ -171,8 +172,8 @@ def test_a_value_on_the_way_is_freed_after_its_last_reader(
     gc.collect()
     before, counts, run = pool.used_bytes, [], run_item
 
-    def counted(item: ScheduleItem) -> None:
-        run(item)
+    def counted(item: ScheduleItem, tuner: Tuner) -> None:
+        run(item, tuner)
         counts.append((pool.used_bytes - before) // x.nbytes())
 
     monkeypatch.setattr(realize, "run_item", counted)

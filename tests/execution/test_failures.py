@@ -15,6 +15,7 @@ from workbench.execution import realize
 from workbench.execution.buffers import memory_of
 from workbench.execution.replay import _Step
 from workbench.ir.schedule.item import ScheduleItem
+from workbench.pipeline import Tuner
 
 SIZE = 6
 
@@ -26,14 +27,14 @@ class Failing:
         self._run, self._at, self._before = realize.run_item, at, before
         self.count = 0
 
-    def __call__(self, item: ScheduleItem) -> None:
+    def __call__(self, item: ScheduleItem, tuner: Tuner) -> None:
         self.count += 1
         if self.count == self._at:
             if not self._before:
                 for node in item.outputs:
                     memory_of(node).array[: node.size // 2] = 77
             raise RuntimeError("the device is gone")
-        self._run(item)
+        self._run(item, tuner)
 
 
 def written(random: Random, tensors: list[Any], arrays: list[Any]) -> None:
@@ -146,10 +147,10 @@ def test_what_a_function_does_not_reach_may_fail(
     failing = Tensor([1, 2], device="PYTHON").realize()
     run = realize.run_item
 
-    def run_elsewhere(item: ScheduleItem) -> None:
+    def run_elsewhere(item: ScheduleItem, tuner: Tuner) -> None:
         if item.device == "PYTHON":
             raise RuntimeError("the device is gone")
-        run(item)
+        run(item, tuner)
 
     x, there = (Tensor([1, 1], device=d).realize() for d in ("LLVM", "PYTHON"))
     monkeypatch.setattr(realize, "run_item", run_elsewhere)

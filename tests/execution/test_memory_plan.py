@@ -17,6 +17,7 @@ from workbench.execution.memory_plan import MemoryPlan, plan_memory
 from workbench.execution.realize import planned, run_item
 from workbench.ir.node.uop import UOp
 from workbench.ir.schedule.item import ScheduleItem
+from workbench.pipeline import Tuner
 
 N = 1 << 16
 RNG = np.random.default_rng(0)
@@ -64,8 +65,8 @@ def spied(monkeypatch: pytest.MonkeyPatch) -> tuple[list[MemoryPlan], list[int]]
         plans.append(make(*arguments, **more))  # type: ignore[arg-type]
         return plans[-1]
 
-    def counted(item: ScheduleItem) -> None:
-        run(item)
+    def counted(item: ScheduleItem, tuner: Tuner) -> None:
+        run(item, tuner)
         used.append(pool.used_bytes - before)
 
     monkeypatch.setattr(realize, "plan_memory", planned)

@@ -13,6 +13,7 @@ from workbench import Context, Device, Tensor, TinyJit
 from workbench.execution import realize
 from workbench.ir.node.ops import Ops
 from workbench.ir.schedule.item import ScheduleItem
+from workbench.pipeline import Tuner
 
 SHAPE = (2, 8, 4)
 # fmt: off
@@ -29,11 +30,11 @@ def steps(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """The number of elements that each kernel stores, as they run."""
     run, sizes = realize.run_item, []
 
-    def noted(item: ScheduleItem) -> None:
+    def noted(item: ScheduleItem, tuner: Tuner) -> None:
         if item.kernel is not None:
             axes = [n for n in item.kernel.src[0].src[1:] if n.op is Ops.RANGE]
             sizes.append(math.prod(axis.extent for axis in axes))
-        run(item)
+        run(item, tuner)
 
     monkeypatch.setattr(realize, "run_item", noted)
     return sizes

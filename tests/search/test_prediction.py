@@ -11,9 +11,9 @@ from tests.search.support import numbers, quick
 from workbench import Context, SearchResult, explore
 from workbench.backends.device import Device
 from workbench.cost.predicted_cost import predicted_cost
-from workbench.pipeline import tuned
 from workbench.search import search as searching
 from workbench.search.candidate import Candidate
+from workbench.search.realization import tuned
 from workbench.worker.client import Worker
 
 MACHINE = "CUDA:H100"
@@ -58,7 +58,7 @@ def test_beam_searches_by_prediction_there_and_not_on_an_emulator(
         start = (Candidate(0, None, (), "start: plain"),)
         return SearchResult(kernel, kernel, start, 0, None, "", 0.0, kernel.device)
 
-    monkeypatch.setattr("workbench.search.realization.run", run)
+    monkeypatch.setattr("workbench.search.search.run", run)
     monkeypatch.setattr("workbench.search.realization.say", lambda *_: None)
     ast = explore(numbers(16, 16) @ numbers(16, 16)).kernels[0].original
     for device in (MACHINE, Device.emulator.name):

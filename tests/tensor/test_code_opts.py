@@ -14,7 +14,7 @@ from workbench import Context, Opt, OptOps, Tensor, TinyJit, explore, load
 from workbench.base.errors import DTypeError, KernelOptError
 from workbench.execution.values import is_realized
 from workbench.ir.node.uop import UOp
-from workbench.pipeline import tuned
+from workbench.search.realization import tuned
 
 A = np.random.default_rng(1).random((32, 24), np.float32)
 B = np.random.default_rng(2).random((24, 40), np.float32)

@@ -14,6 +14,7 @@ from workbench.backends.device import Device
 from workbench.execution import realize
 from workbench.execution.realize import run_item
 from workbench.ir.schedule.item import ScheduleItem
+from workbench.pipeline import Tuner
 from workbench.viz import Exploration
 from workbench.viz.formatters import exploration_bundle
 from workbench.viz.record.record import build
@@ -64,8 +65,8 @@ def test_what_is_allocated_is_what_a_run_allocates(
     pool = Device[Device.DEFAULT].memory.pool
     before, run = pool.used_bytes, run_item
 
-    def counted(item: ScheduleItem) -> None:
-        run(item)
+    def counted(item: ScheduleItem, tuner: Tuner) -> None:
+        run(item, tuner)
         used.append(pool.used_bytes - before)
 
     monkeypatch.setattr(realize, "run_item", counted)

@@ -27,10 +27,10 @@ from workbench.worker.benchmark import (
     _few,
     run_benchmark,
 )
-from workbench.worker.candidate import Row
 from workbench.worker.client import _quiet
 from workbench.worker.kernel_data import KernelData
 from workbench.worker.remote import benchmark_text
+from workbench.worker.rows import Row
 from workbench.worker.time_limit import OverTime, within
 
 RULES = BenchmarkSettings(budget_s=0.1, samples=8, limit_s=20.0, hopeless=1.5)

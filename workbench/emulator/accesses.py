@@ -15,8 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from workbench.cost.gpu.warp_accesses import SECTOR_BYTES
-from workbench.ir.nest.banks import BANK_BYTES, BANKS
+from workbench.ir.nest.banks import BANK_BYTES, BANKS, SECTOR_BYTES
 
 Array = NDArray[np.int64]
 Mask = NDArray[np.bool_]

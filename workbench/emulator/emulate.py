@@ -3,36 +3,26 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterable, Mapping, Sequence, Set
-from types import MappingProxyType
+from collections.abc import Iterable, Sequence, Set
 from typing import Any
 
 import numpy as np
 
 from workbench.backends.device import Device
 from workbench.backends.gpu.target import common_gpu
-from workbench.backends.program.launch import LaunchShape
 from workbench.base.arguments import require
-from workbench.base.dtypes import DType, dtypes
 from workbench.base.errors import DeviceError, WorkbenchError
 from workbench.base.target import Target
 from workbench.base.trace import unobserved
 from workbench.emulator.checks.code import params_of, program_of, require_params
 from workbench.emulator.checks.duration import emulation_s
 from workbench.emulator.checks.edits import hints_of_edit
-from workbench.emulator.checks.inefficiencies import inefficiencies
 from workbench.emulator.checks.limits import (
     require_elements,
-    require_fit,
-    require_time,
 )
-from workbench.emulator.checks.wrong_values import find_wrong_values
-from workbench.emulator.findings import Finding
-from workbench.emulator.history import GroupHistory
-from workbench.emulator.history_recorder import history_of
-from workbench.emulator.machine import Machine, written_slots
+from workbench.emulator.machine import written_slots
 from workbench.emulator.memory import spoil
-from workbench.emulator.numbering import among_all
+from workbench.emulator.program import emulated, steps_emulated
 from workbench.emulator.trace import Trace
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
@@ -42,11 +32,8 @@ from workbench.kernel.runnable import RunnableKernel
 from workbench.pipeline import build, stages
 
 Array = np.ndarray[Any, Any]
-NOTHING: Mapping[int, Array] = MappingProxyType({})
 MOST_PAGE_S = 10.0
 """Most seconds of all work-groups of a launch for a page; beyond it runs one of them."""
-MOST_PAGE_BYTES = 4 << 20
-"""Most bytes of the steps of a group in a page."""
 
 
 def emulate(
@@ -150,22 +137,7 @@ def emulate_for_steps(
     linear = _without_barrier(linear, without)
     fresh = _only_written(kernel.original.toposort(), kernel.original.outputs)
     spoil(arrays, fresh)
-    memory = _memory(linear, arrays, gpu)
-    before = [array.copy() for array in memory]
-    machine = Machine(
-        linear, memory, gpu.warp_lanes, fresh=fresh, copies_async=gpu.copies_async
-    )
-    is_whole = emulation_s(linear) <= most_s
-    if is_whole:
-        machine.run()
-    else:
-        require_time(linear, gpu, groups=1)
-        machine.run(_group(machine.launch, group, ()), 1)
-    number = _group(machine.launch, group, machine.findings.all)
-    steps = history_of(
-        linear, before, gpu.warp_lanes, number, MOST_PAGE_BYTES, _dtypes_of(arrays)
-    )
-    return _trace(machine, arrays, gpu, steps, is_whole)
+    return steps_emulated(linear, arrays, gpu, group, most_s, fresh)
 
 
 def seconds_for_steps(kernel: RunnableKernel) -> float:
@@ -203,104 +175,6 @@ def _program(
         require_elements(linear, gpu)
         buffers = kernel.data.buffers(kernel.original, Device.emulator.name)
     return linear, [b.array for b in buffers]
-
-
-def emulated(
-    linear: Sequence[UOp],
-    arrays: Sequence[Array],
-    target: Target,
-    history: bool | Sequence[int] = False,
-    expected: Mapping[int, Array] = NOTHING,
-    fresh: Set[int] = frozenset(),
-) -> Trace:
-    """Return the Trace of a linear program over `arrays`, one for each slot, which it writes to;
-    `history` as in `emulate`.
-
-    `expected` are right outputs, by slot: what differs is a finding. What the arrays of the slots
-    `fresh` hold before counts as written by nobody.
-    """
-    require_fit(linear, target)
-    memory = _memory(linear, arrays, target)
-    before = [array.copy() for array in memory] if history is not False else []
-    machine = Machine(
-        linear, memory, target.warp_lanes, fresh=fresh, copies_async=target.copies_async
-    )
-    require_time(linear, target)
-    machine.run()
-    find_wrong_values(machine, expected)
-    steps = None
-    if history is not False:
-        number = _group(machine.launch, history, machine.findings.all)
-        steps = history_of(
-            linear,
-            before,
-            target.warp_lanes,
-            number,
-            arguments=_dtypes_of(arrays),
-        )
-    return _trace(machine, arrays, target, steps)
-
-
-def _memory(
-    linear: Sequence[UOp], arrays: Sequence[Array], target: Target
-) -> list[Array]:
-    return [
-        array.view(dtype.numpy) if dtype.bits else array
-        for array, (dtype, _) in zip(arrays, params_of(linear, target), strict=False)
-    ]
-
-
-def _dtypes_of(arrays: Sequence[Array]) -> dict[int, DType]:
-    return {slot: dtypes.from_numpy(a.dtype) for slot, a in enumerate(arrays)}
-
-
-def _trace(
-    machine: Machine,
-    arrays: Sequence[Array],
-    target: Target,
-    steps: GroupHistory | None,
-    is_whole: bool = True,
-) -> Trace:
-    """Return the Trace of a run over `arrays`, which the machine may have had as bits."""
-    totals = machine.totals
-    return Trace(
-        machine.linear,
-        machine.launch,
-        machine.memory.counts,
-        totals.executed,
-        totals.divergent,
-        totals.barriers,
-        totals.shuffles,
-        tuple(machine.findings.all),
-        inefficiencies(machine),
-        {slot: arrays[slot] for slot in sorted(written_slots(machine.linear))},
-        steps,
-        is_whole,
-        target,
-    )
-
-
-def _group(
-    launch: LaunchShape, group: bool | Sequence[int], findings: Sequence[Finding]
-) -> int:
-    if isinstance(group, bool):
-        items = [item for finding in findings[:1] for item in finding.items]
-        return among_all(items[0].group, launch.grid) if items else 0
-    sizes = [*reversed(launch.grid)]
-    numbers = [*group, 0, 0, 0][: len(sizes)]
-    fits = len(group) <= max(3, len(sizes)) and not any(group[len(sizes) :])
-    if not fits or any(
-        not 0 <= n < size for n, size in zip(numbers, sizes, strict=True)
-    ):
-        grid = " x ".join(map(str, sizes)) or "1"
-        what, last = f"there is no group {tuple(group)}", tuple(n - 1 for n in sizes)
-        hint = (
-            f"history={(0,) * len(sizes)} to {last}, along x, y and z; or history=True"
-        )
-        raise WorkbenchError(
-            what, f"the grid is {grid}", hint if sizes else "history=True"
-        )
-    return among_all(numbers, launch.grid)
 
 
 def target_of(kernel: RunnableKernel | None, target: str | Target = "") -> Target:

@@ -48,7 +48,7 @@ from workbench.ir.schedule.decide import NOTHING_FORCED
 from workbench.ir.schedule.item import Schedule, ScheduleItem
 from workbench.ir.schedule.schedule import base
 from workbench.ir.schedule.schedule import schedule as make_schedule
-from workbench.pipeline import build, tuned
+from workbench.pipeline import Tuner, build
 
 running = free_rlock()
 """One thread at a time computes tensors, from the look at what is computed and read to the note of
@@ -57,12 +57,13 @@ what is computed then, or copies their memory: another one would write over what
 
 def realize(
     outputs: Sequence[UOp],
+    tuner: Tuner,
     others: Callable[[], Iterable[UOp]] = tuple,
     old_versions: Mapping[UOp, UOp] = MappingProxyType({}),
     publish: Callable[[list[UOp]], None] | None = None,
 ) -> list[UOp]:
-    """Compute `outputs`; return their nodes (BUFFERs, reshaped where necessary) when the work is
-    done.
+    """Compute `outputs`, by kernels with the opts that `tuner` gives them; return their nodes
+    (BUFFERs, reshaped where necessary) when the work is done.
 
     An intermediate value is freed after its last reader, unless it is a part of one of `others`:
     then it lives as long as its node. `old_versions` has, of outputs that are new versions of
@@ -83,7 +84,7 @@ def realize(
     )
     items, over = placed.items, placed.over
     spare = _spare(plan, results, outputs, others)
-    run = _ItemRun(items, over, spare)
+    run = _ItemRun(items, over, spare, tuner)
     run.before_overwriting()
     with Uninterrupted():
         try:
@@ -134,8 +135,8 @@ def _computed_for(outputs: Sequence[UOp], device: str) -> dict[UOp, UOp]:
     }
 
 
-def run_item(item: ScheduleItem) -> None:
-    """Run one item: a kernel with the default opts, or a copy."""
+def run_item(item: ScheduleItem, tuner: Tuner) -> None:
+    """Run one item: a kernel with the opts that `tuner` gives it, or a copy."""
     capture = present_capture()
     if capture is not None:
         capture.items.append(item)
@@ -144,7 +145,7 @@ def run_item(item: ScheduleItem) -> None:
         buffers[0].copy_from(buffers[1])
         return
     device = item.device
-    kernel = tuned(item.kernel, device)
+    kernel = tuner(item.kernel, device)
     program = build(kernel, device).program
     start = time.perf_counter()
     program(buffers)
@@ -189,8 +190,9 @@ class _ItemRun:
         items: Sequence[ScheduleItem],
         over: Mapping[UOp, UOp],
         spare: Collection[UOp],
+        tuner: Tuner,
     ):
-        self._over, self._spare = over, spare
+        self._over, self._spare, self._tuner = over, spare, tuner
         shared = () if NO_MEMORY_PLANNER.value else {*spare}.difference(over.values())
         plan = None
         if shared:
@@ -209,7 +211,7 @@ class _ItemRun:
             self._run(*self._items.pop(0))
         for _, item in self._items:
             if item.kernel is not None:
-                build(tuned(item.kernel, item.device), item.device)
+                build(self._tuner(item.kernel, item.device), item.device)
 
     def rest(self) -> None:
         """Run the other items."""
@@ -241,7 +243,7 @@ class _ItemRun:
             for node in item.buffers:
                 memory_of(node)  # too little room is found before anything is written
             is_begun = True
-            run_item(item)
+            run_item(item, self._tuner)
         except BaseException as error:
             self._failed = item if is_begun else None
             written = {*self._complete, *(item.outputs if is_begun else ())}

@@ -25,7 +25,7 @@ from workbench.execution.readers import read_by
 from workbench.ir.node.shapes import Shape
 from workbench.ir.node.uop import UOp
 from workbench.ir.schedule.item import ScheduleItem
-from workbench.pipeline import build, tuned
+from workbench.pipeline import Tuner, build
 
 
 class _Copy:
@@ -92,10 +92,11 @@ class Replay:
         captured: Capture,
         inputs: Sequence[UOp],
         outputs: Sequence[UOp],
+        tuner: Tuner,
         rewritten: Collection[UOp] = (),
         steady: Collection[UOp] = (),
     ):
-        self._pieces = captured.pieces
+        self._pieces, self._tuner = captured.pieces, tuner
         again = {*rewritten, *captured.overwritten()}
         items, targets = self._dependent(captured.items, inputs, again)
         roots = [self._root(o)[0] for o in outputs]
@@ -309,7 +310,7 @@ class Replay:
             step = _Copy(buffers)
         else:
             device = item.device
-            opted = tuned(item.kernel, device)
+            opted = self._tuner(item.kernel, device)
             step = build(opted, device).program.bind(buffers)
             kernel = item.kernel, opted, device
         for slot, node in enumerate(item.buffers):

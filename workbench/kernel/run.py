@@ -33,7 +33,7 @@ from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 from workbench.ir.rewriting.rewrite import without
 from workbench.ir.schedule.item import ScheduleItem, base
-from workbench.pipeline import build, tuned
+from workbench.pipeline import Tuner, build
 
 NOTHING: Mapping[UOp, Array] = MappingProxyType({})
 IN_MEMORY = "nothing is computed: all is in memory, and it is not known what of"
@@ -46,6 +46,8 @@ class Run:
 
     items: tuple[ScheduleItem, ...]
     meanings: Meanings
+    tuner: Tuner
+    """Gives a kernel that runs before another one its opts."""
     device: str = ""
     """Where its results are."""
     rules_off: tuple[str, ...] = ()
@@ -85,7 +87,7 @@ class Run:
             buffers[0].copy_from(buffers[1])
         else:
             with without(self.rules_off):
-                program = build(tuned(item.kernel, device), device).program
+                program = build(self.tuner(item.kernel, device), device).program
             program(buffers)
 
     def leaf(self, node: UOp, device: str) -> Array:

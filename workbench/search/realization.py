@@ -1,21 +1,62 @@
-"""The search that `realize` does where the setting BEAM is a width."""
+"""The opts with which `realize` runs a kernel: the default ones, or those that a search finds where
+the setting BEAM is a width. Predictions and the search are loaded when a kernel first needs them.
+"""
 
 from __future__ import annotations
 
-from workbench.base.context import Context
+from workbench.backends.device import Device, DeviceInfo
+from workbench.base.context import BEAM, NOOPT, Context
 from workbench.debug import say
 from workbench.ir.node.uop import UOp
-from workbench.kernel.inputs import Seeded, written
-from workbench.kernel.kernel import Kernel
-from workbench.search.search import run
+from workbench.ir.rewriting.rewrite import RulesInForce, rules_in_force
+from workbench.pipeline import remember
 
 BUDGET_S = 10.0
 """Seconds of a search, as `Kernel.search` has them by default: one finds what the other found."""
+
+Key = tuple[UOp, DeviceInfo, RulesInForce]
+_tuned: dict[int, dict[Key, UOp]] = {}
+"""Kernels with opts, by the width of the search; 0: the default opts."""
+
+
+def tuned(kernel: UOp, device: str) -> UOp:
+    """Return `kernel` as `realize` runs it on `device`: with the opts that the code asks for, or
+    else with the default opts, with those that a search of the width BEAM finds, or, by the setting
+    NOOPT and on some devices, without opts. An emulator's times are not a kernel's, so that nothing
+    is searched there; those of a machine that is not here are predicted.
+
+    Errors: KernelOptError for an opt of the code's that is not legal.
+    """
+    info = Device[device]
+    has_times = info.is_elsewhere or not info.is_emulator
+    width = BEAM.value if has_times else 0
+    if kernel.code is not None:
+        return kernel
+    if kernel.arg.opts is not None:
+        width = 0
+    elif info.runs_plain or NOOPT.value:
+        return kernel
+    key = kernel, info, rules_in_force()
+    table = _tuned.setdefault(width, {})
+    tuned_kernel = table.get(key)
+    if tuned_kernel is None:
+        if width > 0:
+            candidate = best(kernel, device, width)
+        else:
+            from workbench.cost.default_opts import default_opts
+
+            candidate = default_opts(kernel, info.target).kernel
+        tuned_kernel = remember(table, key, candidate)
+    return tuned_kernel
 
 
 def best(kernel: UOp, device: str, width: int) -> UOp:
     """Return `kernel` with the best opts that a search of `width` finds on `device`, on random
     data; a search of the same kernel that is in the cache is used again."""
+    from workbench.kernel.inputs import Seeded, written
+    from workbench.kernel.kernel import Kernel
+    from workbench.search.search import run
+
     shapes = tuple((param.length,) for param in written(kernel))
     with Context(DEV=device, BEAM=0):
         start = Kernel(kernel, kernel, Seeded(), shapes, title=kernel.arg.name)

@@ -18,6 +18,7 @@ from workbench.execution.realize import realize, running
 from workbench.execution.values import require_readable, to_numpy
 from workbench.ir.gradient.custom import with_gradient
 from workbench.ir.gradient.occurrences import duplicate
+from workbench.search.realization import tuned
 from workbench.tensor.autograd.leaves import leads_to_leaf, leaf_node, number_of
 from workbench.tensor.autograd.modes import gradients_flow
 from workbench.tensor.base import Base, Operand
@@ -161,7 +162,7 @@ class Assignment(Gather):
         """Write a value to a file, now."""
         whole = cast_to(expanded(value.uop, self.shape), self.dtype)
         check_readable([whole])
-        (result,) = realize([whole])
+        (result,) = realize([whole], tuned)
         write(self.uop, to_numpy(result))
         return self
 

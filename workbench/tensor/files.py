@@ -23,6 +23,7 @@ from workbench.execution.values import to_numpy, without_detach
 from workbench.ir.node.ops import MOVEMENT, Ops
 from workbench.ir.node.shapes import Shape
 from workbench.ir.node.uop import UOp
+from workbench.search.realization import tuned
 from workbench.tensor.operands.refuse import dtype_error, where
 
 if TYPE_CHECKING:
@@ -83,7 +84,7 @@ def read_to(node: UOp, device: str) -> UOp:
 
 def saved(node: UOp, device: str) -> UOp:
     """Return the node of a file with the value of `node`, which is written now."""
-    (result,) = realize([node])
+    (result,) = realize([node], tuned)
     values = to_numpy(result)
     target = new_file(device, node.dtype, node.shape)
     write(target, values)

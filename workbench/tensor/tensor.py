@@ -38,6 +38,7 @@ from workbench.ir.opt.from_code import opt_rows
 from workbench.ir.opt.opt import Opt
 from workbench.ir.schedule.item import ScheduleItem
 from workbench.ir.schedule.schedule import base
+from workbench.search.realization import tuned
 from workbench.tensor.assignment import Assignment
 from workbench.tensor.autograd.autograd import Autograd
 from workbench.tensor.autograd.leaves import leads_to_leaf, plain_value
@@ -367,7 +368,7 @@ def _realize_on(
 ) -> None:
     """Compute outputs. Only a graph without memory has no device; it takes this one."""
     DEV.set(computing_device(device))
-    realize(outputs, nodes_alive, old_versions, publish)
+    realize(outputs, tuned, nodes_alive, old_versions, publish)
 
 
 def _publish(

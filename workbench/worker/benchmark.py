@@ -17,8 +17,9 @@ from workbench.measure.timing import (
     timed_rounds,
     warm_up,
 )
-from workbench.worker.candidate import Row, Run, bind, error_row
+from workbench.worker.candidate import Run, bind
 from workbench.worker.kernel_data import KernelData
+from workbench.worker.rows import Row, error_row
 from workbench.worker.time_limit import OverTime, within
 
 FAIR_ROUNDS = 3

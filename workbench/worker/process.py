@@ -17,13 +17,9 @@ from collections.abc import Sequence
 from threading import Thread
 from typing import IO, Any
 
-from workbench.backends.contract import DeviceInfo, Program
 from workbench.backends.device import Device
-from workbench.backends.program.source import Source
-from workbench.ir.node.uop import UOp
-from workbench.provided import provide
-from workbench.worker import protocol
-from workbench.worker.candidate import error_row
+from workbench.worker import protocol, sandbox
+from workbench.worker.rows import error_row
 from workbench.worker.server import StopRequest, WorkerServer
 
 LOOK_FOR_PARENT_S = 1.0
@@ -84,7 +80,7 @@ def main(nice: int) -> None:
     os.dup2(2, 1)
     if hasattr(os, "nice"):
         os.nice(nice)
-    provide("sandbox", lambda: _load)  # this process is the sandbox
+    sandbox.enter()
     line = Connection(os.fdopen(os.dup(0), "rb"), outgoing)
     server = WorkerServer(line.report, line.is_stopped)
     while True:
@@ -99,10 +95,6 @@ def main(nice: int) -> None:
                 os._exit(
                     0
                 )  # the next task is given to another process, which can use it
-
-
-def _load(kernel: UOp, device: DeviceInfo, source: Source) -> Program:
-    return device.load(source)
 
 
 def _do(server: WorkerServer, line: Connection, head: dict[str, Any]) -> None:

@@ -12,8 +12,8 @@ from workbench.backends.native.host_memory import HOST
 from workbench.base.trace import unobserved
 from workbench.kernel.inputs import Seeded
 from workbench.worker.benchmark import BenchmarkSettings, run_benchmark
-from workbench.worker.candidate import error_row, parsed
 from workbench.worker.kernel_data import KernelData
+from workbench.worker.rows import error_row, parsed
 
 
 def benchmark_text(task: str) -> str:

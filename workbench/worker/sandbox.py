@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from workbench.backends.buffer import Buffer
-from workbench.backends.contract import DeviceInfo
+from workbench.backends.contract import DeviceInfo, Program
 from workbench.backends.device import Device
 from workbench.backends.program.handwritten import slots_of
 from workbench.backends.program.source import Source
@@ -22,8 +22,8 @@ from workbench.base.errors import DeviceError, WorkbenchError
 from workbench.base.forking import free_lock
 from workbench.base.unpicklable import Unpicklable
 from workbench.ir.node.uop import UOp
-from workbench.worker.candidate import row_of
 from workbench.worker.client import Worker
+from workbench.worker.rows import kernel_row
 
 LIMIT_S = 30.0
 """Seconds after which a run counts as hanging."""
@@ -33,9 +33,20 @@ _worker = Worker(nice=0)
 atexit.register(_worker.close)
 
 
-def sandboxed(kernel: UOp, device: DeviceInfo, source: Source) -> SandboxedProgram:
-    """Return the Program of a kernel (a EXTERN) on a device."""
-    return SandboxedProgram(kernel, device, source)
+_is_inside = False
+
+
+def enter() -> None:
+    """Note that this process is a worker, which runs such text itself."""
+    global _is_inside
+    _is_inside = True
+
+
+def sandboxed(kernel: UOp, device: DeviceInfo, source: Source) -> Program:
+    """Return the Program of a kernel (an EXTERN) on a device."""
+    return (
+        device.load(source) if _is_inside else SandboxedProgram(kernel, device, source)
+    )
 
 
 class SandboxedProgram(Unpicklable):
@@ -82,7 +93,9 @@ class SandboxedLaunch:
 
     def __init__(self, program: SandboxedProgram, buffers: Sequence[Buffer]):
         self._program, self._buffers = program, [*buffers]
-        self._row = row_of(program.kernel, program.device, ())
+        self._row = kernel_row(
+            program.kernel, program.device, (), lambda: program.source
+        )
         self._outputs = program.kernel.outputs
         self._names = _names_of(program)
 

@@ -33,8 +33,9 @@ from workbench.worker.benchmark import (
     is_settled,
     run_benchmark,
 )
-from workbench.worker.candidate import Row, Run, bind, compiled, error_row, parsed
+from workbench.worker.candidate import Run, bind, compiled
 from workbench.worker.kernel_data import KernelData
+from workbench.worker.rows import Row, error_row, parsed
 from workbench.worker.sandboxed import SandboxedBuffer
 
 Report = Callable[[Row], None]

@@ -12,7 +12,8 @@ from workbench import Tensor, dtypes, explore
 from workbench.backends.cuda import nvrtc
 from workbench.backends.cuda.sass import compile_to_sass
 from workbench.base.dtypes import DType
-from workbench.pipeline import stages, tuned
+from workbench.pipeline import stages
+from workbench.search.realization import tuned
 
 pytestmark = needs_nvrtc
 BOTH = (dtypes.float16, dtypes.bfloat16)

@@ -20,7 +20,8 @@ from workbench.backends.program.source import Source
 from workbench.base.errors import CompileError, DeviceError
 from workbench.base.installation import install_command
 from workbench.ir.opt.heuristic.default_opts import heuristic
-from workbench.pipeline import stages, tuned
+from workbench.pipeline import stages
+from workbench.search.realization import tuned
 
 Array = np.ndarray[Any, Any]
 

@@ -21,10 +21,11 @@ from workbench.emulator.checks.duration import (
     repeats,
     rounds_at_once,
 )
-from workbench.emulator.emulate import _memory, _program
+from workbench.emulator.emulate import _program
 from workbench.emulator.loops.rounds import Rounds
 from workbench.emulator.machine import Machine
 from workbench.emulator.memory import spoil
+from workbench.emulator.program import _memory
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 from workbench.ir.opt.apply import legal_opts

@@ -12,7 +12,7 @@ from tests.ir.opt.support import apply, opt
 from tests.tools.kernels import LLVM, sum_of_columns
 from workbench import Tensor, explore
 from workbench.backends.gpu.target import common_gpu
-from workbench.emulator.emulate import emulated
+from workbench.emulator.program import emulated
 from workbench.ir.lower.launch.barriers import barriers
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp

@@ -19,7 +19,8 @@ from workbench.ir.node.uop import UOp, gated
 from workbench.ir.opt.apply import apply_opt
 from workbench.ir.schedule.in_place.reads import reads_where_it_writes
 from workbench.ir.verify.verify import verify
-from workbench.pipeline import build, tuned
+from workbench.pipeline import build
+from workbench.search.realization import tuned
 
 X, Y = numbers(24, 24), numbers(24, 24, seed=1)
 

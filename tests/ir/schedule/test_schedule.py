@@ -15,6 +15,7 @@ from workbench.ir.node.constants import identity
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 from workbench.ir.rewriting.rewrite import without
+from workbench.search.realization import tuned
 
 
 @pytest.mark.parametrize("name", COUNTS)
@@ -38,12 +39,12 @@ def test_nothing_is_computed_of_values_without_elements(kind: Ops, device: str) 
     """Not even where the rule is off that makes constants of them."""
     with Context(DEV=device), without(["empty-is-constant"]):
         nothing = Tensor(A)[3:3] * 2
-        (value,) = realize([nothing.uop])
+        (value,) = realize([nothing.uop], tuned)
         assert not nothing.schedule() and to_numpy(value).shape == (0, 48)
         row = UOp(Ops.REDUCE_AXIS, dtypes.float32, (nothing.uop,), (kind, (0,)))
         padded = Tensor(nothing.uop).pad(((1, 1), (2, 0))) + Tensor(A)[:2, :1]
         values = [row + Tensor(A)[:1].uop, padded.uop]
-        results = [to_numpy(node) for node in realize(values)]
+        results = [to_numpy(node) for node in realize(values, tuned)]
     np.testing.assert_array_equal(
         results[0], A[:1] + identity(kind, dtypes.float32).arg
     )

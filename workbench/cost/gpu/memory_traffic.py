@@ -18,8 +18,9 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from workbench.base.target import Hardware, Target
-from workbench.cost.gpu.warp_accesses import SECTOR_BYTES, WarpAccess
+from workbench.cost.gpu.warp_accesses import WarpAccess
 from workbench.ir.nest.accesses import size_of
+from workbench.ir.nest.banks import SECTOR_BYTES
 from workbench.ir.nest.footprint import runs
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp

@@ -20,14 +20,13 @@ from numpy.typing import NDArray
 
 from workbench.cost.gpu.instructions import merged_loads
 from workbench.ir.nest.accesses import idle_lanes
-from workbench.ir.nest.banks import BANK_BYTES, BANKS
+from workbench.ir.nest.banks import BANK_BYTES, BANKS, SECTOR_BYTES
 from workbench.ir.node.index_values import index_values
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp, leaves
 
 Array = NDArray[np.int64]
 Place = Literal["global", "shared", "private"]
-SECTOR_BYTES = 32
 PASS_SECTORS = 4
 """Sectors that pass through the first cache in a cycle."""
 MOST_ITEMS = 1 << 12

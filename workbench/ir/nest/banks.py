@@ -26,6 +26,8 @@ from workbench.ir.node.uop import UOp, split_gate
 
 BANKS = 32
 BANK_BYTES = 4
+SECTOR_BYTES = 32
+"""What global memory moves at least."""
 LONGER = (1, 2, 4, 8, 16)
 """Elements that a row may be longer by, if it is not more than twice as long then."""
 MOST_BYTES = 16

@@ -14,6 +14,7 @@ from workbench.execution.capture import capturing, noting_others, noting_roots
 from workbench.execution.replay import Replay
 from workbench.execution.values import value_in_memory, without_detach
 from workbench.ir.node.uop import UOp
+from workbench.search.realization import tuned
 from workbench.tensor.base import tensors_alive
 from workbench.tensor.creation.random import noting_draws
 from workbench.tensor.jit.containers import ObjectResults
@@ -192,7 +193,7 @@ class _CaptureRun:
         keys = [draw.node for draw in self.draws]
         steady = [reads[n] for n in self.steady(state)]
         inputs = [*self._inputs, *reads, *keys]
-        return Replay(self.captured, inputs, nodes, rewritten, steady)
+        return Replay(self.captured, inputs, nodes, tuned, rewritten, steady)
 
     def changes(self, name: str) -> NumberChanges | None:
         """Return which numbers and the like the function changed itself, with what ran; None where

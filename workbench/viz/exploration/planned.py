@@ -24,6 +24,7 @@ from workbench.kernel.inputs import FromSchedule
 from workbench.kernel.kernel import Kernel
 from workbench.kernel.run import Run
 from workbench.pipeline import SCHEDULE_PASSES, compile_switches, rules_of
+from workbench.search.realization import tuned
 from workbench.tensor.autograd.lines import backward_passes
 from workbench.tensor.tensor import Tensor
 from workbench.viz.exploration.expression import Expression
@@ -84,7 +85,7 @@ def planned(
         rangeified = (r.after for r in watching.records if r.name == RANGEIFY.name)
         built = next(rangeified, schedule.items)
         meanings = Meanings(watching.records, outputs, _given_rules(expression), whole)
-        run = Run(schedule.items, meanings, device, rules_off=off)
+        run = Run(schedule.items, meanings, tuned, device, rules_off=off)
         plan.runs.append(run)
         plan.kernels += _kernels(schedule, built, outputs, off, on, run)
         plan.items += schedule.items

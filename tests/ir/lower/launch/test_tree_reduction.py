@@ -12,7 +12,7 @@ from workbench import Kernel, Opt, OptOps, Tensor, emulate, explore
 from workbench.backends.gpu.target import common_gpu
 from workbench.backends.program.analysis import analyse
 from workbench.backends.program.source import signature
-from workbench.emulator.emulate import emulated
+from workbench.emulator.program import emulated
 from workbench.emulator.trace import Trace
 from workbench.ir.lower.launch.barriers import barriers
 from workbench.ir.lower.launch.tree_reduction import halvings

@@ -21,7 +21,8 @@ from workbench.emulator.trace import Trace
 from workbench.ir.lower.launch.barriers import barriers
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
-from workbench.pipeline import stages, tuned
+from workbench.pipeline import stages
+from workbench.search.realization import tuned
 
 Array = np.ndarray[Any, Any]
 TREE = replace(common_gpu("GPU"), group_items=1024, group_limits=())

@@ -25,7 +25,8 @@ from workbench.ir.opt.apply import apply_opt
 from workbench.ir.schedule.build import in_order
 from workbench.ir.schedule.item import ScheduleItem
 from workbench.ir.verify.verify import verify
-from workbench.pipeline import build, tuned
+from workbench.pipeline import build
+from workbench.search.realization import tuned
 
 X, Y = numbers(24, 40), numbers(24, 40, seed=1)
 LONG, WIDE = numbers(1 << 20), numbers(600, 600)
@@ -173,7 +174,7 @@ def _run_all(seed: int, device: str) -> int:
         schedule, simple = realize.planned([t.uop for t in tensors])
     for item in schedule.items:
         if item.kernel is None:
-            realize.run_item(item)
+            realize.run_item(item, tuned)
             continue
         kernel = tuned(item.kernel, device)
         for _ in range(pick.choice((0, 2))):

@@ -10,7 +10,6 @@ import numpy as np
 
 from workbench.base.dtypes import DType
 from workbench.base.tensor_cores.tensor_core import TensorCore
-from workbench.cost.gpu.warp_accesses import SECTOR_BYTES
 from workbench.emulator.findings import Finding, Inefficiency
 from workbench.emulator.history import (
     GroupHistory,
@@ -23,7 +22,7 @@ from workbench.emulator.numbering import along, among_all
 from workbench.emulator.trace import Trace
 from workbench.ir.meaning.tiles import lane_map
 from workbench.ir.nest.accesses import name_of
-from workbench.ir.nest.banks import BANK_BYTES, BANKS
+from workbench.ir.nest.banks import BANK_BYTES, BANKS, SECTOR_BYTES
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 from workbench.ir.text.program import ProgramLine

@@ -25,8 +25,9 @@ from workbench.viz.session.handlers import variants as tuning
 from workbench.viz.session.live_record import LiveRecord
 from workbench.viz.session.timing_rows import run_name, timing_row
 from workbench.worker.benchmark import SETTLED
-from workbench.worker.candidate import Row, row_of
+from workbench.worker.candidate import row_of
 from workbench.worker.client import TaskStopped, Worker
+from workbench.worker.rows import Row
 
 BUDGET_S = 1.0
 """Seconds for timing one variant."""

@@ -21,8 +21,8 @@ from workbench.viz.schema.plan import ComparedPlans
 from workbench.viz.schema.replies import NoResult
 from workbench.viz.session.handlers import measurement, variants
 from workbench.viz.session.live_record import Before, LiveRecord
-from workbench.worker.candidate import Row
 from workbench.worker.client import DATA_BYTES, TaskStopped
+from workbench.worker.rows import Row
 
 BUDGET_S = 1.5
 """Seconds for timing two plans."""

@@ -10,7 +10,7 @@ import pytest
 from tests.tools.kernels import LLVM
 from workbench import Tensor, dtypes, explore
 from workbench.backends.device import Device
-from workbench.emulator.emulate import emulated
+from workbench.emulator.program import emulated
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 from workbench.ir.opt.heuristic.default_opts import heuristic

@@ -14,6 +14,7 @@ from typing import NamedTuple
 from workbench.base.target import Target
 from workbench.base.tensor_cores.tensor_core import TensorCore
 from workbench.base.trace import unobserved
+from workbench.ir.nest.banks import SECTOR_BYTES
 from workbench.ir.nest.footprint import runs, touched
 from workbench.ir.nest.fragments import core_of
 from workbench.ir.node.axis import AxisType
@@ -25,8 +26,6 @@ from workbench.ir.opt.opt import Opt, OptOps, ranges, store_strides
 
 MOST_WASTE = 2.0
 """Computed for useful outputs, at most: tensor cores are several times as fast as other units."""
-SECTOR_BYTES = 32
-"""What memory moves at least."""
 
 
 class TensorAxes(NamedTuple):

@@ -1,1 +1,0 @@
-"""Kernels for machines elsewhere as programs that the emulator runs."""

@@ -1,0 +1,205 @@
+"""A linear program run by the emulator: `emulated` gives the Trace of a run, and a WorkItemProgram
+is the Program of a kernel for a machine that is not here."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence, Set
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+from workbench.backends.buffer import Buffer
+from workbench.backends.program.launch import LaunchShape
+from workbench.backends.program.source import Source
+from workbench.base.dtypes import DType, dtypes
+from workbench.base.errors import WorkbenchError
+from workbench.base.target import Target
+from workbench.emulator.checks.code import params_of
+from workbench.emulator.checks.duration import emulation_s
+from workbench.emulator.checks.inefficiencies import inefficiencies
+from workbench.emulator.checks.limits import require_fit, require_time
+from workbench.emulator.checks.wrong_values import find_wrong_values
+from workbench.emulator.findings import Finding
+from workbench.emulator.history import GroupHistory
+from workbench.emulator.history_recorder import history_of
+from workbench.emulator.machine import Machine, written_slots
+from workbench.emulator.numbering import among_all
+from workbench.emulator.trace import Trace
+from workbench.ir.node.uop import UOp
+
+Array = np.ndarray[Any, Any]
+NOTHING: Mapping[int, Array] = MappingProxyType({})
+MOST_S = 20.0
+"""A kernel that would take longer is refused."""
+MOST_STEPS_BYTES = 4 << 20
+"""Most bytes of the steps of a group in a page."""
+
+
+def emulated(
+    linear: Sequence[UOp],
+    arrays: Sequence[Array],
+    target: Target,
+    history: bool | Sequence[int] = False,
+    expected: Mapping[int, Array] = NOTHING,
+    fresh: Set[int] = frozenset(),
+) -> Trace:
+    """Return the Trace of a linear program over `arrays`, one for each slot, which it writes to;
+    `history` as in `emulate`.
+
+    `expected` are right outputs, by slot: what differs is a finding. What the arrays of the slots
+    `fresh` hold before counts as written by nobody.
+    """
+    require_fit(linear, target)
+    memory = _memory(linear, arrays, target)
+    before = [array.copy() for array in memory] if history is not False else []
+    machine = Machine(
+        linear, memory, target.warp_lanes, fresh=fresh, copies_async=target.copies_async
+    )
+    require_time(linear, target)
+    machine.run()
+    find_wrong_values(machine, expected)
+    steps = None
+    if history is not False:
+        number = _group(machine.launch, history, machine.findings.all)
+        steps = history_of(
+            linear,
+            before,
+            target.warp_lanes,
+            number,
+            arguments=_dtypes_of(arrays),
+        )
+    return _trace(machine, arrays, target, steps)
+
+
+def steps_emulated(
+    linear: Sequence[UOp],
+    arrays: Sequence[Array],
+    gpu: Target,
+    group: bool | Sequence[int],
+    most_s: float,
+    fresh: Set[int],
+) -> Trace:
+    """Return the Trace of a run with the steps of a group, as many as a page can have. Of a launch
+    that takes more than `most_s` seconds only that group is run.
+
+    Errors: DeviceError where that takes too long, too.
+    """
+    memory = _memory(linear, arrays, gpu)
+    before = [array.copy() for array in memory]
+    machine = Machine(
+        linear, memory, gpu.warp_lanes, fresh=fresh, copies_async=gpu.copies_async
+    )
+    is_whole = emulation_s(linear) <= most_s
+    if is_whole:
+        machine.run()
+    else:
+        require_time(linear, gpu, groups=1)
+        machine.run(_group(machine.launch, group, ()), 1)
+    number = _group(machine.launch, group, machine.findings.all)
+    steps = history_of(
+        linear, before, gpu.warp_lanes, number, MOST_STEPS_BYTES, _dtypes_of(arrays)
+    )
+    return _trace(machine, arrays, gpu, steps, is_whole)
+
+
+def _memory(
+    linear: Sequence[UOp], arrays: Sequence[Array], target: Target
+) -> list[Array]:
+    return [
+        array.view(dtype.numpy) if dtype.bits else array
+        for array, (dtype, _) in zip(arrays, params_of(linear, target), strict=False)
+    ]
+
+
+def _dtypes_of(arrays: Sequence[Array]) -> dict[int, DType]:
+    return {slot: dtypes.from_numpy(a.dtype) for slot, a in enumerate(arrays)}
+
+
+def _trace(
+    machine: Machine,
+    arrays: Sequence[Array],
+    target: Target,
+    steps: GroupHistory | None,
+    is_whole: bool = True,
+) -> Trace:
+    """Return the Trace of a run over `arrays`, which the machine may have had as bits."""
+    totals = machine.totals
+    return Trace(
+        machine.linear,
+        machine.launch,
+        machine.memory.counts,
+        totals.executed,
+        totals.divergent,
+        totals.barriers,
+        totals.shuffles,
+        tuple(machine.findings.all),
+        inefficiencies(machine),
+        {slot: arrays[slot] for slot in sorted(written_slots(machine.linear))},
+        steps,
+        is_whole,
+        target,
+    )
+
+
+def _group(
+    launch: LaunchShape, group: bool | Sequence[int], findings: Sequence[Finding]
+) -> int:
+    if isinstance(group, bool):
+        items = [item for finding in findings[:1] for item in finding.items]
+        return among_all(items[0].group, launch.grid) if items else 0
+    sizes = [*reversed(launch.grid)]
+    numbers = [*group, 0, 0, 0][: len(sizes)]
+    fits = len(group) <= max(3, len(sizes)) and not any(group[len(sizes) :])
+    if not fits or any(
+        not 0 <= n < size for n, size in zip(numbers, sizes, strict=True)
+    ):
+        grid = " x ".join(map(str, sizes)) or "1"
+        what, last = f"there is no group {tuple(group)}", tuple(n - 1 for n in sizes)
+        hint = (
+            f"history={(0,) * len(sizes)} to {last}, along x, y and z; or history=True"
+        )
+        raise WorkbenchError(
+            what, f"the grid is {grid}", hint if sizes else "history=True"
+        )
+    return among_all(numbers, launch.grid)
+
+
+class WorkItemProgram:
+    """A linear program for a target, run by the emulator."""
+
+    def __init__(self, linear: Sequence[UOp], target: Target, source: Source):
+        self.linear, self.target, self.source = tuple(linear), target, source
+
+    def __call__(self, buffers: Sequence[Buffer]) -> None:
+        self.bind(buffers)()
+
+    def bind(self, buffers: Sequence[Buffer]) -> WorkItemLaunch:
+        """Return the kernel with its memory. Errors: as `require_room`."""
+        self.require_room()
+        return WorkItemLaunch(self, [*buffers])
+
+    def require_room(self) -> None:
+        """Errors: DeviceError where it is too large to be emulated."""
+        require_time(self.linear, self.target, MOST_S)
+
+
+class WorkItemLaunch:
+    """A program and its memory."""
+
+    def __init__(self, program: WorkItemProgram, buffers: list[Buffer]):
+        self.program, self.buffers = program, buffers
+
+    def __call__(self, wait: bool = True) -> None:
+        """Run. Errors: WorkbenchError for a race, a read of what nobody wrote, and their like."""
+        program, arrays = self.program, [buffer.array for buffer in self.buffers]
+        findings = emulated(program.linear, arrays, program.target).findings
+        if findings:
+            what = (
+                f"the kernel {program.source.name} is wrong on {program.target.device}"
+            )
+            more = f", and {len(findings) - 1} more" if len(findings) > 1 else ""
+            raise WorkbenchError(what, f"{findings[0]}{more}", "emulate(kernel)")
+
+    def move(self, slot: int, buffer: Buffer) -> None:
+        self.buffers[slot] = buffer

@@ -1,0 +1,79 @@
+"""Kernels, sources and errors as plain data for another process."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from workbench.backends.program.launch import LaunchAxis, LaunchShape
+from workbench.backends.program.source import Source
+from workbench.base.dtypes import dtypes
+from workbench.base.errors import ParseError, WorkbenchError
+from workbench.base.trace import unobserved
+from workbench.ir.node.uop import UOp
+from workbench.ir.rewriting.rewrite import added_rules, without
+from workbench.ir.text.parser import parse
+from workbench.ir.text.printer import to_text
+
+Row = dict[str, Any]
+_PLAIN = ("name", "language", "text", "scratch_bytes", "shared_bytes")
+"""Fields of a Source that are plain data as they are."""
+
+
+def kernel_row(
+    ast: UOp, device: str, rules_off: Sequence[str], source: Callable[[], Source]
+) -> Row:
+    """Return a kernel as plain data. Another process lacks the rules that were registered in this
+    one: where there are any, it has the kernel's `source`, too."""
+    row: Row = {
+        "ast": to_text(ast), "device": device, "source": None, "rules_off": list(rules_off),
+    }  # fmt: skip
+    if added_rules():
+        try:
+            with unobserved(), without(rules_off):
+                row["program"] = _program_row(source())
+        except WorkbenchError as error:
+            row["program"] = {"error": error_row(error)}
+    return row
+
+
+def _program_row(source: Source) -> Row:
+    """Return a source as plain data."""
+    row: Row = {name: getattr(source, name) for name in _PLAIN}
+    row["params"] = [[str(dtype), size] for dtype, size in source.params]
+    row["launch"] = [list(axis) for axis in source.launch.axes]
+    row["aligned"] = list(source.aligned)
+    row["block"] = None if source.block is None else to_text(source.block)
+    return row
+
+
+def source_of(row: Row) -> Source:
+    """Return the source of a row of `_program_row`. Errors: WorkbenchError where it is not
+    valid."""
+    if "error" in row:
+        error = row["error"]
+        raise WorkbenchError(error["what"], error["because"], error["try"])
+    return Source(
+        **{name: row[name] for name in _PLAIN},
+        params=tuple((dtypes.named(name), size) for name, size in row["params"]),
+        launch=LaunchShape(tuple(LaunchAxis(*axis) for axis in row["launch"])),
+        aligned=tuple(row["aligned"]),
+        block=None if row["block"] is None else parsed(row["block"]),
+    )
+
+
+def parsed(text: str) -> UOp:
+    """Return the kernel of an IR text. Errors: ParseError."""
+    kernel = parse(text)
+    if not isinstance(kernel, UOp):
+        raise ParseError("the text is not a kernel", "it is a linear program")
+    return kernel
+
+
+def error_row(error: Exception) -> Row:
+    """Return an error as plain data: what, because, try, and the line of the text that it is
+    about, if it names one."""
+    if isinstance(error, WorkbenchError):
+        row = {"what": error.what, "because": error.because, "try": error.hint}
+        return row if error.line is None else {**row, "line": error.line}
+    return {"what": type(error).__name__, "because": str(error), "try": ""}
