@@ -114,6 +114,8 @@ class _Placement:
         self.hoists = HOIST_VALUES.name not in rules_off()
         self.hoisted: dict[int, list[UOp]] = {}
         """Values that went out of the present loop since the last step, by level."""
+        self.reads: set[UOp] = set()
+        """Values that something in a deeper loop than theirs reads."""
 
     def program(self) -> list[UOp]:
         """Return the operations of the whole tree."""
@@ -138,6 +140,7 @@ class _Placement:
                 continue
             for source in item.src:
                 self._emit(source)
+            self._note_reads(item, len(self.scopes) - 1)
             scope.program.append(item)
             if item.dtype is not dtypes.void:  # a step of an accumulation
                 scope.values.append(item)
@@ -185,13 +188,19 @@ class _Placement:
             scope.program.append(node)
             scope.values.append(node)
             self.placed[node] = level
+            self._note_reads(node, level)
             if level < innermost:
                 self.hoisted.setdefault(level, []).append(node)
 
+    def _note_reads(self, node: UOp, level: int) -> None:
+        self.reads.update([s for s in node.src if self.placed.get(s, level) < level])
+
     def _end_hoisting(self) -> None:
-        """Let the values that went out of the present loop stand in theirs."""
+        """Let the values that went out of the present loop, and are read there, stand in theirs.
+        What only they read is listed with them when that loop closes."""
         inner = self.scopes[-1].loop.node
-        for level, values in self.hoisted.items():
+        for level, placed in self.hoisted.items():
+            values = [value for value in placed if value in self.reads]
             scope, count = self.scopes[level], plural(len(values), "value")
             into = f", into {_name(scope.loop.node)}" if level else " and all loops"
             step = HOIST_VALUES.at(f"{count} out of {_name(inner)}{into}")
