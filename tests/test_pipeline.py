@@ -28,6 +28,7 @@ from workbench.ir.lower import lower as lowering
 from workbench.ir.meaning.interpret import interpret_kernel, interpret_tensor
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import KernelInfo, UOp
+from workbench.ir.rewriting.memo import Memo
 from workbench.ir.rewriting.passes import Pass
 from workbench.ir.rewriting.patterns import op, var
 from workbench.ir.rewriting.rewrite import Rule, RuleSet, replay, rewrite
@@ -62,9 +63,9 @@ def kernel_of(tensor: Tensor) -> UOp:
 @pytest.fixture
 def fresh(monkeypatch: pytest.MonkeyPatch) -> dict[Any, Any]:
     """Forget what was compiled before, for the length of one test."""
-    programs: dict[Any, Any] = {}
+    programs = Memo[Any]()
     monkeypatch.setattr(pipeline, "_programs", programs)
-    return programs
+    return programs.entries
 
 
 def compiled(graph: UOp, device: str, *opts: Opt) -> tuple[UOp, tuple[PassRecord, ...]]:

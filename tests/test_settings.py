@@ -15,6 +15,7 @@ from workbench.base.context import SETTINGS, Context
 from workbench.cost.predicted_cost import predicted_cost
 from workbench.execution.realize import schedule
 from workbench.ir.opt.heuristic.default_opts import heuristic
+from workbench.ir.rewriting.memo import Memo
 from workbench.search import realization
 from workbench.search.realization import tuned
 from workbench.tensor import Tensor
@@ -119,14 +120,14 @@ def test_beam_searches_and_finds_again(
 ) -> None:
     monkeypatch.setattr(realization, "BUDGET_S", 0.5)
     a = Tensor(np.ones((24, 40), np.float32))
-    monkeypatch.setattr("workbench.search.realization._tuned", {})
+    monkeypatch.setattr("workbench.search.realization._searched", Memo())
     with Context(DEV="LLVM", BEAM=1, DEBUG=1):
         assert a.sum(1).tolist() == [40] * 24
         assert "tried in" in capsys.readouterr().err
         assert a.sum(1).tolist() == [40] * 24
         assert "search" not in capsys.readouterr().err
         # in another process
-        monkeypatch.setattr("workbench.search.realization._tuned", {})
+        monkeypatch.setattr("workbench.search.realization._searched", Memo())
         assert (a + 0).sum(1).tolist() == [40] * 24
         assert "found in the cache" in capsys.readouterr().err
     for emulator, is_predicted in (("PYTHON", False), ("CUDA:H100", True)):

@@ -9,14 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
-from typing import Any, TypeVar
+from typing import Any
 
 from workbench.backends.device import Device, DeviceInfo
 from workbench.backends.elsewhere import Elsewhere
 from workbench.backends.program.language import Language
 from workbench.backends.program.source import Source
 from workbench.base.errors import CompileError, DeviceError, WorkbenchError
-from workbench.base.forking import free_lock
 from workbench.base.target import Target
 from workbench.base.trace import PassRecord, PassStep, observe, observer, unobserved
 from workbench.base.unpicklable import Unpicklable
@@ -36,12 +35,11 @@ from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 from workbench.ir.opt.apply import apply_opt
 from workbench.ir.opt.opt import Opt
+from workbench.ir.rewriting.memo import Memo
 from workbench.ir.rewriting.passes import Pass, tables
 from workbench.ir.rewriting.rewrite import (
     Rule,
     RuleSet,
-    RulesInForce,
-    rules_in_force,
     rules_off,
     with_added,
 )
@@ -75,16 +73,12 @@ FIRST_OF_LOWERING = (TENSOR_CORES.name, RECOMPUTE_ROWS.name, STATEMENT_TREE.name
 
 STAGES = ("kernel", "tree", "lowered", "linear", "source", "program")
 """The stages of a kernel on a device, in their order."""
-Key = tuple[UOp, DeviceInfo, RulesInForce]
-"""A kernel, a device (one that is registered again is another), and the rules."""
 Tuner = Callable[[UOp, str], UOp]
 """Returns a kernel with the opts with which it is to run on a device. What runs schedules is handed
 one: choosing opts needs predictions and a search, which need the pipeline."""
-_programs: dict[Key, Stages] = {}
-_lock = free_lock()
-T = TypeVar("T")
-KEPT_KERNELS = 1024
-"""Compiled kernels in memory; older ones are read from the disk cache again."""
+_programs = Memo["Stages"]()
+"""Compiled kernels in memory, of a kernel and a device (one that is registered again is another);
+older ones are read from the disk cache again."""
 _ABSENT: Any = None
 
 
@@ -107,29 +101,17 @@ def build(kernel: UOp, device: str) -> Stages:
 
     Errors: CompileError names the stage that failed and carries the last good state.
     """
-    key = kernel, Device[device], rules_in_force()
-    compilation = _programs.get(key)
-    if compilation is None or observer() is not None:
-        records: tuple[PassRecord, ...] = ()
+    info = Device[device]
+
+    def compiled() -> Stages:
         if needs_records() and observer() is None:
-            compiled, records = recorded(kernel, device)
+            reached, records = recorded(kernel, device)
         else:
-            compiled = stages(kernel, device)
-        say_compiled(key[1], kernel, compiled, records)
-        compilation = remember(_programs, key, compiled)
-    return compilation
+            reached, records = stages(kernel, device), ()
+        say_compiled(info, kernel, reached, records)
+        return reached
 
-
-def remember(table: dict[Key, T], key: Key, value: T) -> T:
-    """Return the entry of `table` for `key`, which is `value` if there was none; the oldest of too
-    many is dropped."""
-    if key[2] != rules_in_force():
-        return value  # a rule was added meanwhile, and may have been used
-    with _lock:
-        table[key] = entry = table.pop(key, value)  # the newest again
-        while len(table) > KEPT_KERNELS:
-            del table[next(iter(table))]
-        return entry
+    return _programs.value((kernel, info), compiled, is_seen=observer() is not None)
 
 
 def stages(

@@ -19,6 +19,7 @@ from workbench.check import bisect as module
 from workbench.check.bisect import first_wrong
 from workbench.ir.lower.lower import DECOMPOSED, DECOMPOSED_INTEGERS, low_precision
 from workbench.ir.node.ops import Ops
+from workbench.ir.rewriting.memo import Memo
 from workbench.ir.rewriting.patterns import const, op, var
 from workbench.ir.rewriting.rewrite import Rule, RuleSet
 from workbench.ir.rules.collapse import KERNEL_RULES
@@ -43,7 +44,7 @@ def with_rule(
     """Add a rule to a table of the package."""
     with monkeypatch.context() as patch:
         patch.setattr(rules, "rules", (*rules.rules, bad))
-        patch.setattr(pipeline, "_programs", {})
+        patch.setattr(pipeline, "_programs", Memo())
         rules.__dict__.pop("by_op", None)
         yield
     rules.__dict__.pop("by_op", None)

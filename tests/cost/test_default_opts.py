@@ -18,6 +18,7 @@ from workbench.cost.default_opts import GAIN, OPTIONAL, default_opts
 from workbench.cost.gpu.gpu_cost import gpu_cost
 from workbench.ir.node.uop import UOp
 from workbench.ir.opt.heuristic.default_opts import heuristic
+from workbench.ir.rewriting.memo import Memo
 
 MACHINES = ["CUDA:H100", "CUDA:A100", "HIP:MI300X", "METAL:M3", "OPENCL:Iris Xe"]
 WINDOWS = [
@@ -109,7 +110,7 @@ def test_what_is_fast_keeps_its_steps() -> None:
 def test_an_observer_sees_the_steps_that_are_chosen(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(chosen, "_memoised", {})
+    monkeypatch.setattr(chosen, "_memo", Memo())
     target, kernel = Device["CUDA:H100"].target, product(1000, 513, 4)
     for _ in range(2):  # the second time they are memoised
         with observe() as watching:

@@ -53,7 +53,7 @@ class Subject:
 
 class Exploring(Subject):
     def run(self) -> None:
-        pipeline._programs.clear()
+        pipeline._programs.entries.clear()
         a = matrix()
         ex = explore((a @ a.transpose(0, 1)).relu().sum(0))
         assert "2 kernels" in str(ex) or "1 kernel" in str(ex)
@@ -158,7 +158,7 @@ class Checking(Subject):
         self.ex = explore((matrix() * 2 + 1).relu())
 
     def run(self) -> None:
-        pipeline._programs.clear()
+        pipeline._programs.entries.clear()
         kernel = self.ex.kernels[0]
         assert self.ex.check() and kernel.check().ok
         assert kernel.bisect() is None and kernel.cost and kernel.bound()
@@ -208,7 +208,7 @@ class Computing(Subject):
 
     def run(self) -> None:
         self.runs += 1
-        pipeline._programs.clear()
+        pipeline._programs.entries.clear()
         self.tensor.assign(self.tensor * 0 + self.runs)
         assert self.tensor.tolist() == [self.runs] * 8
 

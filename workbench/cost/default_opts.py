@@ -12,7 +12,6 @@ from math import isinf
 from typing import NamedTuple
 
 from workbench.base.errors import WorkbenchError
-from workbench.base.forking import free_lock
 from workbench.base.target import Target
 from workbench.base.trace import observer, unobserved
 from workbench.cost.predicted_cost import predicted_cost
@@ -26,7 +25,7 @@ from workbench.ir.opt.heuristic.work_groups.group_sums import group_columns, gro
 from workbench.ir.opt.heuristic.work_groups.product_tile import product_tile
 from workbench.ir.opt.heuristic.work_groups.tensor_tile import tensor_tile
 from workbench.ir.opt.opt import Opt
-from workbench.ir.rewriting.rewrite import RulesInForce, rules_in_force
+from workbench.ir.rewriting.memo import Memo
 from workbench.measure.kernel_time import seconds_text
 
 OPTIONAL: Mapping[str, Propose] = {
@@ -39,11 +38,8 @@ OPTIONAL: Mapping[str, Propose] = {
 GAIN = 0.8
 """Share of the time that is predicted without a step, at most, for it to be left out: predictions
 are right within about a fifth."""
-KEPT_KERNELS = 512
-"""Kernels whose default opts are memoised, the last ones."""
-_lock = free_lock()
-Key = tuple[UOp, Target, RulesInForce]
-_memoised: dict[Key, DefaultOpts] = {}
+_memo = Memo["DefaultOpts"]()
+"""Default opts of a kernel and a target."""
 
 
 class DefaultOpts(NamedTuple):
@@ -69,18 +65,11 @@ def default_opts(kernel: UOp, target: Target) -> DefaultOpts:
 
     Errors: KernelOptError for one of the code's that is not legal.
     """
-    key = kernel, target, rules_in_force()
-    memoised = _memoised.get(key)
-    if memoised is not None and observer() is None:
-        return memoised
-    result = _decide(kernel, target)
-    if key[2] == rules_in_force():  # else a rule was added, and may have been used
-        with _lock:
-            _memoised.pop(key, None)
-            _memoised[key] = result
-            while len(_memoised) > KEPT_KERNELS:
-                del _memoised[next(iter(_memoised))]
-    return result
+    return _memo.value(
+        (kernel, target),
+        lambda: _decide(kernel, target),
+        is_seen=observer() is not None,
+    )
 
 
 def _decide(kernel: UOp, target: Target) -> DefaultOpts:

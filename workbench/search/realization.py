@@ -4,19 +4,17 @@ the setting BEAM is a width. Predictions and the search are loaded when a kernel
 
 from __future__ import annotations
 
-from workbench.backends.device import Device, DeviceInfo
+from workbench.backends.device import Device
 from workbench.base.context import BEAM, NOOPT, Context
 from workbench.debug import say
 from workbench.ir.node.uop import UOp
-from workbench.ir.rewriting.rewrite import RulesInForce, rules_in_force
-from workbench.pipeline import remember
+from workbench.ir.rewriting.memo import Memo
 
 BUDGET_S = 10.0
 """Seconds of a search, as `Kernel.search` has them by default: one finds what the other found."""
 
-Key = tuple[UOp, DeviceInfo, RulesInForce]
-_tuned: dict[int, dict[Key, UOp]] = {}
-"""Kernels with opts, by the width of the search; 0: the default opts."""
+_searched = Memo[UOp]()
+"""Kernels with the opts that a search found, of a kernel, a device and the width of the search."""
 
 
 def tuned(kernel: UOp, device: str) -> UOp:
@@ -36,18 +34,12 @@ def tuned(kernel: UOp, device: str) -> UOp:
         width = 0
     elif info.runs_plain or NOOPT.value:
         return kernel
-    key = kernel, info, rules_in_force()
-    table = _tuned.setdefault(width, {})
-    tuned_kernel = table.get(key)
-    if tuned_kernel is None:
-        if width > 0:
-            candidate = best(kernel, device, width)
-        else:
-            from workbench.cost.default_opts import default_opts
+    if width > 0:
+        of = kernel, info, width
+        return _searched.value(of, lambda: best(kernel, device, width))
+    from workbench.cost.default_opts import default_opts
 
-            candidate = default_opts(kernel, info.target).kernel
-        tuned_kernel = remember(table, key, candidate)
-    return tuned_kernel
+    return default_opts(kernel, info.target).kernel
 
 
 def best(kernel: UOp, device: str, width: int) -> UOp:

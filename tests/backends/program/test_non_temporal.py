@@ -29,6 +29,7 @@ from workbench.base.dtypes import dtypes
 from workbench.base.errors import DeviceError
 from workbench.base.target import Target
 from workbench.ir.node.axis import AxisType
+from workbench.ir.rewriting.memo import Memo
 
 L2, LAST = 1 << 10, 16 << 10
 
@@ -46,8 +47,7 @@ def small_caches(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         device.target, vector_bytes=64, caches=(("L2", L2),), non_temporal_bytes=LAST
     )
     monkeypatch.setitem(vars(device), "target", small)
-    for table in ("_programs", "_tuned"):
-        monkeypatch.setattr(pipeline, table, {})
+    monkeypatch.setattr(pipeline, "_programs", Memo())
     yield
 
 
