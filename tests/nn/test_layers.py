@@ -328,3 +328,9 @@ REFUSED: list[tuple[Callable[[], Any], type[Exception], str]] = [
 def test_what_a_layer_cannot_be_is_said(call: Any, error: Any, words: str) -> None:
     with pytest.raises(error, match=words):
         call()
+
+
+def test_a_size_may_be_a_whole_number_of_numpy() -> None:
+    for size in (np.int64(3), np.uint8(3)):
+        layer = nn.Conv2d(2, 4, size, padding=size)  # type: ignore[arg-type]
+        assert layer.kernel_size == (3, 3) and layer.weight.shape == (4, 2, 3, 3)

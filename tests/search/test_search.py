@@ -148,6 +148,7 @@ def test_the_emulator_is_searched_too() -> None:
 def test_a_width_is_a_number(kernel: Kernel, value: Any) -> None:
     with pytest.raises(WorkbenchError, match="cannot use width"):
         kernel.search(width=value)
+    assert len(kernel.search(width=np.int64(1), budget_s=0.1).ranked()) >= 1  # type: ignore[arg-type]
     with pytest.raises(WorkbenchError, match="cannot use budget_s"):
         kernel.search(budget_s="long")  # type: ignore[arg-type]
     with pytest.raises(WorkbenchError, match="is not an executor"):

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+import numpy as np
+
 from workbench.ir.node.shapes import Shape
 from workbench.nn.inputs import tensor_input
 from workbench.tensor.operands.arguments import flag, listed, short, whole
@@ -181,6 +183,6 @@ def ConvTranspose1d(
 
 def _sizes(value: Sizes, count: int, name: str) -> Shape:
     """Return a number for each of `count` axes, or the numbers that there are."""
-    if isinstance(value, int):
+    if isinstance(value, int | np.integer):
         return (whole(value, name, 1),) * count
     return tuple(whole(item, name, 1) for item in listed(value, name))

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any
 
+import numpy as np
 from msgspec import Struct
 
 from workbench.backends.device import Device
@@ -105,8 +106,9 @@ def _may_cache(device: str) -> bool:
     return not is_registered and not Device[device].is_elsewhere
 
 
-def _checked(width: object, budget_s: object, executor: object) -> tuple[int, float]:
-    if type(width) is not int or width < 1:
+def _checked(width: Any, budget_s: object, executor: object) -> tuple[int, float]:
+    is_whole = isinstance(width, int | np.integer) and not isinstance(width, bool)
+    if not is_whole or width < 1:
         raise DTypeError(
             f"cannot use width={width!r:.40}",
             "it must be the number of candidates to go on from",
@@ -118,7 +120,7 @@ def _checked(width: object, budget_s: object, executor: object) -> tuple[int, fl
             "it has no method `submit`",
             "concurrent.futures.ProcessPoolExecutor(), or Dask's client.get_executor()",
         )
-    return width, arguments.budget(budget_s)
+    return int(width), arguments.budget(budget_s)
 
 
 @dataclass

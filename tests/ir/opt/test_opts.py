@@ -12,7 +12,7 @@ from tests.tools.kernels import EXAMPLES, LLVM, interpreted
 from workbench import Tensor, emulate, explore
 from workbench.backends.device import Device
 from workbench.ir.lower.lower import lower
-from workbench.ir.opt.opt import OptOps
+from workbench.ir.opt.opt import Opt, OptOps
 from workbench.ir.text.readable import to_expr
 from workbench.ir.verify.verify import verify
 
@@ -284,3 +284,16 @@ def test_without_work_groups_the_program_here_is_the_same() -> None:
     assert without[0].src == plain[0].src and without[1][1:] == plain[1][1:]
     sources = [Device["LLVM"].render(*variant).text for variant in (plain, without)]
     assert sources[0] == sources[1]
+
+
+def test_a_whole_number_of_numpy_is_one() -> None:
+    kernel = explore(Tensor.empty(8, 6) @ Tensor.empty(6, 16)).kernels[0]
+    for axis, amount in (("g1", np.int64(4)), (np.int32(1), np.uint8(4))):
+        same = Opt(OptOps.UPCAST, axis, amount)  # type: ignore[arg-type]
+        assert same.arg == 4 and type(same.arg) is int and "np" not in repr(same)
+        named = kernel.apply(Opt(OptOps.UPCAST, "g1", 4))
+        assert kernel.apply(same).ast is named.ast
+    (refusal,) = {
+        str(kernel.why_not(Opt(OptOps.UPCAST, "g1", np.array([4]))))  # type: ignore[arg-type]
+    }
+    assert "the amount must be a whole number" in refusal

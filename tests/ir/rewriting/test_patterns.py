@@ -110,6 +110,9 @@ def test_what_no_pattern_can_mean_is_refused_in_words() -> None:
     with pytest.raises(WorkbenchError, match="cannot ask for 'int'") as caught:
         var("a", "int")
     assert "integer" in caught.value.because
+    for function in (var, const):
+        with pytest.raises(DTypeError, match="name does not take 3"):
+            function(3)  # type: ignore[arg-type]
     with pytest.raises(
         WorkbenchError, match="the right side of a rule has y"
     ) as caught:

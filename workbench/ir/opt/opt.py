@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from workbench.base.errors import RegisterError
 from workbench.base.target import Target
 from workbench.ir.nest.storage import Excess
@@ -33,6 +35,12 @@ class Opt:
     op: OptKind
     axis: str | int | None = None
     arg: int | str | None = None
+
+    def __post_init__(self) -> None:
+        for field in ("axis", "arg"):
+            value = getattr(self, field)
+            if isinstance(value, np.integer):  # it is printed and saved as Python's
+                object.__setattr__(self, field, int(value))
 
     def __repr__(self) -> str:
         parts = [

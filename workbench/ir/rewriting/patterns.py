@@ -15,6 +15,7 @@ from collections.abc import Callable
 from numbers import Real
 from typing import Any, NoReturn
 
+from workbench.base.arguments import require
 from workbench.base.dtypes import Const, DType, dtypes
 from workbench.base.errors import DTypeError, WorkbenchError
 from workbench.ir.node.ops import COMPARE, OPS, Ops
@@ -191,12 +192,17 @@ def op_names(ops: tuple[Ops, ...] | None) -> str:
 
 def var(name: str, kind: str | None = None) -> Pat:
     """Match any node; `kind` is a dtype kind ("bool", "index", "float", "integer", ..)."""
-    return Pat(None, None, name=name, kind=kind)
+    return Pat(None, None, name=_named(name, "var"), kind=kind)
 
 
 def const(name: str, kind: str | None = None) -> Pat:
     """Match any CONST."""
-    return Pat(Ops.CONST, None, name=name, kind=kind)
+    return Pat(Ops.CONST, None, name=_named(name, "const"), kind=kind)
+
+
+def _named(name: object, function: str) -> str:
+    named: str = require(name, str, f"{function}: name", f'{function}("x")')
+    return named
 
 
 def literal(value: Const) -> Pat:

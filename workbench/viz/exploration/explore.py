@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
+from types import NoneType
 
 import numpy as np
 
 from workbench.backends.device import Device
+from workbench.base.arguments import require
 from workbench.base.display import register
 from workbench.base.errors import WorkbenchError
 from workbench.base.source import calls
@@ -65,6 +67,8 @@ def explore(
         pane_of(show, "explore(y, show={})")
     if not isinstance(ask, str) or ask:
         question_of(ask)
+    require(device, (str, NoneType), "explore: device", "one of Device.names()")
+    require(target, (str, Target, NoneType), "explore: target", '"H100"')
     page = registered_page()
     named = Device.on_machine(device, target) if device or target else ""
     viewer = Viewer(calls(), _names_below(tensors), module_paths())
