@@ -344,3 +344,17 @@ def test_a_refusal_reads_as_a_whole() -> None:
     text = str(caught.value).splitlines()
     assert text[0] == "cannot add: shapes (3, 4) and (5,) do not broadcast"
     assert [line.split()[0] for line in text[1:]] == ["because", "try", "where"]
+
+
+class OnAnotherDevice:
+    """As a tensor of another library that numpy cannot read."""
+
+    def __array__(self, dtype: object = None, copy: object = None) -> object:
+        raise RuntimeError("there is no such element type")
+
+
+def test_what_becomes_no_array_is_named() -> None:
+    with pytest.raises(DTypeError, match="OnAnotherDevice") as caught:
+        Tensor(OnAnotherDevice())  # type: ignore[arg-type]
+    assert "there is no such element type" in caught.value.because
+    assert ".detach().cpu()" in caught.value.hint

@@ -14,6 +14,8 @@ import numpy as np
 
 from workbench.backends.native.host_memory import data_memory
 from workbench.base.dtypes import Const, DType, dtypes
+from workbench.base.errors import WorkbenchError
+from workbench.base.words import type_name
 from workbench.execution.buffers import host_buffer
 from workbench.ir.meaning.casts import cast_array
 from workbench.ir.node.ops import Ops
@@ -72,7 +74,7 @@ def literal(data: object, device: str, dtype: DType | None) -> UOp:
     if _is_masked(data):
         _refuse_mask(data)
     if isinstance(data, np.ndarray | np.generic) or hasattr(data, "__array__"):
-        return _from_array(np.asarray(data), device, dtype)
+        return _from_array(_as_array(data), device, dtype)
     raise dtype_error(
         f"cannot make a tensor from {type(data).__name__} {short(data)}",
         f"tensors are made from {_KINDS}",
@@ -265,3 +267,17 @@ _TENSOR_DTYPES = tuple(
         if isinstance(d, DType) and d.kind not in ("index", "void")
     )
 )
+
+
+def _as_array(data: Any) -> np.ndarray[Any, Any]:
+    """Return the array of a value that says it has one. Errors: DTypeError where it has not."""
+    try:
+        return np.asarray(data)
+    except WorkbenchError:
+        raise
+    except Exception as error:  # another library's own, of any kind
+        raise dtype_error(
+            f"cannot make a tensor from {type_name(type(data))} {short(data)}",
+            f"it becomes no numpy array: {error}",
+            "the numpy array of its values; of PyTorch's, .detach().cpu().float().numpy()",
+        ) from error
