@@ -121,13 +121,13 @@ def test_every_lock_is_free_in_a_child() -> None:
 
 def test_a_child_leaves_its_parents_worker_alone() -> None:
     with Worker() as worker:
-        process = worker._running()
+        process = worker._lasting.running()
 
         def work() -> bool:
             worker.close()
-            own = worker._running().pid
+            own = worker._lasting.running().pid
             worker.close()
             return own != process.pid
 
         in_child(work)
-        assert process.is_running and worker._running() is process
+        assert process.is_running and worker._lasting.running() is process

@@ -14,10 +14,11 @@ import pytest
 
 from tests.search.support import ENDLESS, quick
 from workbench import Kernel, Opt, OptOps, SearchResult
+from workbench.base import child_process
 from workbench.search import evaluation
 from workbench.search import search as searching
 from workbench.search.candidate import Candidate, SearchStopped
-from workbench.worker import client, protocol
+from workbench.worker import client
 from workbench.worker.client import Worker
 
 
@@ -44,7 +45,7 @@ def test_ctrl_c_while_the_process_starts_leaves_none(
         time.sleep(0.1)  # here it would be raised, and nobody would know of the process
         return process
 
-    monkeypatch.setattr(client.subprocess, "Popen", pressed)
+    monkeypatch.setattr(subprocess, "Popen", pressed)
     result = quick(kernel, ENDLESS)
     assert result.ended == "interrupted" and result.best == 0
 
@@ -52,18 +53,18 @@ def test_ctrl_c_while_the_process_starts_leaves_none(
 def test_ctrl_c_while_data_is_sent_ends_a_worker_that_was_lent(
     kernel: Kernel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    send = protocol.send
+    send = child_process.send
 
     def half(stream: Any, head: Any, blobs: Any = ()) -> None:
-        if head["do"] == "hold":
+        if head.get("do") == "hold":
             stream.write(b"half of a message")
             raise KeyboardInterrupt
         send(stream, head, blobs)
 
     with Worker() as worker:
-        monkeypatch.setattr(protocol, "send", half)
+        monkeypatch.setattr(child_process, "send", half)
         assert quick(kernel, worker=worker).ended == "interrupted"
-        monkeypatch.setattr(protocol, "send", send)
+        monkeypatch.setattr(child_process, "send", send)
         reports: list[Candidate] = []
         result = quick(
             kernel, ENDLESS, worker=worker, report=reports.append,

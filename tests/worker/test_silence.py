@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from queue import Empty
 from types import SimpleNamespace
 from typing import Any
 
@@ -16,33 +15,26 @@ class Scripted:
     """Stands for a process and for the clock: each message comes after so many seconds."""
 
     is_ended = False
-    is_running = True
 
     def __init__(self, *messages: tuple[float, str]) -> None:
-        self.now, self.messages, self.waits_s = 0.0, self, list[float]()
+        self.now, self.waits_s = 0.0, list[float]()
         self._script = list(messages)
 
     def monotonic(self) -> float:
         return self.now
 
-    def get(self, timeout: float) -> Any:
+    def receive(self, timeout: float) -> Any:
         self.waits_s.append(timeout)
         after_s, kind = self._script[0]
         self.now += min(after_s, timeout)
         if after_s > timeout:
             self._script[0] = (after_s - timeout, kind)
-            raise Empty
+            raise TimeoutError
         del self._script[0]
-        return {"task": 1, "kind": kind, "value": {}}
-
-    def empty(self) -> bool:
-        return True
+        return {"task": 1, "kind": kind, "value": {}}, []
 
     def send(self, head: Any) -> None:
         pass
-
-    def ending(self) -> tuple[int, str]:
-        return 3, ""
 
 
 def waited(
@@ -74,18 +66,7 @@ def test_who_hears_of_progress_may_take_long(monkeypatch: pytest.MonkeyPatch) ->
 
     assert waited(process, monkeypatch, heard, quiet_s=5.0) == {}
     assert process.now == pytest.approx(101.4)
-    assert all(wait_s == client.LOOKS_AFTER_S for wait_s in process.waits_s)
-
-
-def test_a_process_that_ended_without_a_word_is_not_waited_for(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """A child that it left has its pipes open, so that their end is not seen."""
-    process = Scripted((50.0, "done"))
-    process.is_running = False
-    with pytest.raises(WorkerEnded, match="crashed\n.*status 3"):
-        waited(process, monkeypatch)
-    assert process.now == client.LOOKS_AFTER_S
+    assert process.waits_s == [5.0, 5.0]
 
 
 def test_a_process_that_is_silent_for_too_long_is_ended(

@@ -260,7 +260,7 @@ def test_a_task_whose_worker_is_closed_was_stopped(
     worker: Worker, kernel: Kernel
 ) -> None:
     task = {"do": "check", "data": hold(worker, kernel), "kernel": sent(kernel)}
-    process = worker._process
+    process = worker._lasting.current
     assert process is not None
     worker.close()
     with pytest.raises(TaskStopped):  # while it waits for the answer

@@ -2,43 +2,40 @@
 
     python -m workbench.worker.process NICE      started by `client.Worker`, never by hand
 
-It never imports the user's program. It ends with its parent: when its input ends, or it has another
-parent. A kernel's output goes to stderr.
+It never imports the user's program. It ends with its parent, in the middle of a task too.
 """
 
 from __future__ import annotations
 
 import os
 import queue
-import signal
 import sys
 import time
 from collections.abc import Sequence
 from threading import Thread
-from typing import IO, Any
+from typing import Any
 
 from workbench.backends.device import Device
-from workbench.worker import protocol, sandbox
+from workbench.base.child_process import Blob, Parent
+from workbench.worker import sandbox
 from workbench.worker.rows import error_row
 from workbench.worker.server import StopRequest, WorkerServer
 
-LOOK_FOR_PARENT_S = 1.0
 REPORT_EVERY_S = 0.05
 
 
 class Connection:
     """The connection to the parent; a thread of its own reads the messages."""
 
-    def __init__(self, incoming: IO[bytes], outgoing: IO[bytes]):
-        self._incoming, self._outgoing = incoming, outgoing
+    def __init__(self) -> None:
+        self._parent = Parent()
         self._messages: queue.SimpleQueue[tuple[Any, Any]] = queue.SimpleQueue()
         self._stopped, self._task, self._reported, self._text = -1, -1, 0.0, ""
         Thread(target=self._listen, daemon=True).start()
 
     def _listen(self) -> None:
         try:
-            while True:
-                head, blobs = protocol.receive(self._incoming)
+            for head, blobs in self._parent:
                 if head["do"] == "stop":
                     self._stopped = head["task"]
                 else:
@@ -63,25 +60,18 @@ class Connection:
             self._reported, self._text = time.monotonic(), progress["text"]
             self.answer("progress", progress)
 
-    def answer(
-        self, kind: str, value: Any, blobs: Sequence[protocol.Blob] = ()
-    ) -> None:
+    def answer(self, kind: str, value: Any, blobs: Sequence[Blob] = ()) -> None:
         """Send a message about the current task."""
-        message = {"task": self._task, "kind": kind, "value": value}
-        protocol.send(self._outgoing, message, blobs)
+        head = {"task": self._task, "kind": kind, "value": value}
+        self._parent.send(head, blobs)
 
 
 def main(nice: int) -> None:
     """Do tasks until the input ends, at the niceness `nice`."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the user's program
-    parent = os.getppid()
-    Thread(target=_leave_with, args=(parent,), daemon=True).start()
-    outgoing = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)
+    line = Connection()
     if hasattr(os, "nice"):
         os.nice(nice)
     sandbox.enter()
-    line = Connection(os.fdopen(os.dup(0), "rb"), outgoing)
     server = WorkerServer(line.report, line.is_stopped)
     while True:
         head, blobs = line.next()
@@ -113,12 +103,6 @@ def _do(server: WorkerServer, line: Connection, head: dict[str, Any]) -> None:
         line.answer("stopped", None)
     except Exception as error:
         line.answer("error", error_row(error))
-
-
-def _leave_with(parent: int) -> None:
-    while os.getppid() == parent:
-        time.sleep(LOOK_FOR_PARENT_S)
-    os._exit(0)
 
 
 if __name__ == "__main__":

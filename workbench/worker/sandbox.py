@@ -6,7 +6,6 @@ of the run itself, by the worker's clock.
 
 from __future__ import annotations
 
-import atexit
 import itertools
 from collections.abc import Sequence
 from typing import Any
@@ -30,7 +29,6 @@ LIMIT_S = 30.0
 _numbers = itertools.count()
 _lock = free_lock()
 _worker = Worker(nice=0)
-atexit.register(_worker.close)
 
 
 _is_inside = False

@@ -8,19 +8,18 @@ import signal
 import subprocess
 import sys
 import time
-import warnings
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.support import PATIENCE_S, ROOT, eventually
-from tests.tools.interrupts import is_interrupted, places
 from tests.tools.processes import is_alive
-from workbench.backends.compilers import child
 from workbench.backends.compilers.child import CompilerProcess
 from workbench.backends.compilers.ending import LIMIT_S, run_compiler
 from workbench.backends.compilers.process_group import MEMORY_GIB
+from workbench.base import function_process
+from workbench.base.child_process import ChildProcess
 from workbench.base.errors import CompileError, DeviceError, WorkbenchError
 from workbench.worker.client import QUIET_S
 
@@ -104,11 +103,14 @@ def test_one_that_was_killed_before_is_replaced(
 ) -> None:
     """It is not the fault of the next request, even where nobody has noticed yet."""
     before = process.call(30, os.getpid)
-    old = process._process
-    assert old is not None
+    current = process._functions._lasting.current
+    assert current is not None
     os.kill(before, signal.SIGKILL)
-    old.wait()
-    monkeypatch.setattr(old, "poll", lambda: None)
+    os.waitid(os.P_PID, before, os.WEXITED | os.WNOWAIT)
+    runs = ChildProcess.is_running.fget
+    assert runs is not None
+    seems = property(lambda child: child is current or runs(child))
+    monkeypatch.setattr(ChildProcess, "is_running", seems)
     assert process.call(30, double, 4) == 8
     assert process.call(30, os.getpid) != before
 
@@ -121,7 +123,9 @@ def test_one_that_does_not_start_is_no_error_of_the_text(
         process.call(30, double, 4)
     assert silent.value.because == "it said nothing, and ended with status 1"
     monkeypatch.undo()
-    monkeypatch.setattr(child, "_COMMAND", ("-P", "-m", "workbench_that_is_missing"))
+    monkeypatch.setattr(
+        function_process, "COMMAND", ("-m", "workbench_that_is_missing")
+    )
     with pytest.raises(DeviceError, match="does not start") as missing:
         process.call(30, double, 4)
     assert "No module named workbench_that_is_missing" in missing.value.because
@@ -210,26 +214,6 @@ def test_one_that_hangs_is_ended(process: CompilerProcess) -> None:
         os.kill(before, 0)
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
-def test_a_fork_has_a_process_of_its_own(process: CompilerProcess) -> None:
-    mine = process.call(30, os.getpid)
-    reading, writing = os.pipe()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # a fork beside threads
-        fork = os.fork()
-    if not fork:
-        answer = 0
-        try:
-            answer = process.call(30, os.getpid)
-        finally:
-            os.write(writing, str(answer).encode())
-            process.end()
-            os._exit(0)
-    os.waitpid(fork, 0)
-    theirs = int(os.read(reading, 100))
-    assert theirs not in (0, mine) and process.call(30, os.getpid) == mine
-
-
 def test_errors_come_back_as_they_are(process: CompilerProcess) -> None:
     with pytest.raises(CompileError) as refused:
         process.call(30, refuse)
@@ -244,9 +228,10 @@ def test_errors_come_back_as_they_are(process: CompilerProcess) -> None:
 _SCRIPT = """
 import sys
 from tests.backends.compilers.test_child import say_at_the_end
-from workbench.backends.compilers import child
-child.ENDS_WITHIN_S = 100.0
-child.in_child(say_at_the_end, sys.argv[1])
+from workbench.backends.compilers.child import in_child
+from workbench.base import child_process
+child_process.ENDS_WITHIN_S = 100.0
+in_child(say_at_the_end, sys.argv[1])
 """
 
 
@@ -352,17 +337,3 @@ def test_a_program_gets_so_much_memory(tmp_path: Path) -> None:
     with pytest.raises(CompileError, match="its memory ran out") as error:
         run_compiler("c", [str(script)], PATIENCE_S)
     assert "a shorter text" in error.value.hint
-
-
-@pytest.mark.filterwarnings("ignore::ResourceWarning")
-def test_after_an_interrupt_each_answer_is_that_of_its_request() -> None:
-    process = CompilerProcess()
-
-    def call(number: int) -> int:
-        return process.call(PATIENCE_S, double, number)
-
-    call(0)
-    for place in range(1, places(lambda: call(0)) + 1):
-        is_interrupted(lambda place=place: call(place), place)  # type: ignore[misc]
-        assert call(1000 + place) == 2 * (1000 + place)
-    process.end()

@@ -4,12 +4,12 @@ memory. Only some of that is the fault of the text."""
 from __future__ import annotations
 
 import re
-import signal
 import subprocess
 from collections.abc import Mapping, Sequence
 
 from workbench.backends.compilers.messages import first_error
 from workbench.backends.compilers.process_group import program
+from workbench.base.child_process import signal_name
 from workbench.base.errors import CompileError
 
 LIMIT_S = 50.0
@@ -107,11 +107,7 @@ def _is_out_of_memory(output: str) -> bool:
 
 def _signal_name(status: int) -> str:
     """Return the signal that ended a process, "" where none did."""
-    number = -status if status < 0 else status - _SHELL
-    try:
-        return signal.Signals(number).name
-    except ValueError:
-        return ""
+    return signal_name(-status if status < 0 else status - _SHELL)
 
 
 def _first_words(text: str) -> str:

@@ -13,8 +13,8 @@ import subprocess
 import sys
 from typing import NamedTuple
 
-from workbench.backends.compilers.child import python_environment
 from workbench.backends.native import jit
+from workbench.base.child_process import python_environment
 from workbench.base.errors import DeviceError
 
 _DUMP = re.compile(

@@ -1,0 +1,401 @@
+"""Python processes that answer messages, and the messages between two processes on pipes.
+
+    8 bytes: length of the head | head: JSON | the bytes of each blob, whose "sizes" the head gives
+
+The parent's side is a ChildProcess, or a LastingProcess that replaces one that has ended; the
+child's side is a Parent. Every limit, kill, fork and Ctrl-C is handled in this file. A child ends
+with its parent, is of a process group of its own, and what it prints goes to stderr, whose end is
+stored as its last words. Python buffers no pipe: a fork would copy half a message, and a lock that
+is held.
+"""
+
+from __future__ import annotations
+
+import atexit
+import io
+import json
+import os
+import queue
+import select
+import signal
+import struct
+import subprocess
+import sys
+import sysconfig
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from threading import Lock, Thread
+from typing import Any, Generic, NamedTuple, TypeVar, cast
+from weakref import WeakSet
+
+from workbench.base.forking import free_lock
+from workbench.base.interrupts import Uninterrupted
+
+LAST_WORDS_BYTES = 2000
+"""Most bytes of a child's last words."""
+ENDS_WITHIN_S = 1.0
+"""Seconds in which a child may end by itself when its parent does: it may have files to delete."""
+LOOK_FOR_END_S = 1.0
+"""Seconds of silence after which the parent looks whether a child still runs."""
+LOOK_FOR_PARENT_S = 1.0
+"""Seconds between two looks of a child whether its parent is there."""
+MOST_HEAD_BYTES = 1 << 30
+"""Most bytes of a head; a longer one is not a message."""
+LONGEST_S = 1e6
+"""As good as no limit, in seconds: the system counts milliseconds in 32 bits."""
+PIPE_BYTES = 1 << 16
+"""Bytes that a pipe takes at once."""
+_LENGTH = struct.Struct("<Q")
+Head = dict[str, Any]
+Blob = bytes | bytearray | memoryview
+Message = tuple[Head, list[bytearray]]
+
+
+def send(pipe: io.FileIO, head: Head, blobs: Sequence[Blob] = ()) -> None:
+    """Write a message to a pipe."""
+    views = [memoryview(blob) for blob in blobs]
+    if views:
+        head = head | {"sizes": [view.nbytes for view in views]}
+    text = json.dumps(head).encode()
+    parts: list[Blob] = [_LENGTH.pack(len(text)) + text]
+    parts += (view.cast("B") for view in views if view.nbytes)
+    if sum(map(len, parts)) < PIPE_BYTES:  # so that the other side wakes once
+        parts = [b"".join(parts)]
+    for part in parts:
+        written = pipe.write(part)
+        while written < len(part):
+            written += pipe.write(memoryview(part)[written:])
+
+
+class Receiver:
+    """Messages from a pipe. `wait` returns once the pipe can be read."""
+
+    def __init__(self, pipe: io.FileIO, wait: Callable[[], object] = lambda: None):
+        self._pipe, self._wait = pipe, wait
+        self.buffered = memoryview(b"")
+        """What was read of later messages."""
+
+    def message(self) -> Message:
+        """Return the next message.
+
+        Errors: EOFError at the end, also in the middle of a message; ValueError for bytes that
+        are not a message; those of `wait`.
+        """
+        prefix = self._exactly(_LENGTH.size)
+        (length,) = _LENGTH.unpack(prefix)
+        if length > MOST_HEAD_BYTES:
+            raise ValueError(repr(bytes(prefix + self.buffered[:80])))
+        head = json.loads(self._exactly(length))
+        if not isinstance(head, dict):
+            raise ValueError(f"the head is {head!r}")
+        return head, [self._exactly(size) for size in head.pop("sizes", ())]
+
+    def _exactly(self, size: int) -> bytearray:
+        data = bytearray(size)
+        filled = min(size, len(self.buffered))
+        data[:filled], self.buffered = self.buffered[:filled], self.buffered[filled:]
+        while (missing := size - filled) > 0:
+            self._wait()
+            if missing >= PIPE_BYTES:
+                count = self._pipe.readinto(memoryview(data)[filled:]) or 0
+            else:
+                piece = memoryview(self._pipe.read(PIPE_BYTES))
+                count = min(missing, len(piece))
+                data[filled : filled + count], self.buffered = (
+                    piece[:count],
+                    piece[count:],
+                )
+            if not count:
+                raise EOFError
+            filled += count
+        return data
+
+
+class Ending(NamedTuple):
+    """How a child ended: its exit status, minus the signal that ended it, or 0 where the parent
+    ended it; and its last words."""
+
+    status: int
+    words: str
+
+    @property
+    def signal(self) -> str:
+        """The name of the signal that ended it, "" where none did."""
+        number = -self.status
+        return (signal_name(number) or f"signal {number}") if number > 0 else ""
+
+    @property
+    def last_line(self) -> str:
+        """The last line of its words that is not empty, "" where there is none."""
+        lines = [line.strip() for line in self.words.splitlines() if line.strip()]
+        return lines[-1] if lines else ""
+
+
+def signal_name(number: int) -> str:
+    """Return the name of a signal, "" where none has that number."""
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return ""
+
+
+class ChildProcess:
+    """A Python process, from its start to its end; `arguments` are those of the interpreter, and
+    `variables` its environment (this process's, if left out)."""
+
+    def __init__(
+        self, arguments: Sequence[str], variables: Mapping[str, str] | None = None
+    ):
+        self.is_ended = False
+        """Whether `end` was called: then it did not crash."""
+        self._was_killed = False
+        self._words, self._protocol_error = b"", ""
+        self._parent = os.getpid()
+        self._process = subprocess.Popen(
+            [sys.executable, "-P", *arguments],
+            bufsize=0,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env=python_environment(variables),
+            process_group=None if sys.platform == "win32" else 0,
+        )
+        pipes = self._process.stdin, self._process.stdout, self._process.stderr
+        self._input, self._output, self._errors = cast("list[io.FileIO]", pipes)
+        self.pid = self._process.pid
+        _processes.add(self)
+        self._reading, self._writing, self._waking = (
+            free_lock(),
+            free_lock(),
+            free_lock(),
+        )
+        self._interjected: queue.SimpleQueue[Message] = queue.SimpleQueue()
+        self._wake_pipe = [*map(io.FileIO, os.pipe(), "rw")]
+        for pipe in self._wake_pipe:
+            os.set_blocking(pipe.fileno(), False)
+        self._poll = select.poll() if hasattr(select, "poll") else None
+        if self._poll is not None:
+            for pipe in (self._output, self._wake_pipe[0]):
+                self._poll.register(pipe.fileno(), select.POLLIN)
+        self._receiver = Receiver(self._output, self._await_output)
+        self._deadline = 0.0
+        self._listener = Thread(target=self._listen, daemon=True)
+        self._listener.start()
+
+    @property
+    def is_running(self) -> bool:
+        """Whether it runs, and this process started it, not one that forked this one. Its status is
+        left to be read, so that its number stays its own: that of the group of what it started."""
+        if self._parent != os.getpid() or self._process.returncode is not None:
+            return False
+        if not hasattr(os, "waitid"):
+            return self._process.poll() is None
+        with suppress(ChildProcessError):
+            options = os.WEXITED | os.WNOHANG | os.WNOWAIT
+            return os.waitid(os.P_PID, self.pid, options) is None
+        return False
+
+    def send(self, head: Head, blobs: Sequence[Blob] = ()) -> None:
+        """Send a message. One to a child that has ended, or in a fork, is lost: `receive` says
+        so."""
+        if self._parent != os.getpid():
+            return
+        try:
+            with self._writing:
+                send(self._input, head, blobs)
+        except (OSError, ValueError):
+            pass
+        except BaseException:  # interrupted: half a message cannot be decoded
+            self.end()
+            raise
+
+    def receive(self, limit_s: float = LONGEST_S) -> Message:
+        """Return the next message.
+
+        Errors: TimeoutError where it is not there within the limit; EOFError where the child has
+        ended, and where it sent what is not a message. All leave it to the caller to `end` it.
+        """
+        with self._reading:
+            self._deadline = time.monotonic() + limit_s
+            is_there = bool(self._receiver.buffered)
+            while self._interjected.empty() and not is_there:
+                is_there = self._has_output()
+            if not self._interjected.empty():
+                return self._interjected.get()
+            try:
+                return self._receiver.message()
+            except ValueError as error:
+                self._kill()
+                self._protocol_error = f"\nit sent what is not a message: {error}"
+                raise EOFError from None
+
+    def interject(self, message: Head) -> None:
+        """Let who waits for a message, or does so next, receive this one."""
+        self._interjected.put((message, []))
+        self._wake()
+
+    def end(self, within_s: float = 0.0) -> Ending:
+        """End the child and what it started, and return how it ended. It gets `within_s` seconds to
+        end by itself: one that is about to would else have the status of our signal. In a fork
+        of its parent, the child is left alone."""
+        self.is_ended = True
+        self._close(self._writing, 0.0, self._input)
+        if self._parent != os.getpid():
+            self._process.returncode = 0  # no child of this process: not to wait for
+        deadline = time.monotonic() + within_s
+        while self.is_running and time.monotonic() < deadline:
+            time.sleep(0.01)
+        self._kill()
+        self._process.wait()
+        self._listener.join(ENDS_WITHIN_S + within_s)
+        self._wake()
+        self._close(self._writing, ENDS_WITHIN_S, self._input)
+        self._close(self._reading, ENDS_WITHIN_S, self._output)
+        self._close(self._waking, ENDS_WITHIN_S, *self._wake_pipe)
+        if not self._listener.is_alive():
+            self._errors.close()
+        status = 0 if self._was_killed else self._process.returncode
+        words = self._words.decode("utf-8", "replace")
+        return Ending(status, words + self._protocol_error)
+
+    def _close(self, lock: Lock, within_s: float, *pipes: io.FileIO) -> None:
+        """Close pipes once no other thread uses them: their numbers may be given out again."""
+        if lock.acquire(timeout=within_s):
+            for pipe in pipes:
+                pipe.close()
+            lock.release()
+
+    def _await_output(self) -> None:
+        while not self._has_output():
+            pass
+
+    def _has_output(self) -> bool:
+        """Wait for output, or for `_wake`; return whether there is output."""
+        if self.is_ended or self._parent != os.getpid():
+            raise EOFError
+        if self._poll is None:  # pipes cannot be waited for here: there is no limit
+            return True
+        left_s = self._deadline - time.monotonic()
+        ready = self._poll_s(min(left_s, LOOK_FOR_END_S))
+        if not ready and left_s <= LOOK_FOR_END_S:
+            raise TimeoutError
+        if not ready and not self.is_running:  # what it started has its pipes
+            ready = self._poll_s(0.0)
+            if not ready:
+                raise EOFError
+        if self._wake_pipe[0].fileno() in ready:
+            self._wake_pipe[0].read(PIPE_BYTES)
+        return self._output.fileno() in ready
+
+    def _poll_s(self, within_s: float) -> list[int]:
+        assert self._poll is not None
+        return [pipe for pipe, _ in self._poll.poll(1000 * max(0.0, within_s))]
+
+    def _wake(self) -> None:
+        with self._waking, suppress(ValueError):  # closed
+            self._wake_pipe[1].write(b"!")
+
+    def _kill(self) -> None:
+        """Kill the child and what it started, also where the child has ended."""
+        self._was_killed = self._was_killed or self.is_running
+        with suppress(OSError):
+            if self._process.returncode is None and hasattr(os, "killpg"):
+                os.killpg(self.pid, signal.SIGKILL)
+            else:
+                self._process.kill()
+
+    def _listen(self) -> None:
+        """Store the last words, so that the child never waits for a reader of them."""
+        with suppress(OSError, ValueError):
+            while piece := self._errors.read(PIPE_BYTES):
+                self._words = (self._words + piece)[-LAST_WORDS_BYTES:]
+
+
+_processes: WeakSet[ChildProcess] = WeakSet()
+"""Those that this process, or one that forked it, has started."""
+
+
+@atexit.register
+def _end_all() -> None:
+    """End all children: first they get the time to end by themselves at the end of their input."""
+    processes = [process for process in _processes if process.is_running]
+    deadline = time.monotonic() + ENDS_WITHIN_S
+    for process in processes:
+        process._close(process._writing, 0.0, process._input)
+    for process in processes:
+        process.end(max(0.0, deadline - time.monotonic()))
+
+
+C = TypeVar("C", bound=ChildProcess)
+
+
+class LastingProcess(Generic[C]):
+    """A child that is started with its first use, and again where it has ended, or where this
+    process is a fork of the one that started it. A function starts it."""
+
+    def __init__(self, start: Callable[[], C]):
+        self._start = start
+        self.current: C | None = None
+        self._lock = free_lock()
+
+    def running(self) -> C:
+        """Return a child that runs."""
+        with self._lock:
+            if self.current is None or not self.current.is_running:
+                if self.current is not None:
+                    self.current.end()
+                with Uninterrupted():  # or nobody would know one that has started
+                    self.current = self._start()
+            return self.current
+
+    def end(self, within_s: float = 0.0) -> Ending:
+        """End the child, if there is one (see `ChildProcess.end`)."""
+        with Uninterrupted():
+            with self._lock:
+                process, self.current = self.current, None
+            return Ending(0, "") if process is None else process.end(within_s)
+
+
+class Parent:
+    """The other end of a child's pipes, as the child sees it: an iterator over what it sends.
+
+    From here on Ctrl-C is for the parent alone, and what this process prints goes to stderr.
+    """
+
+    def __init__(self) -> None:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        Thread(target=_leave_with, args=(os.getppid(),), daemon=True).start()
+        self._receiver = Receiver(open(os.dup(0), "rb", buffering=0))
+        self._outgoing = open(os.dup(1), "wb", buffering=0)
+        os.dup2(2, 1)
+
+    def __iter__(self) -> Iterator[Message]:
+        with suppress(EOFError):
+            while True:
+                yield self._receiver.message()
+
+    def send(self, head: Head, blobs: Sequence[Blob] = ()) -> None:
+        """Send a message to the parent."""
+        send(self._outgoing, head, blobs)
+
+
+def _leave_with(parent: int) -> None:
+    """End this process where it is at work after its parent has ended; idle, it has seen the end of
+    its input."""
+    while os.getppid() == parent:
+        time.sleep(LOOK_FOR_PARENT_S)
+    time.sleep(ENDS_WITHIN_S)
+    os._exit(0)
+
+
+def python_environment(variables: Mapping[str, str] | None = None) -> dict[str, str]:
+    """Return an environment (this process's, if left out) in which Python imports this package from
+    where this process has it, but no modules of the current folder."""
+    environment = dict(os.environ if variables is None else variables)
+    home = str(Path(__file__).resolve().parents[2])
+    if home not in {sysconfig.get_path("purelib"), sysconfig.get_path("platlib")}:
+        paths = [environment.get("PYTHONPATH", ""), home]
+        environment["PYTHONPATH"] = os.pathsep.join(path for path in paths if path)
+    return environment
