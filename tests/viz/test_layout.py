@@ -5,9 +5,11 @@ from __future__ import annotations
 
 import asyncio
 import os
+import signal
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -17,6 +19,7 @@ from tests.support import ROOT
 from tests.viz.layouts import LARGE, large, sample
 from tests.viz.record.support import plain
 from tests.viz.support import softmax
+from workbench.base.child_process import ChildProcess
 from workbench.base.errors import WorkbenchError
 from workbench.viz import layout as engine
 from workbench.viz.javascript import JavaScript
@@ -145,19 +148,31 @@ def test_a_forked_process_lays_out_and_ends() -> None:
     assert run.returncode == 0
 
 
-def test_a_script_that_fails_or_dies_is_an_error() -> None:
+def test_a_script_that_fails_or_dies_is_an_error(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """Neither endless recursion, nor a process that somebody ended, is felt by the next call."""
-    script = engine._engine(os.getpid())
+    script = engine._engine()
     with pytest.raises(WorkbenchError, match="stack"):
         script.call("function deeper() { return deeper() + 1 }", None)
     with pytest.raises(WorkbenchError, match="no such thing"):
         script.call("() => { throw new Error('no such thing') }", None)
     assert layered(*LADDER).width
-    assert script._process is not None
-    script._process.kill()
-    script._process.wait()
-    with pytest.raises(WorkbenchError, match="has ended"):
-        layered(*LADDER)
+    process = script._lasting.current
+    assert process is not None
+    os.kill(process.pid, signal.SIGKILL)
+    process._process.wait()
+    assert layered(*LADDER).width, "one that ended before is replaced"
+
+    def killed(child: ChildProcess, limit_s: float = 1e6) -> Any:
+        os.kill(child.pid, signal.SIGKILL)
+        return receive(child, limit_s)
+
+    receive = ChildProcess.receive
+    with monkeypatch.context() as patch:
+        patch.setattr(ChildProcess, "receive", killed)
+        with pytest.raises(WorkbenchError, match="has ended"):
+            script.call("() => { for (;;) {} }", None)
     assert layered(*LADDER).width
 
 
@@ -167,11 +182,11 @@ def test_an_interrupted_call_leaves_no_answer_behind(
     script = JavaScript("const double = (x) => 2 * x;")
     assert script.call("double", 1) == 2
 
-    def interrupted(text: str) -> object:
+    def interrupted(child: ChildProcess, limit_s: float = 1e6) -> Any:
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr("workbench.viz.javascript.json.loads", interrupted)
+        patch.setattr(ChildProcess, "receive", interrupted)
         with pytest.raises(KeyboardInterrupt):
             script.call("double", 3)
     assert script.call("double", 4) == 8

@@ -1,7 +1,8 @@
-"""The process that runs the page's JavaScript: one JSON line in, one JSON line out.
+"""The process that runs the page's JavaScript: one JSON message in, one out.
 
 It is started by its path, by `javascript.py`, and imports nothing of the package, so that it starts
-fast. A request is a script to evaluate, or a function with its argument.
+fast: a message is as in `base/child_process.py`, without blobs. A request is a script to evaluate,
+or a function with its argument.
 """
 
 import json
@@ -15,8 +16,9 @@ MOST_BYTES = 1 << 30
 def main() -> None:
     """Answer requests until the input ends."""
     engine = None
-    for line in sys.stdin:
-        request = json.loads(line)
+    requests, replies = sys.stdin.buffer, sys.stdout.buffer
+    while size := requests.read(8):
+        request = json.loads(requests.read(int.from_bytes(size, "little")))
         try:
             if engine is None:
                 from py_mini_racer import MiniRacer
@@ -29,10 +31,12 @@ def main() -> None:
                 function = f"({request['function']})"
                 argument = request["argument"]
                 value = engine.call(function, argument, max_memory=MOST_BYTES)
-            reply = json.dumps({"value": value})
+            reply = json.dumps({"value": value}).encode()
         except Exception as error:
-            reply = json.dumps({"error": f"{type(error).__name__}: {error}"})
-        print(reply, flush=True)
+            text = f"{type(error).__name__}: {error}"
+            reply = json.dumps({"error": text}).encode()
+        replies.write(len(reply).to_bytes(8, "little") + reply)
+        replies.flush()
     os._exit(0)  # V8's threads need no farewell
 
 

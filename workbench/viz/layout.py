@@ -6,7 +6,6 @@ engine lays all graphs out; the page does so without Python, and Python without 
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
@@ -38,7 +37,7 @@ def layered(
     Errors: WorkbenchError where the engine is not installed.
     """
     graph = {"widths": list(widths), "edges": list(edges), "gap": gap}
-    whole = _engine(os.getpid()).call("layoutWhole", graph)
+    whole = _engine().call("layoutWhole", graph)
     x, layer = whole["x"], whole["layer"]
     # edges that share a line are drawn once: a hub's lines are as long as the graph is deep
     lines = [
@@ -55,7 +54,7 @@ def layered(
 
 
 @cache
-def _engine(process: int) -> JavaScript:
-    """Return the page's layout engine; a forked process has one of its own."""
+def _engine() -> JavaScript:
+    """Return the page's layout engine."""
     script = joined(modules_of([MODULE]))
     return JavaScript(f"{script}const {{layoutWhole}} = {variable(MODULE)};")
