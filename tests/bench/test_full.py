@@ -124,9 +124,12 @@ def test_the_forms_of_a_peer_agree(name: str) -> None:
 
 
 def test_a_process_that_ends_says_its_last_words(tmp_path: Path) -> None:
-    nobody = Peer("nobody", "numpy", "", NUMPY.prepare)
-    with PeerProcess(nobody, 1, str(tmp_path)) as worker:
-        with pytest.raises(WorkerError, match="its process ended: KeyError: 'nobody'"):
+    broken = Peer("numpy", "numpy", "", NUMPY.prepare, (("PYTHONHOME", "/nowhere"),))
+    with PeerProcess(broken, 1, str(tmp_path)) as worker:
+        with pytest.raises(WorkerError, match="its process ended: .*"):
+            worker.prepare(ADD.name, smoke=True)
+    with PeerProcess(replace(NUMPY, name="nobody"), 1, str(tmp_path)) as worker:
+        with pytest.raises(WorkerError, match="KeyError: 'nobody'"):
             worker.prepare(ADD.name, smoke=True)
 
 

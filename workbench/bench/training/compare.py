@@ -7,11 +7,19 @@ import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
 
+from workbench.base.child_process import LONGEST_S
 from workbench.base.errors import WorkbenchError
 from workbench.bench.peers import OURS, PEERS, Peer
 from workbench.bench.training.models import Model
-from workbench.bench.training.worker import LibraryProcess
+from workbench.bench.training.worker import (
+    first_steps,
+    step_seconds,
+    training_memory,
+)
+from workbench.bench.worker import PeerProcess
 from workbench.measure.timing import in_turn
 
 TRAINERS = ("torch", "torch.compile", "tinygrad")
@@ -103,8 +111,8 @@ def _row(
 ) -> TrainingRow:
     absent: list[str] = []
     with ExitStack() as stack:
-        workers: dict[str, LibraryProcess] = {}
-        firsts: dict[str, dict[str, float]] = {}
+        workers: dict[str, PeerProcess] = {}
+        firsts: dict[str, dict[str, Any]] = {}
         memory: dict[str, dict[str, int]] = {}
         for peer in libraries:
             try:
@@ -116,14 +124,15 @@ def _row(
             workers[peer.name], firsts[peer.name] = worker, first
             memory[peer.name] = _memory(peer, model, threads, cache)
         samplers: dict[str, Callable[[], float]] = {
-            name: worker.seconds for name, worker in workers.items()
+            name: partial(worker.ask, LONGEST_S, step_seconds, name, model.name)
+            for name, worker in workers.items()
         }
         samples = in_turn(samplers, budget_s * len(workers), *SAMPLES)
     measurements = {
         name: TrainingMeasurement(
             samples_s=samples[name],
             memory=memory[name],
-            **firsts[name],  # type: ignore[arg-type]  # the worker's JSON has these names
+            **firsts[name],
         )
         for name in workers
     }
@@ -132,8 +141,8 @@ def _row(
 
 def _started(
     peer: Peer, model: Model, threads: int, cache: str
-) -> tuple[LibraryProcess, dict[str, float]]:
-    """Return a process that has taken its first steps, and its answer.
+) -> tuple[PeerProcess, dict[str, Any]]:
+    """Return a process that has taken its first steps, and what it says of them.
 
     Errors: WorkbenchError where it cannot on any device.
     """
@@ -141,9 +150,9 @@ def _started(
         raise WorkbenchError(f"{peer.name} is not installed")
     *others, last = DEVICES.get(peer.name, ("",))
     for device in (*others, last):
-        worker = LibraryProcess(peer, model.name, "time", threads, cache, device)
+        worker = PeerProcess(peer, threads, cache, device)
         try:
-            return worker, worker.ask()
+            return worker, worker.ask(LONGEST_S, first_steps, peer.name, model.name)
         except WorkbenchError:
             worker.close()
             if device == last:
@@ -159,11 +168,8 @@ def _absence(peer: Peer, error: WorkbenchError) -> str:
 
 def _memory(peer: Peer, model: Model, threads: int, cache: str) -> dict[str, int]:
     """Return what `memory_of` says, asked of a process of its own; nothing where it fails."""
-    worker = LibraryProcess(peer, model.name, "memory", threads, cache, "")
-    try:
-        answer: dict[str, int] = worker.ask()
-        return answer
-    except WorkbenchError:
-        return {}
-    finally:
-        worker.close()
+    with PeerProcess(peer, threads, cache) as worker:
+        try:
+            return worker.ask(LONGEST_S, training_memory, peer.name, model.name)
+        except WorkbenchError:
+            return {}
