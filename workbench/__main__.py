@@ -1,4 +1,4 @@
-"""`python -m workbench`: the console command, for where its folder is not on the PATH."""
+"""`python -m workbench`: the console command, for installations whose folder is not on the PATH."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where the course is: its notebooks, and the data that they read."""
+"""The location of the course: its notebooks, and their data."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the setting DEBUG prints on stderr, a level each (`base/context.py` has the table).
+"""The output of the setting DEBUG on stderr, by level (`base/context.py` has the table).
 
 Level 2, the line for each kernel that runs, is in `counters.py`.
 """

@@ -1,4 +1,4 @@
-"""Registration: what a notebook cell, or another package, adds to the workbench.
+"""Registration of additions to the workbench by a notebook cell or another package.
 
     register(OptKind("HALVE", here="two halves", on_a_gpu="the same", why_not=.., apply=..))
     register(RuleSet("mine", [Rule("double", x + x, x * 2)]), into="simplify-tensor")

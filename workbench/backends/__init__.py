@@ -1,2 +1,3 @@
-"""Devices: the contract of one, its memory and buffers, and the devices by name. Each device is a
-folder."""
+"""Devices: their contract, their memory and buffers, and the table of devices by name. Each device
+is a folder.
+"""

@@ -1,4 +1,4 @@
-"""What a device is: a Target, a renderer, a loader, and facts that others ask it for.
+"""The contract of a device: a Target, a renderer, a loader, and facts that other layers ask for.
 
 A device of the package is a folder here with a `device.py` whose `DEVICE` is a DeviceInfo; any
 other one is registered (see `device.py`). No other file writes its name.

@@ -1,4 +1,4 @@
-"""The devices by name: those of the package, and those that users register.
+"""The table of devices by name: those of the package, and those that users register.
 
 `Device["LLVM"]` is a DeviceInfo. Devices are imported, and the machine is queried, on demand:
 `import workbench` must not load llvmlite.

@@ -1,4 +1,4 @@
-"""A device on a machine that is not here: its kernels are compiled, predicted and emulated."""
+"""A device of another machine: its kernels are compiled, predicted and emulated, never launched."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files as memory: what a Buffer in it reads and writes are bytes of a file."""
+"""Files as memory: a Buffer reads and writes bytes of a file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files as memory of this process: their pages are read when they are first touched."""
+"""Memory-mapped files: pages are read when they are first touched."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A renderer without a runtime: a language in which kernels can be read, for any machine.
+"""A renderer without a runtime: a language in which kernels of any machine can be read.
 
     register(Renderer("SHADER", Language("shader", ..), target, render))
 

@@ -1,4 +1,6 @@
-"""Arguments of another kind than a function takes, refused before they can fail inside."""
+"""Checks of the arguments of functions: an argument of the wrong type is refused before it fails
+inside.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ctrl-C, deferred until what must be whole is whole.
+"""Ctrl-C, deferred until a write or a launch in progress is complete.
 
 with Uninterrupted(): ...     a block that is whole
 @scope                        a function whose `with` blocks begin and end whole

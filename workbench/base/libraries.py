@@ -1,4 +1,4 @@
-"""Libraries that only some commands need: found when they are used, missed in a sentence."""
+"""Optional libraries: imported on first use, with an error that says how to install one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sequences compared element by element: what several begin with, and what repeats in one."""
+"""Sequences compared element by element: a common beginning, and repeated parts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The user's own lines: captured once in the front end, kept beside the graph.
+"""The user's source lines: captured once in the front end, stored beside the graph.
 
 Equal nodes are one object, so a node cannot know which line made it: cells share it. The front end
 returns tensors, and a tensor has its Derivation: the calls in the user's code that led to its node,

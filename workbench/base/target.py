@@ -1,5 +1,6 @@
-"""The capabilities of a device, as data: limits and widths that passes and opts read, and the
-figures that the maker of a machine publishes."""
+"""The Target of a device: the limits and widths that passes and opts read, and the published
+figures of the machine.
+"""
 
 from __future__ import annotations
 

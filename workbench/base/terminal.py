@@ -1,4 +1,4 @@
-"""Text as a prompt shows it: lines folded at the terminal's width, in colour where `rich` is.
+"""Text for a terminal: lines folded at its width, coloured if `rich` is installed.
 
 Values print the same text everywhere; only an IPython prompt fits it to its window. A line that
 is too long goes on below, further in, so nothing is cut off. Where the output is not a terminal,

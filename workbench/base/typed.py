@@ -1,4 +1,4 @@
-"""Plain data from outside, validated as a type."""
+"""Validation of plain data from outside (JSON) against a type."""
 
 from __future__ import annotations
 

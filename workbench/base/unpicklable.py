@@ -1,4 +1,4 @@
-"""Values of one process: they refer to its memory or its code, so they cannot be pickled."""
+"""Values that cannot be pickled: they refer to memory or code of one process."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Words that every layer writes alike."""
+"""Plurals, lists and other short texts that every layer writes alike."""
 
 from __future__ import annotations
 

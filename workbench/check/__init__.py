@@ -1,2 +1,1 @@
-"""Checks: whether an answer is right, beside which reference, and the first pass that made it
-wrong."""
+"""Checks: the verdict on an answer, its reference, and the first pass that made it wrong."""

@@ -1,6 +1,6 @@
-"""Checking a kernel's answer: the verdict, and how far an element may be off.
+"""The verdict on a kernel's answer, and the tolerance of an element.
 
-What it is compared with, a `Reference` says: what the user's expression means
+The answer is compared with a `Reference`: the meaning of the user's expression
 (`check/meanings.py`), or the kernel before its opts (`check/reference.py`).
 """
 

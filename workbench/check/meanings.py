@@ -1,5 +1,5 @@
-"""What the kernels of an expression mean: the values of the user's graph, as it was before any rule
-of theirs or ours, that their results stand for.
+"""The meanings of the kernels of an expression: values of the user's graph before any rule rewrote
+it.
 
 A rule that is wrong changes what a kernel computes, not what it stands for.
 """

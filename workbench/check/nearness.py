@@ -1,4 +1,4 @@
-"""How an answer stands beside its references, element by element.
+"""The distance of an answer from its references, element by element.
 
 There are three kinds of reference: float64, the expression's own dtypes, and these with other
 roundings (`ir/meaning/roundings.py`). Where these differ little, they say how far an element may be

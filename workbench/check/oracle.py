@@ -1,4 +1,4 @@
-"""Checking the states of a kernel's compilation against the reference.
+"""The oracle: the states of a kernel's compilation, compared with the reference.
 
 The reference interpreter computes graphs, the emulator statement trees, and the device programs;
 each result is compared with the reference, in float64, with the tolerance of `check`.

@@ -1,4 +1,4 @@
-"""What an answer is compared with: right values of some elements, or all, of a kernel's outputs.
+"""The reference of an answer: right values of some elements, or all, of a kernel's outputs.
 
 A kernel that comes without an expression is compared with itself before its opts: up to 2**24
 lane-steps the whole kernel is interpreted, in float64; of a larger one output positions are sampled

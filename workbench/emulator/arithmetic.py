@@ -1,5 +1,6 @@
-"""What a node of a linear program computes, for all work-items that run together, and which of its
-values depend on memory that nobody has written."""
+"""Arithmetic of a linear program, for all work-items at once, and the values that depend on
+unwritten memory.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who wrote and who read each cell of a memory, and when: that finds races.
+"""The last writers and readers of each cell of a memory, by which races are found.
 
 Two accesses of one cell by different work-items race where one is a write and no barrier stands
 between them. Between work-groups there is no barrier.

@@ -1,4 +1,4 @@
-"""Copies that go on while the program does: which cells of shared memory they may still fill.
+"""Asynchronous copies in progress: the cells of shared memory that they may still fill.
 
 A work-item's copies since it last waited are a batch. A BARRIER with a count ends the batch, and
 waits until all batches of each work-item are complete but that number of the last ones; a BARRIER

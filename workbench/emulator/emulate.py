@@ -1,4 +1,4 @@
-"""`emulate(kernel)`: a kernel on a GPU that need not be here, work-item by work-item."""
+"""`emulate(kernel)`: a kernel run as a GPU runs it, work-item by work-item, on any machine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Findings, as the emulator comes upon them: one for each pair of places, in words."""
+"""The list of findings while the emulator runs: one for each pair of places, in words."""
 
 from __future__ import annotations
 

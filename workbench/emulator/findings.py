@@ -1,4 +1,4 @@
-"""What is wrong with a program of work-items: who did what, where, and what is to be done."""
+"""Findings: the errors of a program of work-items, each with work-items, place and remedy."""
 
 from __future__ import annotations
 

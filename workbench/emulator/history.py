@@ -1,4 +1,4 @@
-"""What one work-group did, line by line: enough to go to any step of it, forward or back.
+"""The history of one work-group, line by line, from which any step can be restored.
 
 history = emulate(kernel, history=True).history
 print(history[41])

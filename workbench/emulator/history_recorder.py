@@ -1,4 +1,4 @@
-"""Notes what one work-group does, as a machine runs it."""
+"""The recorder of a work-group's history while a machine runs it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The memories of a run: every access is checked, counted, and compared with others."""
+"""The memories of a run: every access is bounds-checked, counted, and checked for races."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A step of a work-group: who is on, what is accessed, what a work-item has, and memory."""
+"""A step of a work-group: active work-items, accesses, the values of a work-item, and memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Low-precision floats of a program: which of its values and memories they are in.
+"""Low-precision floats of a program: the values and memories that hold them.
 
 Of a float that a device does not convert itself, lowering leaves the bits, unsigned integers in
 registers and memory. What the arguments of the program hold, and what tensor cores take, says which

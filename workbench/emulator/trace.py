@@ -1,4 +1,4 @@
-"""A run of a kernel on the emulator, as a value."""
+"""The trace of a kernel's run on the emulator."""
 
 from __future__ import annotations
 

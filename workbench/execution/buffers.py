@@ -1,4 +1,4 @@
-"""The memory of BUFFERs: pure IR, each of which has its memory here, as long as the node lives."""
+"""The memory of BUFFER nodes, which lives as long as the node."""
 
 from __future__ import annotations
 

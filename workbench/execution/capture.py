@@ -1,4 +1,4 @@
-"""What runs in a block of code is recorded: the items, for a replay, and the outputs."""
+"""The capture of a block of code: the items that it ran, for a replay, and its outputs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The memory of a schedule: which values on the way share it, and how much is held at the peak.
+"""The memory plan of a schedule: intermediate values that share memory, and the peak.
 
 A value on the way lives from the item that computes it to the last one that reads it. Such values
 are pieces of one block a device, whose places are used again. A value takes the place of one that

@@ -1,4 +1,4 @@
-"""Whether a new version of memory is written over the old one.
+"""Placement of a new version of memory: over the old one, or in memory of its own.
 
 The kernel that computes it may write in place if nobody reads the old version afterwards, and it
 reads each element before it writes it, at the same index. Kernels that read the old version run

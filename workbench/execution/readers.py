@@ -1,4 +1,4 @@
-"""Who reads memory later: graphs, and values that are noted as a Reader."""
+"""Later readers of memory: graphs, and values that are registered as a Reader."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Running schedules: outputs are planned, and their items run one after the other."""
+"""Running schedules: the outputs are planned, and their items run in order."""
 
 from __future__ import annotations
 

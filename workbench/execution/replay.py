@@ -1,4 +1,4 @@
-"""Replays: a capture run again on other memory, by launching its kernels without scheduling.
+"""Replays: a capture run on other memory, by launching its kernels without scheduling.
 
 Only items that depend on the inputs run again. A launch has its pointers packed already; before a
 run those of inputs and results are changed. Results have new memory each time: the results of

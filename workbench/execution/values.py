@@ -1,4 +1,4 @@
-"""The values that are computed already: the memory of each, by its expression."""
+"""Computed values: the memory of each, by its expression."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a kernel is checked: what it runs on, and the verdict on what it wrote."""
+"""The check of a kernel: the run that it needs, and the verdict on the outputs."""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
-"""Results of a user's function that are not computed yet: the time of such a function is that of
-building a graph."""
+"""Results of a user's function that are not computed yet, whose measured time would be that of
+building a graph.
+"""
 
 from __future__ import annotations
 

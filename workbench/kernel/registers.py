@@ -1,5 +1,6 @@
-"""The registers of a work-item that a compiler for a machine says, where it is here: the page
-shows them, so predictions take them, too."""
+"""The registers of a work-item, as a compiler of the machine reports them: for predictions and the
+page.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
-"""A run of a schedule apart from its tensors: its producers run first, on the same device, into
-memory of their own; a tensor's buffer is never written."""
+"""A run of a schedule without effect on its tensors: the producers run first, on the same device,
+in memory of their own.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How busy this machine is while a kernel is timed: a loop of known length beside each sample.
+"""Calibration: a loop of known length beside each sample shows how busy the machine is.
 
 The loop adds whole numbers in registers, so its time at rest is known from `speeds`: what it takes
 longer is time that the cores gave to others, or ran slower. It runs for about as long as the sample

@@ -1,4 +1,4 @@
-"""Cold caches: the time of a kernel whose data have not been used for a while.
+"""Cold caches: the time of a kernel whose data are in no cache.
 
 The cores together copy one half of a large buffer to the other, which evicts all other data from
 their caches.

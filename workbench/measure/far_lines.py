@@ -1,4 +1,4 @@
-"""This machine's bandwidth of reading lines that lie far apart, as a column of a matrix does.
+"""This machine's bandwidth for distant cache lines, as reading a column of a matrix needs.
 
 A loop reads one line of each row, then the next line of each: no step goes on where the one before
 ended, and where rows are as far apart as the ways of a cache, all lines fall into a few sets of it.

@@ -1,4 +1,4 @@
-"""Timing a kernel: with its spread, and as a share of this machine's peak."""
+"""The time of a kernel, its spread, and its share of this machine's peak."""
 
 from __future__ import annotations
 

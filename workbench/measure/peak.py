@@ -1,4 +1,4 @@
-"""This machine's peak: multiply-adds of numbers in registers, and nothing else.
+"""This machine's peak: multiply-adds of numbers in registers.
 
 A kernel's speed is given as a share of it (see `speeds`). The time of an empty launch is measured
 here, too.

@@ -1,5 +1,5 @@
-"""Kernels timed beside each other, in turns, so that a disturbance affects all of them; a
-difference counts only where the samples show it.
+"""Kernels timed in turns, so that a disturbance affects all of them; a difference counts only if
+the samples show it.
 
 Samples of one round are pairs, taken within milliseconds of each other. So ratios within rounds are
 compared, not the difference of two medians. The confidence interval of the median ratio comes from

@@ -1,4 +1,4 @@
-"""Data sets that need no network: one of handwriting, and some that are drawn.
+"""Data sets without a download: handwritten digits, and synthetic points.
 
 All give the same data at each call, as numpy's generator of a seed draws them.
 """

@@ -1,4 +1,4 @@
-"""What layers are called with."""
+"""Checks of the inputs of layers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Layers that are a product with a matrix: Linear, Embedding, LSTMCell."""
+"""Layers of one matrix product: Linear, Embedding, LSTMCell."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""The opts with which `realize` runs a kernel: the default ones, or those that a search finds where
-the setting BEAM is a width. Predictions and the search are loaded when a kernel first needs them.
+"""The search in `realize`, for which the setting BEAM gives a width. Predictions and the search are
+loaded when a kernel first needs them.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Base of all tensors: a node of the graph, and its device.
+"""The base of all tensors: a node of the graph, and its device.
 
 The methods are in files by topic, each a mix-in over Base; `Tensor` joins them. Methods that
 mix-ins use of each other are declared in Base, for the type checker. Nothing is computed before

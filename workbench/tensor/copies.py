@@ -1,5 +1,4 @@
-"""Copies of tensors that keep what ties them: a memory that several are views of, and the leaves
-that an expression is of.
+"""Copies of tensors that keep shared memory and shared leaves shared.
 
 A deep copy of several tensors, as of a model, goes on by itself: what is written to one of the
 copies its views see, and a gradient goes to the copy of a leaf. Pickled together, tensors share

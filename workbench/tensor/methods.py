@@ -1,4 +1,4 @@
-"""Methods of tensors that mix-ins use of each other, for the type checker: each is in another file.
+"""Declarations, for the type checker, of the methods that mix-ins use of each other.
 
 At run time this is an empty class.
 """

@@ -1,4 +1,5 @@
-"""numpy's functions on a Tensor: what its operators do is a Tensor, all else says what to call.
+"""numpy's functions on a Tensor: those of its operators return a Tensor, all others are refused
+with a remedy.
 
 Source: numpy enhancement proposals 13 (`__array_ufunc__`) and 18 (`__array_function__`).
 """

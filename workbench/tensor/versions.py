@@ -1,4 +1,4 @@
-"""Memory that several tensors stand for, and its versions.
+"""Memory that several tensors share, and its versions.
 
 A value is its expression and never changes; memory does. Tensors that are views of one piece of
 memory share a `VersionedMemory`; a write puts the expression of the whole, with the new elements in

@@ -1,4 +1,4 @@
-"""The C compiler of this machine: found on PATH, or the one in the ziglang package.
+"""The C compiler of this machine: on PATH, or the one of the ziglang package.
 
 $CC is tried first, then cc, clang and gcc. tcc is left out: it miscompiles vectors.
 """

@@ -1,4 +1,4 @@
-"""C that a user wrote as a kernel: what its function takes, and the frame around it.
+"""C kernels that a user wrote: the parameters of the function, and the code around it.
 
     void scaled(float *out, const float *x) { for (int i = 0; i < 4; i++) out[i] = 2 * x[i]; }
 

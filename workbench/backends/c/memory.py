@@ -1,4 +1,4 @@
-"""Memory in C: the pointers a kernel begins with, loads and stores.
+"""Memory in C: the pointers at the head of a kernel, loads and stores.
 
 A bool is a byte in memory. A vector is read through a pointer of its type, which the prelude
 declares as aligned like one element and free to alias.

@@ -1,4 +1,4 @@
-"""A kernel as C that reads like the loops it came from.
+"""The C renderer: a kernel as C that keeps the form of its loops.
 
     for (long g0 = lo; g0 < hi; g0++) {  // global
       float acc0 = 0.0f;

@@ -1,4 +1,4 @@
-"""C -> a Program that runs in this process, through a compiler of the machine.
+"""The C runtime: C to a Program that runs in this process, through a compiler of the machine.
 
 A compiler takes tens of milliseconds, so a kernel is compiled when it is first run, and many
 kernels can share one call (`compile_many`). The object file is loaded by LLVM's linker, in

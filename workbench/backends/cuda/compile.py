@@ -1,4 +1,4 @@
-"""The machine code of a kernel for an NVIDIA GPU that need not be here."""
+"""Machine code for any NVIDIA GPU, present or not."""
 
 from __future__ import annotations
 

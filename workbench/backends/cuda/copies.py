@@ -1,5 +1,4 @@
-"""Copies from an argument to an array of the group that go on while the program does: PTX's
-cp.async, in a function.
+"""Asynchronous copies to shared memory: PTX's cp.async, in a function.
 
     __device__ inline void begin_copy_16(void *to, const void *from, int size) {
       asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ..);

@@ -1,4 +1,4 @@
-"""What the GPUs of one generation share: the limits and rates of a multiprocessor.
+"""Generations of NVIDIA GPUs: the shared limits and rates of their multiprocessors.
 
 Sources: for limits the table "Technical Specifications per Compute Capability" and for rates the
 table "Arithmetic Instructions" of NVIDIA's CUDA C++ Programming Guide; for how registers and shared

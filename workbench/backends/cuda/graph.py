@@ -1,4 +1,4 @@
-"""Launches that an NVIDIA GPU runs together (CUDA C++ Programming Guide, "CUDA Graphs")."""
+"""Graphs of launches on an NVIDIA GPU (CUDA C++ Programming Guide, "CUDA Graphs")."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""The lines of the source that a cubin's instructions are for: its table of lines (DWARF 3, section
-6.2), in which NVIDIA marks calls that were inlined.
+"""The line table of a cubin (DWARF 3, section 6.2), in which NVIDIA marks inlined calls: the source
+line of each instruction.
 
 nvdisasm lists either lines or registers in use, and takes half a second to start: so it is run for
 the registers, and lines are read here.

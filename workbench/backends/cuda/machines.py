@@ -1,4 +1,4 @@
-"""GPUs of NVIDIA's, as Targets.
+"""The NVIDIA GPUs, as Targets.
 
 Sources: the architecture whitepapers and data sheets named with each; what a generation shares is
 in `generations.py`.

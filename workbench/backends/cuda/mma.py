@@ -1,5 +1,5 @@
-"""Products of tiles in CUDA C++: PTX's mma.sync and ldmatrix, in functions that take and give what
-a lane holds.
+"""Products of tiles in CUDA C++: functions around PTX's mma.sync and ldmatrix, whose arguments and
+results are the fragments of a lane.
 
     __device__ inline float4 wmma_16x8x16_float16(unsigned a0, .., unsigned b0, .., float4 c) {
       asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, .."

@@ -1,4 +1,4 @@
-"""CUDA C++ -> a Program: a cubin by NVRTC, launched through cuda-core."""
+"""The CUDA runtime: CUDA C++ to a Program, a cubin of NVRTC launched through cuda-core."""
 
 from __future__ import annotations
 

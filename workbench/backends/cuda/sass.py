@@ -1,5 +1,6 @@
-"""SASS, the machine code of NVIDIA's GPUs: CUDA C++ through NVRTC, read by nvdisasm (NVIDIA, CUDA
-Binary Utilities), which also says which registers are in use at each instruction."""
+"""SASS, the machine code of NVIDIA's GPUs: CUDA C++ compiled by NVRTC, and read by nvdisasm
+(NVIDIA, CUDA Binary Utilities), which also names the registers in use at each instruction.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tensor cores of NVIDIA's.
+"""The tensor cores of NVIDIA's GPUs.
 
 Source: PTX ISA 8.5, "Matrix multiply-accumulate operation using mma instruction", the sections
 "Matrix Fragments for mma.m8n8k4 with .f64", "mma.m16n8k8", "mma.m16n8k16" and "mma.m16n8k32". Its

@@ -1,5 +1,4 @@
-"""GPUs whose kernels take the addresses of their buffers: memory, a kernel with its memory, and
-several of them as a graph."""
+"""GPUs whose kernels take addresses of buffers: memory, bound kernels, and graphs of them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What CUDA C++ and HIP share: C++ with the words of CUDA."""
+"""The common part of CUDA C++ and HIP: C++ with CUDA's names."""
 
 from __future__ import annotations
 

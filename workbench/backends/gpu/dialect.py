@@ -1,4 +1,4 @@
-"""A language of work-items, as data and small texts: what `gpu/render.py` asks while it writes.
+"""A language of work-items, as data and small texts that `gpu/render.py` asks for.
 
 The default texts are those of a language like C; a dialect says what it writes otherwise.
 """

@@ -1,4 +1,4 @@
-"""What a device with work-groups needs to run: a driver, which finds and opens a GPU.
+"""The driver of a device with work-groups: it finds and opens a GPU.
 
 A new device is a dialect, a driver, and the Program that its sources become:
 

@@ -1,5 +1,6 @@
-"""The small functions before a kernel, for operations that a language has no operator for: each
-once, and only those that are called."""
+"""Helper functions before a kernel, for operations without an operator in a language: each once,
+and only those that are called.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Memory in a dialect: loads and stores, by vectors where the language and the address allow."""
+"""Memory in a dialect: loads and stores, of vectors where the language and the address allow."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Operators on scalars: an elementwise node as an expression over those of its operands."""
+"""Operators on scalars: an elementwise node as an expression over its operands."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The Target of a common GPU, for kernels that are read or emulated where there is none."""
+"""The Target of a common GPU, for kernels that are read or emulated on a machine without one."""
 
 from __future__ import annotations
 

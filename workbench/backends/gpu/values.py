@@ -1,4 +1,4 @@
-"""Values as expressions of a dialect: scalars, and vectors whole or lane by lane.
+"""Values as expressions of a dialect: scalars, and vectors, whole or lane by lane.
 
 A work-item computes one lane at a time; vectors are for memory and for registers. So a vector is
 either one expression (a load, a register, sums and products of floats) or an expression for each of

@@ -1,4 +1,4 @@
-"""Whether the indexes of a kernel need 64 bits: most do not, and a GPU is faster without."""
+"""64-bit indexes: the test for the few kernels that need them; a GPU is faster with 32 bits."""
 
 from __future__ import annotations
 

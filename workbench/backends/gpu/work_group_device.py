@@ -1,4 +1,4 @@
-"""What devices with work-groups share: kernels in a dialect, for this machine or for another."""
+"""The base of devices with work-groups: kernels in a dialect, for this machine or another."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Launches that an AMD GPU runs together (HIP documentation, "HIP graphs")."""
+"""Graphs of launches on an AMD GPU (HIP documentation, "HIP graphs")."""
 
 from __future__ import annotations
 

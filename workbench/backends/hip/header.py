@@ -1,5 +1,5 @@
-"""What a compiler must know of HIP's words (AMD, HIP documentation, "HIP C++ language extensions"):
-a short stand-in for the header that ROCm brings.
+"""A stand-in for ROCm's header (AMD, HIP documentation, "HIP C++ language extensions"): the names
+of HIP that a compiler must know.
 
 Its functions have no debug locations, so that their instructions are those of the line that calls
 them. What only AMD's device library has is declared alone: there a call stays.

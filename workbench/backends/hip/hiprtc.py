@@ -1,4 +1,4 @@
-"""HIP -> the code of a GPU, by hipRTC; in the process of compilers."""
+"""hipRTC, the compiler of HIP as a library, in the process of compilers."""
 
 from __future__ import annotations
 

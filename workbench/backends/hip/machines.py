@@ -1,4 +1,4 @@
-"""GPUs of AMD's, as Targets.
+"""The AMD GPUs, as Targets.
 
 Sources: AMD CDNA 3 Architecture, white paper 2023 (units, rates of a compute unit, caches, local
 data share, Infinity Cache); AMD Instinct MI300X Accelerator, data sheet 2023 (clock, peaks,

@@ -1,4 +1,4 @@
-"""HIP -> a Program: code by hipRTC, launched through hip-python."""
+"""The HIP runtime: HIP to a Program, code of hipRTC launched through hip-python."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Matrix cores of AMD's.
+"""The matrix cores of AMD's GPUs.
 
 Sources: AMD matrix instruction calculator (register layouts of v_mfma_*, CDNA2 and CDNA3); "How to
 accelerate AI applications on RDNA 3 using WMMA", GPUOpen 2023, and the RDNA3 ISA, section "Wave

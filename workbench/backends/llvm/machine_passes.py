@@ -1,5 +1,5 @@
-"""What each pass of LLVM's code generator changes: those on LLVM IR (loop-reduce, codegenprepare),
-instruction selection, and those on the machine's instructions.
+"""The passes of LLVM's code generator, and the change that each makes: passes on LLVM IR
+(loop-reduce, codegenprepare), instruction selection, and passes on machine instructions.
 
 LLVM prints that to stderr, for a whole process and for good: so it does in a process of its own.
 

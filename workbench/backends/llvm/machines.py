@@ -1,4 +1,4 @@
-"""Processors as Targets, whose kernels LLVM compiles.
+"""The processors that LLVM compiles for, as Targets.
 
 Each has its sources. Peaks follow from the vector units at the clock that is given: multiply-adds
 of float32 that begin in a core per cycle, times two, times cores and clock.

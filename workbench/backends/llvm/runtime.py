@@ -1,4 +1,4 @@
-"""LLVM IR -> a Program that runs in this process."""
+"""The LLVM runtime: LLVM IR to a Program that runs in this process."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""A linear program as LLVM IR, and what LLVM writes of it for other machines."""
+"""Linear programs as LLVM IR, and LLVM's machine code of it for other machines."""

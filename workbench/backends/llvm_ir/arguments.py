@@ -1,5 +1,6 @@
-"""The memory of a kernel on this processor: pointers to its arguments are in an array, and scratch
-memory is on the stack, or handed in after the arguments."""
+"""The arguments of a kernel on this processor: an array of pointers; scratch memory is on the
+stack, or is passed after the arguments.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""IFs in LLVM: a block for what stands in one, and phis of the registers that it sets."""
+"""IFs in LLVM: a block for the body, and a phi for each register that it sets."""
 
 from __future__ import annotations
 

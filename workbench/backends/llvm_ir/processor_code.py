@@ -1,4 +1,4 @@
-"""The machine code of LLVM IR for a processor that is not here."""
+"""Machine code of LLVM IR for a processor of another machine."""
 
 from __future__ import annotations
 

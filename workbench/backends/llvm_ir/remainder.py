@@ -1,4 +1,4 @@
-"""The remainder of floats in LLVM: by one quotient where it is small, by several beyond."""
+"""The remainder of floats in LLVM: by one quotient if it is small, by several if not."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Linear program -> LLVM IR of a function for this processor.
+"""The LLVM renderer: a linear program as a function in LLVM IR for this processor.
 
     void name(ptr args, i64 lo, i64 hi, i64 thread)
 

@@ -1,5 +1,5 @@
-"""A walk of a linear program that writes LLVM IR: SSA form, named values, loops like the loops it
-came from.
+"""The walk of a linear program that writes LLVM IR: SSA form, named values, and the loops of the
+kernel.
 
 One block per loop, tested at its end (a loop runs at least once), so that every value computed
 above is available below. Registers become phis. Values have telling names: `%g0` an axis,

@@ -1,4 +1,4 @@
-"""The growing text of an LLVM function: lines, indentation, names that are used once."""
+"""The growing text of an LLVM function: lines, indentation, unique names."""
 
 from __future__ import annotations
 

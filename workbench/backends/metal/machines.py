@@ -1,4 +1,4 @@
-"""GPUs of Apple's, as Targets.
+"""The Apple GPUs, as Targets.
 
 Sources: Apple, MacBook Air (13-inch, M3, 2024), technical specifications (cores, bandwidth of
 memory); Apple, Metal Feature Set Tables, 2023, family Apple 9 (work-items of a group, shared

@@ -1,4 +1,4 @@
-"""Metal -> a Program, through Apple's compiler."""
+"""The METAL runtime: Metal to a Program, through Apple's compiler."""
 
 from __future__ import annotations
 

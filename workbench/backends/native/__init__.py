@@ -1,2 +1,3 @@
-"""What devices on this machine's processor share: memory, linker, launches, threads, object
-cache."""
+"""The common base of devices on this machine's processor: memory, linker, launches, threads, object
+cache.
+"""

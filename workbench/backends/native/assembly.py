@@ -1,4 +1,4 @@
-"""Assembly to read: instructions and the labels they jump to, each with its line of source.
+"""Assembly text: instructions and the labels that they jump to, each with its line of source.
 
 Compilers write `.loc` directives with the line of the source that the next instructions are for.
 These directives, and all others, are removed from the text.

@@ -1,4 +1,4 @@
-"""The one file that uses llvmlite: from text to machine code, for this machine only.
+"""The JIT compiler, the one file that uses llvmlite: from text to machine code for this machine.
 
 llvmlite is imported on first use. Its LLVM aborts the process at an unsupported request, so the
 text is parsed and verified before code is generated, the target is always the host's, and text for

@@ -1,4 +1,4 @@
-"""This machine as the system describes it: its processor, and the sizes of its caches."""
+"""This machine as the operating system describes it: its processor, and the sizes of its caches."""
 
 from __future__ import annotations
 

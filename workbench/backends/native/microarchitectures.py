@@ -1,5 +1,5 @@
-"""How a core multiplies and adds, by LLVM's name of the processor: the cycles of a multiply-add,
-and how many begin in a cycle by their width.
+"""Microarchitectures by LLVM's name of the processor: the latency of a multiply-add, and the
+throughput by its width.
 
 Opts are chosen by these figures, the same in every session; the costs of kernels go by what is
 measured (`measure/speeds.py`). Sources: A. Fog, Instruction tables, 2024; uops.info; Arm, Software

@@ -1,4 +1,4 @@
-"""Object files on disk, so that a kernel is compiled once, not once a session.
+"""Object files on disk: a kernel is compiled once, not once a session.
 
 Machine code from a file is run unchecked. So the folder is the user's alone (mode 0700), a file is
 read only if the user owns it and no other user may write to it, and its content must match the key

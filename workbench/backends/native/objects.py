@@ -1,4 +1,4 @@
-"""LLVM IR as an object file, compiled once for all processes: the file is cached on disk."""
+"""Object files of LLVM IR, compiled once for all processes and cached on disk."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Instructions of processors that multiply small matrices, as tensor cores of one lane, which holds
-whole tiles.
+"""Matrix instructions of processors, as tensor cores of one lane that holds whole tiles.
 
 Sources: Intel 64 and IA-32 Architectures Software Developer's Manual, volume 2, VDPBF16PS and
 TDPBF16PS (pairs of steps stand side by side, and B has the pairs of a column one after the other);

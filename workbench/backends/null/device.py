@@ -1,4 +1,4 @@
-"""The NULL device: it compiles everything, and runs nothing."""
+"""The NULL device, which compiles everything and runs nothing."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
-"""The OCLGRIND device: OpenCL C on a simulator that looks at each access of each work-item. What
-it finds wrong is an error. (J. Price and S. McIntosh-Smith, Oclgrind: an extensible OpenCL device
-simulator, 2015.)"""
+"""The OCLGRIND device: OpenCL C on a simulator that checks each access of each work-item. Its
+findings are errors. (J. Price and S. McIntosh-Smith, Oclgrind: an extensible OpenCL device
+simulator, 2015.)
+"""
 
 from __future__ import annotations
 

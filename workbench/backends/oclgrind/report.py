@@ -1,4 +1,4 @@
-"""What Oclgrind writes, as findings: a paragraph each.
+"""The report of Oclgrind as findings, one a paragraph.
 
 Read-write data race at local memory address 0x1000000000004
     Kernel: k

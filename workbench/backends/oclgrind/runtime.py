@@ -1,4 +1,4 @@
-"""OpenCL C -> a Program that Oclgrind runs: what it finds wrong is an error."""
+"""The OCLGRIND runtime: OpenCL C to a Program whose findings are errors."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
-"""A kernel on Oclgrind, which looks for races and for what nobody wrote; in a process of its own.
+"""The simulation of a kernel by Oclgrind in a process of its own, which detects races and reads of
+unwritten memory.
 
-It is compiled without optimisations, which would take conditions away that depend on what nobody
-wrote, and with some of whose vectors that check crashes.
+The kernel is compiled without optimisations: those remove conditions that depend on unwritten
+memory, and Oclgrind's check of such reads crashes on some of their vectors.
 """
 
 from __future__ import annotations

@@ -1,5 +1,6 @@
-"""OpenCL C -> a binary, by the driver's compiler in a process of its own: where that crashes or
-does not end, a kernel is lost, and this process goes on."""
+"""The compiler of an OpenCL driver in a process of its own: if it crashes or hangs, a kernel is
+lost, and this process goes on.
+"""
 
 from __future__ import annotations
 

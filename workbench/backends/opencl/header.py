@@ -1,6 +1,6 @@
-"""What clang must know of OpenCL C beyond its built-in functions (OpenCL C specification, 1.2,
-"Supported data types"): types and constants, in a short stand-in for its own header; and functions
-of Intel's extensions that kernels use."""
+"""A stand-in for clang's OpenCL header (OpenCL C specification, 1.2, "Supported data types"): types
+and constants beyond the built-in functions, and functions of Intel's extensions.
+"""
 
 from __future__ import annotations
 

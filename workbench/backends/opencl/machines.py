@@ -1,4 +1,4 @@
-"""GPUs that are programmed in OpenCL C, as Targets.
+"""The GPUs that are programmed in OpenCL C, as Targets.
 
 Sources: Intel, oneAPI GPU Optimization Guide, 2023 (execution units, threads, registers, local
 memory and work-items of a group of the Xe-LP architecture); Intel, Core i7-1185G7 Processor,

@@ -1,4 +1,4 @@
-"""Binaries of PoCL's that need no compiler any more, for launches with known work-groups.
+"""Cached binaries of PoCL, compiled for known sizes of work-groups.
 
 PoCL compiles a kernel a second time when it is first launched, for the size of the work-group. A
 binary has that code where the variable POCL_BINARY_SPECIALIZE_WG asks for it (PoCL, "Environment

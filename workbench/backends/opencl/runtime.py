@@ -1,4 +1,4 @@
-"""OpenCL C -> a Program: the driver's binary, launched through pyopencl."""
+"""The OPENCL runtime: OpenCL C to a Program, the driver's binary launched through pyopencl."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""OpenCL C as SPIR-V, which the driver of a GPU that need not be here compiles."""
+"""SPIR-V of OpenCL C, which the driver of any GPU compiles."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Matrix engines of Intel's (XMX).
+"""The matrix engines of Intel's GPUs (XMX).
 
 Source: OpenCL extension cl_intel_subgroup_matrix_multiply_accumulate: 8 rows of A, a row in each
 element (as a short in sub-groups of 16, as an int that packs two columns in sub-groups of 8), and

@@ -1,1 +1,1 @@
-"""What every writer needs of a linear program, and the source that a runtime loads."""
+"""Facts of a linear program that every renderer needs, and the source that a runtime loads."""

@@ -1,4 +1,4 @@
-"""Program analysis: the facts of a linear program that every renderer needs before the first line.
+"""Program analysis: the facts of a linear program that every renderer needs before its first line.
 
 They are its arguments, its arrays with their offsets in scratch memory, and the loops of which a
 launch runs a part. The frame around a kernel, what a launch hands in and how, is the language's:

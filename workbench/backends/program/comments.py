@@ -1,4 +1,4 @@
-"""Comments for generated code: the part of the expression that some lines compute.
+"""Comments in generated code: the part of the expression that the lines below compute.
 
 A linear program has the statements of its statement tree, in the same order. `Follower` walks the
 tree beside the program: from each loop and each write it knows to which statement of the tree a

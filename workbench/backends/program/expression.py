@@ -1,4 +1,4 @@
-"""C expressions: text, and how tightly it binds, so that parentheses stand only where needed."""
+"""C expressions: text with its precedence, so that only needed parentheses are written."""
 
 from __future__ import annotations
 

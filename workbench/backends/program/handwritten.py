@@ -1,4 +1,6 @@
-"""Source text that a user wrote: what its function takes, and its kernel (a EXTERN) as a Source."""
+"""Source text that a user wrote: the parameters of its function, and its kernel (an EXTERN) as a
+Source.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Which values of a program may stand where they are used, and where registers begin.
+"""The inlining plan of a program: the values that are written where they are used, and the first
+use of registers.
 
 A value that is used once, in the loop that computes it, needs no name, if no SET of a register and
 no STORE to memory that it reads comes before its use. Arithmetic on loop counters reads neither, so

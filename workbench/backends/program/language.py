@@ -1,4 +1,4 @@
-"""A language of kernels' sources: its label, and patterns for showing its text."""
+"""A language of kernels: its label, and the patterns that highlight its text."""
 
 from __future__ import annotations
 

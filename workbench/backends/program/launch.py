@@ -1,4 +1,4 @@
-"""How a launch spreads a kernel over a device: the loops of which it runs a part."""
+"""The launch of a kernel: the loops that a device runs in parallel, and their parts."""
 
 from __future__ import annotations
 

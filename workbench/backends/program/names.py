@@ -1,4 +1,4 @@
-"""Unique names: generated code may define each only once."""
+"""Unique names of generated code."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which stores of a kernel are non-temporal: they bypass the caches.
+"""Non-temporal stores of a kernel: those that bypass the caches.
 
 A store loads its cache line before it changes it, and evicts another line: two transfers more than
 the one to memory. Machines have stores that bypass the caches ("non-temporal": Intel's optimization

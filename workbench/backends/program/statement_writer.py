@@ -1,5 +1,6 @@
-"""What writers of languages like C share: which values get names, and a comment for each statement
-that took several lines."""
+"""The base of the writers of C-like languages: the values that get names, and a comment for each
+statement of several lines.
+"""
 
 from __future__ import annotations
 

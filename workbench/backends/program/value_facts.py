@@ -1,4 +1,4 @@
-"""Facts of a value that are known before it is computed, for renderers."""
+"""Facts of a value that are known before it is computed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The growing text of a function in a language like C: lines, indentation, unique names."""
+"""The growing text of a function in a C-like language: lines, indentation, unique names."""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
-"""The emulator's plan of a kernel: its loops, the steps of each statement, and the loop that owns
-each storage."""
+"""The plan of a kernel on the PYTHON device: its loops, the steps of each statement, and the loop
+that owns each storage.
+"""
 
 from __future__ import annotations
 

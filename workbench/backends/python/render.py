@@ -1,4 +1,4 @@
-"""The PYTHON device's renderer: the statement tree itself, and its text to read."""
+"""The renderer of the PYTHON device: the statement tree itself, and its readable text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""The PYTHON device: numpy runs the statement tree, all lanes of many work-items in lock step.
+"""The runtime of the PYTHON device: numpy runs the statement tree, all lanes of many work-items in
+lock step.
 
 A loop whose iterations are independent is a dimension of numpy arrays, and so is each lane axis. A
 statement runs for all of them before the next one begins, so barriers cost nothing. REDUCE loops

@@ -1,4 +1,4 @@
-"""One statement on the PYTHON device: numpy computes it for all lanes in flight at once."""
+"""A statement on the PYTHON device: numpy computes it for all lanes at once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The WASM device: WebAssembly, which browsers run; here wasmtime does."""
+"""The WASM device: WebAssembly, which browsers run, and here wasmtime."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""wasmtime, set up: its store, and the one memory of all kernels."""
+"""The wasmtime engine: its store, and the one memory of all kernels."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""WebAssembly's memory: pieces of one, which numpy sees."""
+"""WebAssembly memory: one block, whose pieces are numpy arrays."""
 
 from __future__ import annotations
 

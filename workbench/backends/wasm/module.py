@@ -1,5 +1,6 @@
-"""LLVM's object file for WebAssembly -> a module that a browser runs: it exports the kernel, and
-imports its memory (WebAssembly Core Specification, chapter 5; the tool conventions' "Linking")."""
+"""The linker for WebAssembly: from LLVM's object file to a module that exports the kernel and
+imports its memory (WebAssembly Core Specification, chapter 5; the tool conventions' "Linking").
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Linear program -> LLVM IR of a function for WebAssembly.
+"""The LLVM renderer for WebAssembly: a linear program as a function in LLVM IR.
 
     void name(ptr p0, ptr p1, ptr scratch)
 

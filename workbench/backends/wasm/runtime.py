@@ -1,4 +1,4 @@
-"""LLVM IR for WebAssembly -> a Program that wasmtime runs in this process."""
+"""The WASM runtime: LLVM IR to a Program that wasmtime runs in this process."""
 
 from __future__ import annotations
 

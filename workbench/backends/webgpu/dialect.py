@@ -1,5 +1,6 @@
-"""WGSL (W3C, WebGPU Shading Language): no pointers, no implicit conversions, 32 bits at most (of
-floats; integers of 64 bits are two words, `long_integers.py`)."""
+"""WGSL (W3C, WebGPU Shading Language): no pointers, no implicit conversions, no types above 32 bits
+(`long_integers.py` has integers of 64 bits).
+"""
 
 from __future__ import annotations
 

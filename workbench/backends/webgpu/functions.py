@@ -1,4 +1,4 @@
-"""Functions that WGSL has with less accuracy than kernels need, as WGSL.
+"""WGSL functions for kernels that need more accuracy than the built-in ones have.
 
 WGSL's own sine may be off by 2**-11, its exp2(x) by 2 |x| units in the last place, and each may be
 anything for NaN (W3C, WGSL, section "Accuracy"). Sums that only rounding makes what they are, as in

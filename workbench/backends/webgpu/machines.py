@@ -1,4 +1,4 @@
-"""What every implementation of WebGPU can do, as a Target.
+"""The Target that every implementation of WebGPU supports.
 
 Source: W3C, WebGPU, section "Limits": the default of each limit, which no implementation is below.
 """

@@ -1,4 +1,4 @@
-"""Elements below 32 bits in memory, whose words WGSL has of 32 bits alone.
+"""Elements of less than 32 bits, packed in WGSL's words of 32 bits.
 
     fn load_p1(i: i32) -> u32 { return extractBits(p1[i >> 2u], u32(i & 3) << 3u, 8u); }
     fn store_p0(i: i32, value: u32) {

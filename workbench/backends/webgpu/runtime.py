@@ -1,4 +1,4 @@
-"""WGSL -> a Program, through wgpu's compiler (naga)."""
+"""The WEBGPU runtime: WGSL to a Program, through wgpu's compiler (naga)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which lane of a warp holds which element of a tile.
+"""Layouts of a tensor core's tiles: the lane of a warp that holds each element.
 
 The lanes of a warp multiply an M x K tile by a K x N tile, and add an M x N tile: C += A @ B. Each
 lane holds a few elements of each tile, its fragment. In all of these layouts a bit of an element's

@@ -1,4 +1,4 @@
-"""A tensor core as data: what one instruction multiplies, and the layouts of its tiles."""
+"""A tensor core as data: the tiles that one instruction multiplies, and their layouts."""
 
 from __future__ import annotations
 

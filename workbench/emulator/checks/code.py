@@ -1,4 +1,4 @@
-"""Programs that somebody edited: the text of a linear program, or its steps."""
+"""Edited programs: the text of a linear program, or its steps."""
 
 from __future__ import annotations
 

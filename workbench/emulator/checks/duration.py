@@ -1,5 +1,4 @@
-"""How long the emulator takes for a program, before it runs it: how often each step is executed,
-and in how many goes."""
+"""The predicted duration of an emulation: the number of executions of each step."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What to try where a program that somebody edited is refused: the edit undone."""
+"""The remedy for a refused edit of a program: the edit undone."""
 
 from __future__ import annotations
 

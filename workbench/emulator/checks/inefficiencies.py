@@ -1,5 +1,4 @@
-"""What is right and slow in a run: accesses that take more transactions than what they want needs,
-and branches that more warps take than their work-items need."""
+"""Inefficiencies of a run: uncoalesced accesses, bank conflicts, divergent branches."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Whether a program fits a device: asked before it runs, since nothing else may have asked of one
-that somebody edited."""
+"""The limits of a device, checked before an edited program runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Outputs of a run beside right ones: the first element of each that is wrong, and who wrote it."""
+"""Wrong outputs of a run: the first wrong element of each, and its last writer."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Rounds of a loop, run at once where their order makes no difference."""
+"""Iterations of a loop, run at once where their order makes no difference."""

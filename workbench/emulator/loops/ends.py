@@ -1,4 +1,4 @@
-"""Where the blocks of a linear program end."""
+"""The ends of the blocks of a linear program."""
 
 from __future__ import annotations
 

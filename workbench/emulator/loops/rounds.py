@@ -1,4 +1,4 @@
-"""All rounds of a loop at once, where each does what it would do alone.
+"""All iterations of a loop at once, where they are independent.
 
 The work-items that run together may be few, and a loop long: then its steps are many, each of a few
 elements. In most loops the rounds depend on each other by sums alone. So what is the same in each

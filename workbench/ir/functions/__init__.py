@@ -1,1 +1,1 @@
-"""EXP, TANH, POW and their like: the formula of each, and the table that expands them."""
+"""EXP, TANH, POW and other functions: the formula of each, and the table that expands them."""

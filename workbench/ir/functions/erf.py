@@ -1,4 +1,4 @@
-"""The error function of float nodes: a polynomial near 0, 1 less a power of 2 beyond.
+"""The error function of float nodes: a polynomial near 0, and 1 minus a power of 2 farther out.
 
 The polynomials are minimax fits (Remez exchange, 60 digits, rounded to the float at hand). Their
 error is that of erf itself, relative.

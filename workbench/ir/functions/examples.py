@@ -1,4 +1,4 @@
-"""A graph for each function: the function of values that are known by their names."""
+"""An example graph for each function, with named inputs."""
 
 from __future__ import annotations
 

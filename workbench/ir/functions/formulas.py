@@ -1,4 +1,4 @@
-"""Functions of float nodes, from EXP2, LOG2 and arithmetic, without loss at extremes."""
+"""Formulas of functions of float nodes, in EXP2, LOG2 and arithmetic, accurate at extremes."""
 
 from __future__ import annotations
 

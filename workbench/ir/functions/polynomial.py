@@ -1,4 +1,4 @@
-"""Multiply-adds and polynomials, of which the formulas of functions are made.
+"""Multiply-adds and polynomials, the parts of the formulas of functions.
 
 A formula asks for a multiply-add: no other sum of a program has one but a REDUCE (the rule
 form-fma).

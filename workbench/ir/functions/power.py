@@ -1,4 +1,4 @@
-"""x ** y of floats, as 2 ** (log2(x) * y) with IEEE's answers at the edges."""
+"""x ** y of floats, as 2 ** (log2(x) * y) with IEEE's results at the edges."""
 
 from __future__ import annotations
 

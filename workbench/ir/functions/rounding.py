@@ -1,4 +1,4 @@
-"""Rounding of float nodes to whole numbers, made of TRUNC, comparisons and sums that round."""
+"""Rounding of float nodes to whole numbers, by TRUNC, comparisons and sums that round."""
 
 from __future__ import annotations
 

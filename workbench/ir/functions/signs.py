@@ -1,5 +1,6 @@
-"""The sign of float nodes: removed, or copied from another node; as an op of the tensor level, and
-as the bits that the op becomes in a kernel."""
+"""The sign of float nodes, removed or copied from another node: an op of the tensor level, and bit
+operations in a kernel.
+"""
 
 from __future__ import annotations
 

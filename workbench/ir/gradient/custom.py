@@ -1,4 +1,4 @@
-"""DETACH nodes with a gradient of their own.
+"""Custom gradients: DETACH nodes with a gradient of their own.
 
 A formula says the gradient of a value that is made of others, better than the rules of the ops
 would: a function of this package, which a copy of the node has, too.

@@ -1,5 +1,6 @@
-"""Gradients of functions, at the level of the function: of TANH it is made of TANH, not of the
-formula that TANH becomes in a kernel. `g` is the gradient of the node `n`, whose source is `x`."""
+"""Gradients of functions, at the level of functions: the gradient of TANH uses TANH, not its
+formula. `g` is the gradient of the node `n`, whose source is `x`.
+"""
 
 from __future__ import annotations
 

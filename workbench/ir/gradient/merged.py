@@ -1,4 +1,5 @@
-"""The graph of a value as a gradient reads it: equal values are one, but for those kept apart.
+"""The graph of a value as a gradient reads it: equal values are merged, except those that must stay
+apart.
 
 Each tensor is an occurrence of its value (`occurrences.py`). The targets of a gradient are kept
 apart; all other occurrences of equal values are one node again, whose gradient is handed on once,

@@ -1,5 +1,6 @@
-"""Gradients of movement: where an element went, its gradient comes back; where it went to several
-places, their sum. `g` is the gradient of the node `n`, whose source is `x`."""
+"""Gradients of movement ops: the gradient moves back, and the gradients of copies are summed. `g`
+is the gradient of the node `n`, whose source is `x`.
+"""
 
 from __future__ import annotations
 

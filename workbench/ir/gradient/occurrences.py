@@ -1,4 +1,4 @@
-"""Occurrences of values: equal expressions are one node, but a gradient is that of one tensor.
+"""Occurrences of values: equal expressions are one node, but each tensor has a gradient of its own.
 
 An occurrence is a DETACH of a value with a number. Its gradient flows to what the value was made of
 (`duplicate`), or, where it was made of a tensor that has this value, to that (`alias`). It vanishes

@@ -1,5 +1,6 @@
-"""Gradients of REDUCE_AXIS, by what it combines with. `g` is the gradient of the node `n`, whose
-source is `x`."""
+"""Gradients of REDUCE_AXIS, by the op that it combines with. `g` is the gradient of the node `n`,
+whose source is `x`.
+"""
 
 from __future__ import annotations
 

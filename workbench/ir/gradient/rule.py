@@ -1,4 +1,4 @@
-"""What a gradient rule is, and what several rules share."""
+"""Gradient rules: their type, and the parts that several of them share."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The steps of the gradient pass, as rewrites: what each rule made of which gradient.
+"""The steps of the gradient pass, as rewrites: the rule, the gradient and the result.
 
 The graph that the pass begins with has a GRADIENT node for each source of each node on the way to a
 target: of the source, in the node, given the gradient of that. From the root down, each is

@@ -1,4 +1,4 @@
-"""The gradient rule of each op; what has none, and why."""
+"""The gradient rule of each op, and the reason of each op without one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Indexes at a place on the lanes: a sum that loops can hoist, and a stride along the vector.
+"""Addresses of lanes: an index as a sum that loops can hoist, and a stride along the vector.
 
 `64*g0 + 4*g1 + u0` at u0 = 3 is `64*g0 + 4*g1 + 3`; along u0 its stride is 1. An index
 that is not a plain sum of axes (a division with a lane inside, a number from memory) is computed

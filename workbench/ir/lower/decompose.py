@@ -1,5 +1,5 @@
-"""Decomposition: operations that no machine has as one instruction, in terms of those that every
-machine has.
+"""Decomposition: operations that no machine has as one instruction, by those that every machine
+has.
 
 EXP2, LOG2, SIN and COS become branch-free polynomials, so they vectorise like any other
 arithmetic: a file each. IDIV, MOD and shifts get the guards that their definition needs, as few as

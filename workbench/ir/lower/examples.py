@@ -1,5 +1,6 @@
-"""A graph for each rule of decomposing, and for each of low-precision types, in which it
-fires; the tests evaluate both sides."""
+"""An example graph for each rule of decomposition and of low-precision types; tests evaluate both
+sides.
+"""
 
 from __future__ import annotations
 

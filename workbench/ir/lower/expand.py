@@ -1,4 +1,4 @@
-"""Lanes: one statement over lane axes becomes plain and vector operations.
+"""Expansion: a statement over lane axes as plain and vector operations.
 
 A value is expanded once for each assignment of its lanes, and memoised by (node, its lanes): a
 value that does not depend on a lane axis is computed once for all its lanes, which is broadcasting.

@@ -1,5 +1,4 @@
-"""Statements as operations: a statement over lane axes becomes one operation for each vector of its
-lanes, or for each lane.
+"""Expansion of statements: one operation for each vector of lanes, or for each lane.
 
 `expand.py` expands the values; this file writes them, to registers or to memory.
 """

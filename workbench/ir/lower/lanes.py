@@ -1,4 +1,4 @@
-"""Lane axes: how wide their vectors are, in which order they are walked, and the registers of each.
+"""Lane axes: the width of their vectors, their order, and the registers of each.
 
 A lane axis has no loop: its elements are lanes of vector registers, or several registers.
 """

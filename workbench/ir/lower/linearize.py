@@ -1,4 +1,4 @@
-"""Linearisation: the statement tree as a flat program, every value in its place.
+"""Linearisation: the statement tree as a flat program.
 
 Statements are expanded to operations. Then, from the first to the last, the values that they read
 go to the deepest loop that they depend on: hoisting and common subexpressions need no pass of their

@@ -1,7 +1,6 @@
-"""Loads along lanes: neighbours are one vector load, an element that is the same for all lanes is
-one scalar load, a square of vectors may be transposed in registers, anything else is gathered lane
-by lane. A work-item loads neighbours along any lanes at once, and picks from them: its lanes are
-values of their own.
+"""Loads of lanes: a vector load of neighbours, one scalar load of a uniform element, an in-register
+transpose of a square of vectors, or one load a lane. A work-item loads neighbours along any lanes
+at once, and picks from them: its lanes are values of their own.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Low-precision floats are formats of memory; arithmetic is in float32.
+"""Low-precision floats: formats of memory, with arithmetic in float32.
 
 An elementwise op on low-precision floats becomes the op on float32 between casts, and each result
 is rounded as the graph says. A dtype that the device does not convert itself is not left then:

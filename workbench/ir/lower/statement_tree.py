@@ -1,4 +1,4 @@
-"""The statement tree: which loops, in which order, with what storage.
+"""The statement tree: the loops of a kernel, their order, and the storage of values.
 
 `ir/nest/placement.py` places the statements in loops, and `ir/nest/storage.py` their values in
 registers or arrays; this file writes both as UOps.

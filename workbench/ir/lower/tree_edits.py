@@ -1,4 +1,4 @@
-"""A statement tree that a pass edits, and the account of its edits.
+"""Edits of a statement tree by a pass, and their record.
 
 The pass replaces parts of loop bodies and says which step that was; so the account that a reader
 steps through is what the pass did. The states are made when they are looked at.

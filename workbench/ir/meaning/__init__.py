@@ -1,1 +1,1 @@
-"""The meaning of nodes: reference interpreters, casts, and which difference counts as equal."""
+"""The meaning of nodes: reference interpreters, casts, and the tolerance for rounding errors."""

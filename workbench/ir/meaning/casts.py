@@ -1,4 +1,4 @@
-"""What CAST and BITCAST mean, on numpy arrays: one decision for all levels and devices.
+"""The meaning of CAST and BITCAST on numpy arrays, the same for all levels and devices.
 
 Float to integer truncates and saturates and NaN gives 0; integers wrap; bool is "not 0".
 To a float it rounds to the nearest, the even one of two, and what is too large is infinite, in

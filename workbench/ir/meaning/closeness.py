@@ -1,4 +1,4 @@
-"""Whether two arrays are equal but for rounding, with one tolerance for each dtype."""
+"""Equality of two arrays but for rounding, with one tolerance for each dtype."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What elementwise ops mean on numpy arrays, where numpy has no function that means it.
+"""The meaning of elementwise ops on numpy arrays, where numpy has no function of that meaning.
 
 Integers: floor division and modulo by zero give 0, INT_MIN // -1 wraps, shifts by the width or
 more, or by a negative amount, give 0.

@@ -1,4 +1,4 @@
-"""What one op means on numpy arrays: constants, elementwise ops, casts and reductions.
+"""The meaning of one op on numpy arrays: constants, elementwise ops, casts and reductions.
 
 The op table says what arithmetic means; this file adds the dtype of the arrays (`widen`: floats of
 any width are computed in float64), casts, bit casts and empty reductions. Both interpreters are

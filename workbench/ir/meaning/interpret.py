@@ -1,4 +1,4 @@
-"""The reference interpreter: what a graph of the tensor or kernel level means, in numpy.
+"""The reference interpreter: the value of a graph of the tensor or kernel level, by numpy.
 
 It follows the definition of each level and knows nothing of lowering, so the results of every
 device are compared with it. `widen=True` computes floats in float64: the oracle of `check`. Source

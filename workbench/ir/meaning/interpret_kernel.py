@@ -1,4 +1,4 @@
-"""The meaning of a kernel: each value is an array with one axis per open range.
+"""The reference interpreter of kernels: each value is an array with one axis per open range.
 
 A RANGE is 0 .. n-1 along its own axis; REDUCE combines axes; STAGE scatters into an array of
 its shape, which INDEX reads back; STORE scatters into a parameter. Lanes are ranges like any

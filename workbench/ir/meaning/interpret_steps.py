@@ -1,4 +1,4 @@
-"""The steps in which the interpreter computes a kernel, and the windows that bound its memory.
+"""The steps in which the interpreter computes a kernel, in windows that bound its memory.
 
 A step computes the value of one node. A value that is too large is computed in windows of the
 outermost ranges of the result; a product that is summed is never in memory as a whole.

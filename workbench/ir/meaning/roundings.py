@@ -1,4 +1,4 @@
-"""Other roundings: the values of a graph whose inexact operations round by some units otherwise.
+"""Perturbed roundings: the values of a graph whose inexact operations round off by some units more.
 
 A kernel may add in another order, contract a product and a sum, or compute a function by another
 formula. In `with other_roundings(..):` the reference interpreters give each operation of floats

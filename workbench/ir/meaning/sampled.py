@@ -1,5 +1,5 @@
-"""The reference interpreter of the tensor level at some positions: of a large tensor a few elements
-are computed, each from the elements below that it needs.
+"""Sampled interpretation: a few elements of a large tensor, each computed from the elements that it
+needs.
 
 Positions are flat and sorted. What is needed of each node is found from the roots down, and
 computed from the leaves up, so that each element is computed once.

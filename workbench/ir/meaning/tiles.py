@@ -1,4 +1,4 @@
-"""What WMMA means: what a tensor core computes from the fragments of lanes, and who has what.
+"""The meaning of WMMA: the product that a tensor core computes from the fragments of all lanes.
 
 A value has the shape (.., work-items, elements), and each run of `core.lanes` work-items is a warp.
 The tiles are put together from the fragments, multiplied, and cut in fragments again: a layout that

@@ -1,4 +1,4 @@
-"""Banks of shared memory: rows of a tile that are longer than its elements.
+"""Banks of shared memory: the padding of a tile's rows that avoids bank conflicts.
 
 Shared memory has banks, and words of one bank are read one after the other. Work-items that read
 down a column of a tile of 32 words a row all meet in one bank; of a row of 33 they do not:

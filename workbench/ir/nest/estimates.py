@@ -1,6 +1,7 @@
-"""Counts of a kernel that need no clock: operations and bytes of the algorithm, and the
-instructions of the generated program times their trip counts. They are deterministic, so that
-exercises can be checked by them."""
+"""Counts of a kernel that need no clock: operations and bytes of the algorithm, and instructions of
+the generated program times their trip counts. The counts are deterministic, so that exercises can
+be checked by them.
+"""
 
 from __future__ import annotations
 

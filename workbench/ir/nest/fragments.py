@@ -1,4 +1,4 @@
-"""The tiles of a tensor core, shared out to the lanes of a warp.
+"""Fragments: the tiles of a tensor core, distributed over the lanes of a warp.
 
 In a kernel, axes of the kind WARP are the tile of one instruction: rows, columns, steps.
 

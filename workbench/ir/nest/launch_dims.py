@@ -1,4 +1,5 @@
-"""The dimensions of a launch: which axes are numbers of work-groups, and of work-items in one.
+"""The dimensions of a launch: the axes that number work-groups, and those that number work-items of
+a group.
 
 Axes that are open together need dimensions of their own; a device has few, and each has a limit.
 Dimension 0 is the innermost: neighbouring work-items differ in it.

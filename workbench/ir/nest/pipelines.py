@@ -1,5 +1,5 @@
-"""Loops whose tiles are filled ahead: while a work-group computes with one buffer of a tile, others
-are being filled.
+"""Pipelined loops: a work-group computes with one buffer of a tile while the next buffers are
+filled.
 
     for r0 in 8 {                   for r0_first in 2 { barrier  fill tile[r0_first % 3] }
       fill tile from step r0        for r0 in 8 {

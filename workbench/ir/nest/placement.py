@@ -1,4 +1,4 @@
-"""Placing statements in loops: which loops there are, and in which order things stand in them.
+"""Statement placement: the loops of a kernel, and the order of statements and loops in each.
 
 Statements are grouped level by level: those with the same next loop share it, unless one reads
 the other through a value that closes that loop: that is the barrier, and the loop splits there.

@@ -1,4 +1,4 @@
-"""Rows that do not fit: computed where they are read.
+"""Recomputation: rows too large for registers or scratch memory are computed again at each read.
 
 A schedule keeps a row inside a kernel whatever the device, so that kernels and their opts mean the
 same everywhere. A work-item of a GPU has little memory of its own, and a row that no work-group

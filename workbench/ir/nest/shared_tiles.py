@@ -1,4 +1,4 @@
-"""Tiles that a work-group shares: memory in which a work-item reads what another one wrote."""
+"""Shared tiles: memory of a work-group through which work-items exchange elements."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which lane axis becomes the vector of each statement.
+"""The vector axis of each statement: the lane axis that its vectors run along.
 
 Chosen per statement, consumer first: a STORE or STAGE takes the unit-stride lane of its target;
 a REDUCE its consumer's axis if it has it, else its own UNROLL lane with most unit-stride loads.

@@ -1,4 +1,4 @@
-"""Reductions of a work-group whose parts are combined inside of warps first.
+"""Warp reductions: parts of a work-group's reduction that are combined inside of warps first.
 
 A tile of GROUP has a part for each work-item along an axis, and one reduction reads it. Where the
 machine has warp shuffles for its dtype, lanes of a warp combine theirs from register to register:

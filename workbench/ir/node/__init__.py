@@ -1,1 +1,1 @@
-"""The node: the op table, UOp, its parts and constructors, and what is derived of it."""
+"""The node: the op table, UOp, its parts and constructors, and facts derived from it."""

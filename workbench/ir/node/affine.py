@@ -1,4 +1,4 @@
-"""Index expressions as sums: `4*g0 + u0 + 3` is {g0: 4, u0: 1} and 3.
+"""Affine index expressions: `4*g0 + u0 + 3` is the sum of {g0: 4, u0: 1} and 3.
 
 An atom is any node but a sum or a product with a constant: a RANGE, a division, a load.
 """

@@ -1,4 +1,4 @@
-"""Kinds of axis: the purpose of a kernel's loop, and the letter its name begins with."""
+"""Kinds of axis: the purpose of a kernel's loop, and the first letter of its name."""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
-"""Constants: that which changes nothing when combined, and those with a shape. EXPAND(CONST) is
-one value at every point, and needs no memory."""
+"""Constants: the neutral element of each combining op, and constants of a shape. EXPAND(CONST) is
+one value at every point, and needs no memory.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
-"""Constructors of nodes, by the names of their parts: this file knows in which order sources and
-the parts of an arg stand. `views.py` has the same names for reading."""
+"""Constructors of nodes by the names of their parts: the only file that knows the order of sources
+and of the parts of an arg. `views.py` has the same names for reading.
+"""
 
 from __future__ import annotations
 

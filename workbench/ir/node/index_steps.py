@@ -1,4 +1,4 @@
-"""The elements that one gated index touches while some ranges run, as steps of (stride, extent).
+"""The elements that one gated index touches while some ranges run, as (stride, extent) pairs.
 
 An index is a sum, and a gate a conjunction. Their parts that share no range are independent, so
 each is evaluated at every step of its own few ranges; where its values are at equal distances it is

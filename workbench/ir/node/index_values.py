@@ -1,4 +1,4 @@
-"""The values of index expressions at every step of their ranges, on numpy."""
+"""The values of index expressions for all values of their ranges, as numpy arrays."""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
-"""Functions of a whole kernel, memoised as long as the kernel lives: opts, menus and searches call
-them again and again, and each call walks through the graph."""
+"""Functions of a whole kernel, memoised as long as the kernel lives, since opts, menus and searches
+call them again and again.
+"""
 
 from __future__ import annotations
 

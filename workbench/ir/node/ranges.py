@@ -1,4 +1,4 @@
-"""Open ranges: which RANGEs a value still depends on, and where they close.
+"""Open ranges: the RANGEs that a value depends on, and the nodes that close them.
 
 A RANGE is open in all nodes above it until a REDUCE, END or STAGE closes it. The ranges that a node
 closes are a list among its sources; a STAGE closes the ranges of its indexes.

@@ -1,4 +1,4 @@
-"""Amounts that a refusal offers: legal ones only, by the predicate that opts are checked with."""
+"""The legal amounts that a refusal proposes, by the predicate that checks opts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The memory that a kernel needs, against the memory that a device gives it.
+"""The memory budget of a kernel: the memory that it needs, and the memory that a device has.
 
 Two bounds: the stages of a work-group, as a GPU's local memory would hold them, and the arrays of
 the statement tree, to which a loop order may add. Both are checked before lowering; lowering checks

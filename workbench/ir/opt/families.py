@@ -1,4 +1,4 @@
-"""Families of axes: the parts that opts have split one axis into."""
+"""Families of axes: the parts into which opts have split one axis."""
 
 from __future__ import annotations
 

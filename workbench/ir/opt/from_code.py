@@ -1,4 +1,4 @@
-"""Opts in tensor code: `t.contiguous(arg=opts)` says with which the kernel that stores `t` runs.
+"""Opts in tensor code: `t.contiguous(arg=opts)` gives the opts of the kernel that stores `t`.
 
 In a graph they are plain data, (kind, axis, arg) each, so that IR text and files have them.
 """

@@ -1,4 +1,4 @@
-"""The opts of the package, one file each. An opt more is a file beside it and a name here.
+"""The table of the package's opts, one file each. An opt more is a file beside it and a name here.
 
 Menus and searches try them in this order: of opts that give the same kernel, the first is listed.
 """

@@ -1,1 +1,1 @@
-"""Rewriting: rules as rows, the driver, passes, and why a rule does not fire."""
+"""Rewriting: rules as rows, the driver, passes, and explanations of a rule that does not fire."""

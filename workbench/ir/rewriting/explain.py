@@ -1,4 +1,5 @@
-"""Why a rule does not fire at a node: the part of the rule that failed first, and the reason.
+"""Explanations of a rule that does not fire at a node: the part of the rule that failed first, and
+the reason.
 
     less-than: (i:index < c) -> less_than
                             ^

@@ -1,4 +1,4 @@
-"""A pass is a named, documented value: a rule table or a function from IR to IR."""
+"""Passes: named, documented values, each a rule table or a function from IR to IR."""
 
 from __future__ import annotations
 

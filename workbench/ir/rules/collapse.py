@@ -1,4 +1,4 @@
-"""Reductions that need no loop: a sum over a range under a mask that the range itself decides.
+"""Reductions without a loop: a sum over a range under a mask that the range itself decides.
 
     REDUCE(add, where(i == r, x[r], 0), r)   is  where(0 <= i < n, x[i], 0)
     REDUCE(add, where(r < k, x, 0), r)       is  x * clamp(k, 0, n)

@@ -1,4 +1,4 @@
-"""Index rules: arithmetic on axes. Every rule is exact on all points.
+"""Index rules: arithmetic of ranges and constants. Every rule is exact on all points.
 
 Sums are kept flat, one term per atom, constants last; division and modulo by a positive constant
 lose the terms that divide evenly and those that are too small to matter. Source of the ideas:

@@ -1,4 +1,4 @@
-"""Tensor-level rules: movement ops that move nothing, and constants that need no memory.
+"""Rules of the tensor level: movement ops without effect, and constants that need no memory.
 
 A constant of any shape is EXPAND(CONST); beside a shaped operand the bare CONST will do. So
 constants fold through movement, elementwise ops and reductions until nothing is left to run.

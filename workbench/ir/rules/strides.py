@@ -1,4 +1,4 @@
-"""Strides: which element of a value each element of a movement of it is, where that is linear."""
+"""Strides: the index of an element of a moved value in the original value, where it is linear."""
 
 from __future__ import annotations
 

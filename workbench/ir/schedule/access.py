@@ -1,4 +1,4 @@
-"""How a consumer reads a value: one index expression per axis, and the loops around the read.
+"""Accesses of a consumer to a value: one index expression per axis, and the loops around the read.
 
 Movement ops are only changes of the indexes; so pushing an access through one computes nothing.
 This is rangeify: ranges appear where a value is stored or reduced, and movement disappears.

@@ -1,5 +1,4 @@
-"""From a plan to kernels: each stored value becomes one, or several of them together, with the
-ranges named in order."""
+"""Kernels from a plan: one for each stored value or group of them, with ranges named in order."""
 
 from __future__ import annotations
 

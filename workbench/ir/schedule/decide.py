@@ -1,4 +1,4 @@
-"""Which values are stored, which are fused, and why.
+"""The decisions of scheduling: the values to store, the values to fuse, and the reasons.
 
 One walk from the outputs to the inputs. When it reaches a value, every read of it is known, with
 the loops around the read; so the cost of fusing is known, too: the value is computed once per step

@@ -1,4 +1,4 @@
-"""A graph for each rule of scheduling that is in no other table, in which it fires."""
+"""An example graph for each rule of scheduling that is in no other table."""
 
 from __future__ import annotations
 

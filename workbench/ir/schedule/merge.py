@@ -1,4 +1,4 @@
-"""Merging axes: two neighbouring loops that walk every buffer as one are one loop.
+"""Merging axes: two neighbouring loops become one where every buffer is walked as by one loop.
 
 An elementwise kernel over (3, 4, 5) contiguous elements is a loop over 60. Tried by
 substitution: m // n for the outer axis, m % n for the inner; kept where simplification leaves

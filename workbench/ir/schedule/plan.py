@@ -1,5 +1,4 @@
-"""The result of the walk that decides which values are stored, which are fused, and which stored
-ones are outputs of one kernel."""
+"""The plan of a schedule: the stored values, the fused values, and the outputs of each kernel."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Products of matrices that would share a kernel with other reductions.
+"""Matrix products that would share a kernel with other reductions.
 
 A kernel has one register tile, for the sums of one reduction. Two products in one kernel, or a
 product and a sum beside it, have none, and take several times as long. So all but one of them are

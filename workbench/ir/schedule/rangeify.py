@@ -1,4 +1,4 @@
-"""Rangeify: ranges are pushed through the tensor graph by rules, one op a match.
+"""Rangeify: rules that push ranges through the tensor graph, one op a match.
 
 `read(value, i, j)` is a read of a value of the tensor level. First there is one for each stored
 value, in a STORE, at ranges over all its axes. A rule replaces a read by the value's op over reads

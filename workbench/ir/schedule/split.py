@@ -1,5 +1,4 @@
-"""Splitting large reductions to few values: partial reductions first, then a reduction of their
-results.
+"""Splitting large reductions to few values: partial reductions, then a reduction of their results.
 
 A sum of a million numbers to one has no output axis: cores cannot share it, and it cannot be
 stopped half way. As 256 partial sums and a small sum of those it allows both, and rounds less:

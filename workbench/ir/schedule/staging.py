@@ -1,4 +1,4 @@
-"""Rows staged inside a kernel: a value that several statements read under shared outer loops.
+"""Staged rows: values that several statements of a kernel read under shared outer loops.
 
 Softmax reads exp(x - m) twice, to sum it and to divide it; under the loop over rows that is one
 row, which fits in cache. So it is computed once per row into scratch: cheaper than computing it

@@ -1,1 +1,1 @@
-"""Text of the IR: one that parses back, and one that people read."""
+"""Text of the IR: one form that parses back, and one for people."""

@@ -1,5 +1,5 @@
-"""Reading IR text: the text that `printer.py` writes becomes the same nodes again. No code is
-evaluated.
+"""The parser of IR text: it makes the same nodes again from the text that `printer.py` writes. No
+code is evaluated.
 
 A line is matched as a whole; its arg is parsed as a Python expression, of which only literals,
 tuples and the names of the IR's own enums and tuples are known.

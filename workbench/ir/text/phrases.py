@@ -1,4 +1,4 @@
-"""How a node reads: words with slots for the words of its sources.
+"""Phrases: the text of each op, with slots for the texts of its sources.
 
 `a*512 + b` is the phrase `{0}*512 + {1}` of a node, filled with the words of its sources. This file
 has all phrases of text for people. `readable.py` fills the slots and names shared values; the page

@@ -1,4 +1,4 @@
-"""IR as text that parses back (parser.py reads it): one line per node, sources first.
+"""The printer of IR text, which parses back (parser.py): one line per node, sources first.
 
     g0 = RANGE.index 512 {"g0", GLOBAL}
     p1 = PARAM.float32 {1, 512}

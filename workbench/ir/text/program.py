@@ -1,4 +1,4 @@
-"""A linear program as a person would write it, line by line.
+"""The readable text of a linear program, line by line.
 
     for r0 in 4 (reduce):
       As[l0*16 + l1] = p1[g0*1024 + l0*64 + l1 + r0*16]

@@ -1,4 +1,4 @@
-"""IR as a person would write it: infix, indexes in brackets, trees of loops indented.
+"""Readable text of the IR: infix operators, indexes in brackets, loops indented.
 
     s3 = REDUCE(add, p1[g0*512 + r0] * p2[r0*512 + g1], r0)
     STORE(p0[g0*512 + g1], max(s3, 0.0))  END g0 g1

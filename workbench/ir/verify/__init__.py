@@ -1,1 +1,1 @@
-"""Verifiers: the rules of each level, and what must be shown of a user's kernel."""
+"""Verifiers: the rules of each level, and proofs that a user's kernel stays in bounds."""

@@ -1,4 +1,4 @@
-"""Bounds checks of kernels from text: every gate is proved to be right, or tightened.
+"""Bounds checks of kernels from text: every gate is proved right, or tightened.
 
 Scheduling builds gates that are right by construction. A kernel that a user typed or changed may
 have a gate that lets an index leave its buffer, and native code would access it. It may also read

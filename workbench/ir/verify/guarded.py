@@ -1,4 +1,4 @@
-"""Indexes in an IF: they may leave their memory where its condition does not hold."""
+"""Guarded indexes: in an IF, an index may be out of bounds where the condition is false."""
 
 from __future__ import annotations
 

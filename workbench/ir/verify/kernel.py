@@ -1,4 +1,4 @@
-"""Rules of the kernel level, and of the statement tree that lowering builds.
+"""Rules of the kernel level, and of the statement tree that lowering builds from it.
 
 Each check returns why a node breaks its rule, "" where it does not; the tables at the end say
 the rules in words.

@@ -1,4 +1,4 @@
-"""Rules of the tensor level: shapes that fit.
+"""Rules of the tensor level: the shapes of sources must fit.
 
 A check returns why a node breaks its rule, "" where it does not.
 """

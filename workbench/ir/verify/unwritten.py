@@ -1,4 +1,4 @@
-"""Reads of elements of a STAGE that no step has written: refused in a kernel from text.
+"""Reads of elements of a STAGE before any step writes them: refused in a kernel from text.
 
 Their values would differ from device to device. An element counts as written where some step of the
 fill writes a value computed from written elements; a read counts where its value is used: beyond

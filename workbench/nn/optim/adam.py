@@ -1,4 +1,4 @@
-"""Adam, AdamW and LAMB: steps that are scaled by averages of the gradients and their squares."""
+"""Adam, AdamW and LAMB: steps scaled by averages of the gradients and of their squares."""
 
 from __future__ import annotations
 

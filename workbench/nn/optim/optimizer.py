@@ -1,4 +1,4 @@
-"""What all optimisers share: the parameters, the learning rate, and the step as one computation."""
+"""The base of optimisers: the parameters, the learning rate, and the step as one computation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Learning rates over time: each `step()` counts one, and writes the optimiser's learning rate.
+"""Learning-rate schedules: each `step()` counts one, and writes the optimiser's learning rate.
 
 The count is a tensor, so that a TinyJit replays a step that includes it.
 """

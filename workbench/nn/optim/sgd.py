@@ -1,4 +1,4 @@
-"""SGD and what is built on it: LARS scales the step of each parameter, Muon makes it orthogonal."""
+"""SGD, LARS (the step scaled for each parameter) and Muon (the step made orthogonal)."""
 
 from __future__ import annotations
 

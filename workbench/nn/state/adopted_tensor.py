@@ -1,4 +1,4 @@
-"""Tensors over bytes that are in memory already, such as the pages of a file."""
+"""Tensors over bytes that are already in memory, such as the pages of a file."""
 
 from __future__ import annotations
 

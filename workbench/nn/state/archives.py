@@ -1,4 +1,4 @@
-"""Archives: each file in a zip or a tar as a tensor of its bytes, in place where that can be."""
+"""Archives: each file in a zip or a tar as a tensor of its bytes, without a copy where possible."""
 
 from __future__ import annotations
 

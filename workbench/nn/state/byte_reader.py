@@ -1,4 +1,4 @@
-"""Bytes in memory as a binary file, for readers of the standard library; nothing is copied."""
+"""Bytes in memory as a binary file, without a copy, for readers of the standard library."""
 
 from __future__ import annotations
 

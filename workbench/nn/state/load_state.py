@@ -1,4 +1,4 @@
-"""A state dict into a model: all of it, or one error that names each key that does not fit."""
+"""Loading of a state dict into a model: all of it, or one error that names each wrong key."""
 
 from __future__ import annotations
 

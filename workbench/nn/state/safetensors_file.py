@@ -1,4 +1,4 @@
-"""Safetensors files: a header of JSON, and the tensors' bytes in a row.
+"""Safetensors files: a header of JSON, then the bytes of all tensors.
 
 The `safetensors` package checks each file, and writes it; it is loaded when it is needed.
 """

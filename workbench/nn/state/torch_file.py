@@ -1,4 +1,4 @@
-"""PyTorch's files, of `torch.save`: a zip archive, or before PyTorch 1.6 pickles in a row.
+"""PyTorch's files of `torch.save`: a zip archive, or a series of pickles before PyTorch 1.6.
 
 A pickle describes the tensors, and names storages, whose bytes stand elsewhere in the file.
 """

@@ -1,4 +1,4 @@
-"""Zip archives whose members are stored as they are: each is a piece of the archive's bytes."""
+"""Zip archives of uncompressed members: each member is a part of the archive's bytes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Functions with a gradient of their own: a result, and what its gradient becomes."""
+"""Functions with a custom gradient: a result, and the function of its gradient."""
 
 from __future__ import annotations
 

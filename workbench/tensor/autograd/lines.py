@@ -1,4 +1,4 @@
-"""The user's lines of gradients: a gradient has the line of the forward whose rule made it."""
+"""The user's source lines of gradients: the line of the forward op whose rule made the gradient."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Training or not, gradients or not: what a `with` block or a decorated function sets."""
+"""Modes of training and of gradients, which a `with` block or a decorated function sets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tensors of computed numbers, which need neither memory nor a kernel until they are stored."""
+"""Tensors of computed numbers, which need no memory and no kernel until they are stored."""
 
 from __future__ import annotations
 

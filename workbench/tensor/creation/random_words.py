@@ -1,4 +1,4 @@
-"""Random words: 32 bits each, of a stream for each device, from which each draw takes the next.
+"""Random words of 32 bits: a stream for each device, from which each draw takes the next ones.
 
 A draw of n words has a key: threefry of its place in the stream, under the seed. Let h be half of
 n, rounded up. Word i of the draw is the first word of threefry of the counter (i, i + h), and word

@@ -1,4 +1,4 @@
-"""Random choices: which elements are dropped, which indices are taken, in which order."""
+"""Random choices: dropped elements, indices and permutations."""
 
 from __future__ import annotations
 

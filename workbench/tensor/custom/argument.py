@@ -1,4 +1,4 @@
-"""What a function that writes a kernel gets for each tensor: memory to index, and its axes.
+"""The arguments of a function that writes a kernel: indexable memory of each tensor, and its axes.
 
     def row_sum(out, x):
         i, k = out.axis(0), x.axis(1)

@@ -1,4 +1,4 @@
-"""From what a user passes as a kernel to its IR and its slots: a function, IR text, or C."""
+"""The IR and the slots of a kernel that a user wrote as a function, as IR text, or as C."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The slots of a kernel that a user wrote, as a value: those of outputs first, then of inputs.
+"""The slots of a kernel that a user wrote: outputs first, then inputs.
 
 A user numbers the arguments as they are passed, and may read one that the kernel writes: that reads
 the value before the kernel, which is an input of its own here, so that no step sees another one's.

@@ -1,4 +1,4 @@
-"""Source text that a user wrote, as IR that says which memory it takes, and no more."""
+"""Source text that a user wrote, as IR that declares only the memory of its arguments."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Other dtypes: the same values, or the same bits."""
+"""Casts: other dtypes of the same values, or of the same bits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether two tensors are equal but for rounding."""
+"""Equality of two tensors but for rounding."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Activation functions in pieces: the identity above, and a line, a constant or an exponential
+"""Piecewise activation functions: the identity above 0, and a line, a constant or an exponential
 below.
 
 At a place where two pieces meet, the value and the gradient are those of the lower one; at a limit

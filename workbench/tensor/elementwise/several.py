@@ -1,4 +1,4 @@
-"""Several operands or functions, one after the other."""
+"""Chained operands and functions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The capture of a function: it runs once more, on stand-ins, and what it launches is recorded."""
+"""The capture of a function: it runs once on stand-ins, and its launches are recorded."""
 
 from __future__ import annotations
 

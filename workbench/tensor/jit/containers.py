@@ -1,4 +1,4 @@
-"""Containers that a function puts in the place of others: `m.state = (h + x, c)` makes a new tuple.
+"""Containers that a captured function replaces: `m.state = (h + x, c)` makes a new tuple.
 
 Another name may still stand for the container that was there, with the old tensors. So a replay
 fills a copy and binds that; where the function moved a container from another name, it moves the

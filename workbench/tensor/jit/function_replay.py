@@ -1,4 +1,4 @@
-"""The replay of a captured function: inputs are checked, kernels launched, results made."""
+"""The replay of a captured function: it checks inputs, launches kernels, and makes results."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Where a function finds tensors: its variables, its object, and what is reached from these."""
+"""Holders of tensors that a function reaches: its variables, its object, and the objects that these
+refer to.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The inputs of a captured function: what of them must stay the same, and their memory."""
+"""The inputs of a captured function: the properties that must stay the same, and their memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Numbers that a captured function changes itself."""
+"""Numbers that a captured function itself changes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tensors that a function puts in the place of others: `m.h = m.h + x` instead of an assignment.
+"""Tensors that a captured function replaces: `m.h = m.h + x` instead of an assignment.
 
 A replay runs no Python, so it does the same: it reads what is in such a place, and binds its result
 there. It is known from a look at all that the function reaches, before the capture and after it.

@@ -1,4 +1,4 @@
-"""The results of a captured function: their outline, and the tensors that a replay puts in it.
+"""The results of a captured function: their structure, and the tensors that a replay puts into it.
 
 A result that is new at each call has memory of its own. One that is an argument, or a tensor that
 there was before, is that tensor; and a view of these is one: it sees what is written there.

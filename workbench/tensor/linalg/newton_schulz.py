@@ -1,4 +1,6 @@
-"""The matrix with the same singular vectors and singular values near 1, by a polynomial."""
+"""Newton-Schulz orthogonalisation: the matrix with the same singular vectors and singular values
+near 1, by a polynomial.
+"""
 
 from __future__ import annotations
 

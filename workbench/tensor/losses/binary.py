@@ -1,4 +1,4 @@
-"""Losses of a choice between two: minus the logarithm of the probability of what is true."""
+"""Binary losses: the negative logarithm of the probability of the true class of two."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Losses of a choice between classes: the logarithm of the probability of the right one."""
+"""Classification losses: the logarithm of the probability of the right class."""
 
 from __future__ import annotations
 

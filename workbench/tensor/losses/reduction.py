@@ -1,4 +1,4 @@
-"""How the losses of many samples become one: the argument `reduction` of every loss."""
+"""Reductions of the losses of many samples: the argument `reduction` of every loss."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Indexing by tensors: where an index equals a position, that element is the one term of a sum.
+"""Indexing by tensors: a sum over positions, of which only the indexed element counts.
 
 Rewrite: x[index] -> sum over i of where(index == i, x[i], 0). It is computed, not loaded, so every
 device can do it; an index without such a position gives 0, and -0.0 may become 0.0.

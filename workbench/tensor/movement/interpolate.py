@@ -1,4 +1,4 @@
-"""Tensors resampled to another size."""
+"""Interpolation: tensors resampled to another size."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Elements added around a tensor: a value, or elements of the tensor itself."""
+"""Padding: a constant, or elements of the tensor itself, around a tensor."""
 
 from __future__ import annotations
 

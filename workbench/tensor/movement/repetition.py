@@ -1,4 +1,4 @@
-"""Elements that stand in several places, or move in a circle: repeats, windows, grids."""
+"""Repeated elements and circular shifts: repeats, rolls, windows, grids."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Elements put where an index says.
+"""Scatter: elements written to the positions of an index.
 
 No kernel writes to a computed place: each element of the result looks for what goes to it. That is
 a loop over the index, without a tensor of the size of both; what is overwritten is not computed.

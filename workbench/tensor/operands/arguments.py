@@ -1,4 +1,4 @@
-"""Checking arguments that are plain values: numbers, whole numbers, flags and lists.
+"""Checks of arguments that are plain values: numbers, whole numbers, flags and lists.
 
 A value of another kind is an error here, before it can fail in a lower layer.
 """

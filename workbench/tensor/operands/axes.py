@@ -1,4 +1,4 @@
-"""Reading axes and shapes in all their notations: negative, missing, one or many."""
+"""Axes and shapes in all their notations: negative, missing, one or many."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Bits read as another dtype, which may be wider or narrower: parts of a word, the lowest first."""
+"""Bits read as another dtype, wider or narrower: parts of a word, the lowest first."""
 
 from __future__ import annotations
 

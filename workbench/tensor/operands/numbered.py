@@ -1,4 +1,4 @@
-"""Counting: the node whose values are 0, 1, 2, ..."""
+"""Counting: the node of the values 0, 1, 2, ..."""
 
 from __future__ import annotations
 

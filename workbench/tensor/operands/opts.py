@@ -1,4 +1,4 @@
-"""Opts that are given in tensor code."""
+"""Opts in tensor code."""
 
 from __future__ import annotations
 

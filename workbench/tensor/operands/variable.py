@@ -1,4 +1,4 @@
-"""Variables: whole numbers that kernels read when they run, so that one kernel serves all values.
+"""Variables: whole numbers that a kernel reads when it runs, so that one kernel serves all values.
 
 A variable is data, as in `x * i.bind(3)`, `x[i.bind(3)]` or `Tensor(i.bind(3))`; it is not a size.
 """

@@ -1,4 +1,4 @@
-"""Attention: values averaged by how well their keys fit a query."""
+"""Attention: an average of values, weighted by the match of their keys with a query."""
 
 from __future__ import annotations
 

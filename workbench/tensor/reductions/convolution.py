@@ -1,6 +1,6 @@
-"""Convolution: windows of the input times the kernel, summed, which scheduling fuses.
+"""Convolution: a sum of windows of the input times the kernel, which scheduling fuses.
 
-Its gradients are told directly where the stride is 1 and there is much to compute. That of the
+Its gradients are given directly where the stride is 1 and there is much to compute. That of the
 input is a transposed convolution: one sum for each element, where the rules of the ops would sum
 over channels for each window, and then over windows.
 """

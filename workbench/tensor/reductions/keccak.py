@@ -1,4 +1,4 @@
-"""Keccak, the hash SHA-3 and SHAKE are made of, by rounds that are a kernel each.
+"""Keccak, the hash function of SHA-3 and SHAKE, as one kernel a round.
 
 The state is 25 words of 64 bits, in rows of five. A round mixes columns, rotates each word and
 moves it, and combines neighbours in a row, as FIPS 202 defines it (theta, rho, pi, chi, iota).

@@ -1,4 +1,4 @@
-"""Normalisation: values moved and scaled so that a statistic of them is fixed."""
+"""Normalisation: values shifted and scaled to a fixed mean and variance."""
 
 from __future__ import annotations
 

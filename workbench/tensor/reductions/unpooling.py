@@ -1,4 +1,4 @@
-"""Unpooling: values put back to the places that pooling took them from."""
+"""Unpooling: values written back to the positions from which pooling took them."""
 
 from __future__ import annotations
 

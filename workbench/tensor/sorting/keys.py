@@ -1,4 +1,4 @@
-"""Keys that integers are compared by instead of values: of every dtype, in either direction.
+"""Sort keys: integers that compare as the values do, of every dtype, in either direction.
 
 A key's order is that of its values, as in torch: NaN is the greatest, and -0.0 equals 0.0. A
 *packed* key is int64, the key above the position: no two are equal, so that any way to sort

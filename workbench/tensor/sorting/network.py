@@ -1,4 +1,4 @@
-"""Packed keys in ascending order: blocks by rank, and these merged by a bitonic network.
+"""Sorting networks of packed keys: blocks sorted by rank, then bitonic merges.
 
 A block is sorted by counting: the rank of a key is how many are less, and the element of rank k is
 the one term of a sum. That is quadratic in the block and two kernels. Blocks are merged by compare

@@ -1,4 +1,4 @@
-"""Elements that a mask selects."""
+"""Selection by a mask."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""sort, argsort, topk: positions in the order of the values, and the values there."""
+"""sort, argsort, topk: positions in the order of the values, and the values at these positions."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What is shown: `explore`, the Exploration it returns, and planning it again."""
+"""Explorations: `explore`, the Exploration that it returns, and a new plan of it."""

@@ -1,4 +1,4 @@
-"""The first wrong rewrite from the tensors on: of the scheduler's passes, then of one kernel's.
+"""The first wrong rewrite of an exploration: of the scheduler's passes, then of one kernel's.
 
 The reference is the user's expression, computed by the reference interpreter.
 """

@@ -1,4 +1,4 @@
-"""Display: the state of displayed tensors, with the question that is asked of them."""
+"""The display state of explored tensors, with an open question."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The expression of tensors as it was explored, whatever is computed or written since."""
+"""The expression of tensors at the time of `explore`, whatever is computed or written later."""
 
 from __future__ import annotations
 

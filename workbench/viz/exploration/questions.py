@@ -1,4 +1,4 @@
-"""Questions for teaching: what one guesses before a record shows it, and what it hides until then.
+"""Questions for teaching: a guess that a record asks for, and the parts that it hides until then.
 
 One table. The page hides and judges by it, and so does `ex.guess`; none of them knows a question by
 its name.

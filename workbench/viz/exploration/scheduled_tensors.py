@@ -1,4 +1,4 @@
-"""ScheduledTensors: the kernels of some tensors, and how they were scheduled, as a value."""
+"""ScheduledTensors: the kernels of some tensors, and the plan that led to them."""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
-"""Tuples that print as a table: what an Exploration has as `kernels`, `passes`, `decisions` and
-`variants`."""
+"""Tuples that print as a table: the `kernels`, `passes`, `decisions` and `variants` of an
+Exploration.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Selections of a notebook's workbench, checked before they are sent to the page."""
+"""Selections in a notebook's workbench, checked before the page gets them."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""An exploration as a file that somebody else opens: written, and read."""
+"""Files of explorations, for other people to open: written, and read."""

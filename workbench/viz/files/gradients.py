@@ -1,4 +1,4 @@
-"""Gradient passes in the file of an exploration: what the rules handed on, by places of nodes."""
+"""Gradient passes in the file of an exploration: the gradients of rules, by node positions."""
 
 from __future__ import annotations
 

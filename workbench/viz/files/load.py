@@ -1,4 +1,4 @@
-"""`load(path)`: an exploration from a file that `ex.save(path)` wrote.
+"""`load(path)`: an exploration from a file of `ex.save(path)`.
 
 Nothing of the file is evaluated: its graph is IR text, verified before it is scheduled; source that
 was edited by hand is shown, and never run. A file has no data: times are of random inputs.

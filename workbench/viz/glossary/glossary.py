@@ -1,4 +1,4 @@
-"""The glossary: the words of `terms.py`, and those that have a table of their own."""
+"""The glossary: the words of `terms.py`, and the words of other tables."""
 
 from __future__ import annotations
 

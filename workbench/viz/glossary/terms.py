@@ -1,4 +1,4 @@
-"""The words of the project, one row each: what stands on the page, and what it means.
+"""The terms of the glossary, one row each: a word of the page, and its meaning.
 
 The page shows a meaning where its word stands (an element says so with `data-term`) and all of them
 below `?`; the course prints them. What has a table of its own is not repeated here: kinds of axes,

@@ -1,1 +1,1 @@
-"""Code as people read it: the statement of each line, what instructions do and cost."""
+"""Code listings: the statement of each line, and the meaning and cost of instructions."""

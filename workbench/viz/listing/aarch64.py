@@ -1,5 +1,6 @@
-"""The instructions of AArch64 that kernels contain: the destination comes first, and the names of
-the registers say how wide an operand is (w, x: integers; s, d, q, v: floats and vectors)."""
+"""The instructions of AArch64 in kernels: the destination comes first, and the names of registers
+give the width of an operand (w, x: integers; s, d, q, v: floats and vectors).
+"""
 
 from __future__ import annotations
 

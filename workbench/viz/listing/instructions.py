@@ -1,4 +1,4 @@
-"""What an instruction of this machine does, in plain words, by its mnemonic."""
+"""The meaning of an instruction of this machine in plain words, by its mnemonic."""
 
 from __future__ import annotations
 

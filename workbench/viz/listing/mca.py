@@ -1,4 +1,4 @@
-"""What each instruction costs this machine's processor, where LLVM's llvm-mca is installed."""
+"""The cost of each instruction on this machine's processor, if LLVM's llvm-mca is installed."""
 
 from __future__ import annotations
 

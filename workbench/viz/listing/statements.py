@@ -1,5 +1,6 @@
-"""Which statement a piece of code is of. A statement is a line of the language that all kernels are
-read in, by its number: programs in two languages are of the same statements."""
+"""The statement of a piece of code. A statement is a line of the language that all kernels are read
+in, by its number: programs in two languages are of the same statements.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
-"""The instructions of x86-64 that kernels contain, in AT&T's spelling: the destination comes last,
-and a letter at the end says how wide an integer is."""
+"""The instructions of x86-64 in kernels, in AT&T's syntax: the destination comes last, and a letter
+at the end gives the width of an integer.
+"""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Plain models of graphs, rewrites, decisions and provenance, of which rows are made."""
+"""Models of graphs, rewrites, decisions and provenance, from which rows are made."""

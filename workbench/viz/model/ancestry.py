@@ -1,4 +1,4 @@
-"""Ancestry: the records of passes, read as a family tree of nodes.
+"""Ancestry: the records of passes as a family tree of nodes.
 
 Of a rewrite the matches say it: new nodes come from the nodes that the pattern matched, and a node
 over other sources from the node before. Other passes record provenance edges. Equal nodes are one

@@ -1,4 +1,4 @@
-"""The scheduler's decisions as rows: the value, what became of it, why, and the figures."""
+"""The scheduler's decisions as rows: the value, its storage, the reason, and the numbers."""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
-"""Families of ops: what shape and colour the boxes of a graph have, in still pictures and in the
-page, whose graph.css has the same colours."""
+"""Families of ops: the shape and colour of a graph's boxes, in still pictures and on the page,
+whose graph.css has the same colours.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The look of each kind of axis: its colour and pattern, in pictures and in the page.
+"""The colour and pattern of each kind of axis, in pictures and on the page.
 
 The colours are Okabe and Ito's, which people with any colour vision tell apart; each kind has a
 pattern of its own, too, seen on the bars beside a loop's body.

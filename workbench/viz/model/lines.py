@@ -1,5 +1,4 @@
-"""The user's lines that a value comes from, and the user's names for it, among those that led to
-one exploration.
+"""The user's source lines of a value, and the user's names for it, within one exploration.
 
 A tensor has the lines and sources that it was derived from (`source.Derivation`). A node that comes
 from several lines has all of them, first those that ran in the cell of the exploration; a node of a

@@ -1,4 +1,5 @@
-"""The loop nest of a kernel as an ordered list of rows: what opts act on, with its memory.
+"""The loop nest of a kernel as an ordered list of rows: the loops that opts act on, with their
+memory.
 
 A row is a loop, a lane axis (computed together, no loop) or a statement. Loops and lanes say,
 for each buffer, how far one step moves in it (in elements) and how many bytes one whole run

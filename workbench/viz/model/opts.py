@@ -1,4 +1,4 @@
-"""Opts as rows, and in the few words that name them on the page."""
+"""Opts as rows, with their short labels."""
 
 from __future__ import annotations
 

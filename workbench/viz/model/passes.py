@@ -1,4 +1,4 @@
-"""Passes as rows: what ran, how often its rules fired, how long it took."""
+"""Passes as rows: the name, the rules that fired, the time."""
 
 from __future__ import annotations
 

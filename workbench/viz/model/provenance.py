@@ -1,4 +1,4 @@
-"""Where code comes from: line of source -> node of the program -> kernel -> tensor -> user's line.
+"""Provenance of code: line of source -> node of the program -> kernel -> tensor -> user's line.
 
     found = links_of(compiled, exploration.passes, exploration.lines)
     found.of_line(12).lines          # the user's lines that line 12 of the source computes

@@ -1,4 +1,4 @@
-"""Kernels that only draw random numbers, and what their number says of an expression."""
+"""Kernels that only draw random numbers, and the title of an expression with many of them."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""What a kernel computes, in a few words: "matmul+bias+relu", "sum", "elementwise exp2+add".
+"""Titles of kernels: "matmul+bias+relu", "sum", "elementwise exp2+add".
 
-It is read from the kernel's graph: reductions and well-known functions come first; plain arithmetic
-is named only where there is nothing else.
+A title is read from the kernel's graph: reductions and well-known functions come first; plain
+arithmetic is named only where there is nothing else.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Why a rule did not fire in a pass: the rule by its name, at a node of the pass."""
+"""Explanations of a rule that did not fire in a pass, by the rule's name and a node."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""The user's names: variables and modules, and the nodes that they name."""
+"""The user's names: variables and modules, and the nodes that they refer to."""

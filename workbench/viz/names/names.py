@@ -1,4 +1,4 @@
-"""The user's names of values: `a` of the array that the variable `a` holds where `explore` is
+"""The user's names of values: `a` for the array that the variable `a` holds where `explore` is
 called.
 
 A variable names the node of its tensor. An array in memory also has the name of a tensor that is

@@ -1,4 +1,4 @@
-"""The user's variables: what the code that calls this package has names for.
+"""The user's variables: the names in the code that calls this package.
 
 A name means what it means where the package is called: the nearest function's variables come
 first, then those of what called it, then those of cell, script or module, and a name that a nearer

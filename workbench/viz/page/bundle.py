@@ -1,4 +1,4 @@
-"""ES modules joined into one script: each a function of its own, in the order of their imports.
+"""ES modules joined into one script: each becomes a function, in the order of imports.
 
 Modules use a part of the language that can be joined without a parser: an import is
 `import { a, b as c } from "./other.js";`, an export stands before a function, a class or a

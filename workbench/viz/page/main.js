@@ -1,5 +1,5 @@
-// The shell: header, kernels and results, the middle in one of several modes, code, and the strip
-// of passes. `page` makes of panels what anywidget calls; the exported page calls it with a shim.
+// The shell of the page: header, kernels and results, the current mode, code, and the strip of
+// passes. `page` returns the object that anywidget calls; the exported page calls it with a shim.
 //
 // A panel is a folder whose `panel.js` exports `panel`: {place, order, make} and, in the middle, a
 // title; its name is the folder's. Places are top, left, middle, right and bottom. `make(app)` gives

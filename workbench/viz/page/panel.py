@@ -1,4 +1,4 @@
-"""The Python half of a panel: how it prints, and what it needs of the record.
+"""The Python half of a panel: its printed text, and the sections of the record that it needs.
 
 A panel is a folder below `panels/`, and its name is the folder's. Beside its scripts and its style
 stands `panel.py`, with one `PANEL`; a panel that only shows what the record has anyway needs none.

@@ -1,4 +1,4 @@
-"""The page in the outputs of a saved notebook: of each its record, and once the script and style.
+"""The page in the outputs of a saved notebook: a record for each output, the script and style once.
 
 A page stands in a sandboxed frame, which cannot reach the notebook. One output of the notebook has
 a second frame, the carrier, which gives script and style to every frame that asks by its name. The

@@ -1,4 +1,4 @@
-"""The changes of a record that its pages do not have yet: tables only grow, and values are set."""
+"""Changes of a record since its pages were last updated: tables only grow, and values are set."""
 
 from __future__ import annotations
 

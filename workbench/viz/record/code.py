@@ -1,5 +1,6 @@
-"""The code of variants in the record: compiled for their device and for others, rendered in other
-languages, linked to statements, nodes and passes, and the passes that made it."""
+"""The code of variants in the record: compiled for their device and others, rendered in other
+languages, linked to statements, nodes and passes.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where code, loops and nodes come from, as rows of a record: the links that pages light up.
+"""Links between code, loops and nodes, as rows of a record, which the page highlights.
 
 A link names the axes around a line, the nodes of the program that it is the code of, and the
 user's lines; instructions also name the lines of the source they were compiled from. What

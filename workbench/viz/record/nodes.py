@@ -1,4 +1,4 @@
-"""Tables of a record: every node, line and text is in them once, and rows refer to its place.
+"""Tables of a record: every node, line and text once, and rows that refer to its position.
 
 Nodes are columns (a list per field), sources before users. The label of a node is written once,
 when it is added. No recursion: graphs are thousands of nodes deep.

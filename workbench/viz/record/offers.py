@@ -1,4 +1,4 @@
-"""The next opts of a kernel: legal ones with their effect, and why others are not legal."""
+"""Offers: the legal next opts of a kernel with their effect, and why others are not legal."""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
-"""The record that a page begins with: what is known of an exploration before anything is computed
-for it, and its tables, which only grow."""
+"""The opening record of a page: all facts of an exploration that need no computation, and tables
+that only grow.
+"""
 
 from __future__ import annotations
 

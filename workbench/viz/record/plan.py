@@ -1,5 +1,6 @@
-"""The plan of a record: the tensor graph drawn, cut into kernels, and why it is cut there; which
-kernels repeat, and what they read of each other."""
+"""The plan of a record: the tensor graph, its cut into kernels with the reasons, repeated kernels,
+and reads between kernels.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""The phrases of nodes, as rows of a record: nodes that differ only in their sources share a
-row."""
+"""Phrases of nodes as rows of a record: nodes that differ only in their sources share a row."""
 
 from __future__ import annotations
 

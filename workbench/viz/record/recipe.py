@@ -1,5 +1,6 @@
-"""The expression of a page as Python: lines that bind `ex` to the same exploration elsewhere, and
-code that follows them (model/recipes.py has that of a pass or a decision)."""
+"""The expression of a page as Python code that binds `ex` to the same exploration (model/recipes.py
+has the code of a pass or a decision).
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The record of an Exploration: one PageRecord with everything that a page shows.
+"""The record of an Exploration: one PageRecord with all data of the page.
 
 `build(ex)` builds it whole. `Recorder` builds it in steps: `first()` adds what a page opens with,
 each step of `rest()` adds a piece, variants are added as they arise, and `patch()` returns the

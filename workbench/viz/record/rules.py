@@ -1,4 +1,4 @@
-"""Rules as rows: their text, their reason, and their place in the sources of this package."""
+"""Rules as rows: their text, their reason, and their source line."""
 
 from __future__ import annotations
 

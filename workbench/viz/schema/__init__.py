@@ -1,1 +1,1 @@
-"""What crosses the wire and what is saved, as types: one file a subject."""
+"""The types of all data between Python and the page, and of saved data: one file a subject."""

@@ -1,4 +1,4 @@
-"""A question of a record: what is asked, and what is hidden until somebody guessed."""
+"""A question of a record, and the parts of it that are hidden until the reader guesses."""
 
 from __future__ import annotations
 

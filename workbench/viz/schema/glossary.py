@@ -1,4 +1,4 @@
-"""The glossary as the page gets it: words in groups, each with its meaning."""
+"""The glossary of the page: words in groups, each with its meaning."""
 
 from __future__ import annotations
 

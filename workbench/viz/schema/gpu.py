@@ -1,5 +1,6 @@
-"""A work-group of a kernel, step by step, and what a run of the whole kernel costs: what the pane
-GPU shows. Rows name lines, memories and steps by their places."""
+"""A work-group of a kernel, step by step, and the cost of the whole run: the data of the pane GPU.
+Rows name lines, memories and steps by their places.
+"""
 
 from __future__ import annotations
 

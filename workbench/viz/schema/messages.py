@@ -1,4 +1,4 @@
-"""What Python tells a page: replies to what it asked, patches of its record, and progress."""
+"""Messages from Python to a page: replies, patches of its record, and progress."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a page needs to run a kernel in the browser that shows it."""
+"""A kernel that runs in the browser."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The plan of a record: the tensor graph as it is drawn, and why it is cut into kernels there."""
+"""The plan of a record: the tensor graph as it is drawn, and the reasons of its cuts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""How the nodes of a record read, and how they stand in a graph: all that the page knows of ops."""
+"""Readings: the text of a record's nodes, and their box in a graph, which is all that the page
+knows of ops.
+"""
 
 from __future__ import annotations
 

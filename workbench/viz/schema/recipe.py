@@ -1,4 +1,4 @@
-"""What a page shows, as Python: texts that the page joins, and copies."""
+"""Recipes: parts of the Python code for a view of the page, which the page joins and copies."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The record that a page shows: what it says of an expression, its devices and its tables.
+"""The record of a page: an expression, its devices and its tables.
 
 Rows name each other by place: a node, a line, a text, a rule or a pass by its place in the
 table of that name.

@@ -1,4 +1,4 @@
-"""What Python replies to requests; the requests say which."""
+"""Replies of Python to the requests of a page."""
 
 from __future__ import annotations
 

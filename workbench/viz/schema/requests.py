@@ -1,4 +1,4 @@
-"""What the page may ask, and with what: a type a request, named by its field "do"."""
+"""Requests of a page: one type each, named by its field "do"."""
 
 from __future__ import annotations
 

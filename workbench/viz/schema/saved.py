@@ -1,5 +1,6 @@
-"""What is saved of an expression: in the user's cache the variants that somebody tried, and what is
-known of them; in a file for others the expression, too."""
+"""Saved data of an expression: in the user's cache the user's variants and their results; in a file
+for others also the expression.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A variant of a record: a kernel with opts, its loops, code, cost, times and what to try next."""
+"""A variant of a record: a kernel with opts, its loops, code, cost, times and next opts."""
 
 from __future__ import annotations
 

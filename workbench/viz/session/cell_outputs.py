@@ -1,4 +1,4 @@
-"""The workbenches that the cells of a notebook show, each as long as its output is there.
+"""The workbenches in the outputs of a notebook, each as long as its output exists.
 
 Jupyter keeps a widget whose output it has replaced: it is saved with the notebook, and its session
 goes on. So a cell that is run again closes the widgets of its earlier runs, and `clear_output`

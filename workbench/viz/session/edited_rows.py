@@ -1,4 +1,4 @@
-"""Source edited by hand as rows of a record: itself, and its machine code."""
+"""Edited source as rows of a record: the text, and its machine code."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Long work, one piece at a time for the whole Python session: timings must not disturb others.
+"""Jobs: long work, one at a time for the whole Python session, so that timings are not disturbed.
 
 A thread takes jobs from a queue: requests come before prefetched work, which gives way after each
 of its steps. One worker process serves all jobs.

@@ -1,5 +1,5 @@
-"""Messages to pages stay whole while Python ends. A message that is cut off garbles those after it,
-which JupyterLab, if it is only restarting the session, reads as messages of the new one.
+"""Whole messages to pages, even while Python ends. A message that is cut off garbles those after
+it, which JupyterLab, if it is only restarting the session, reads as messages of the new one.
 
 There are two causes. Jupyter passes a large message's own memory to ZeroMQ instead of a copy, and
 when the interpreter ends, that memory is freed, sent or not. And after Jupyter's sending thread has

@@ -1,4 +1,4 @@
-"""Opts from text that a user typed or pasted, parsed and never evaluated.
+"""The parser of opts in text that a user typed or pasted, which is never evaluated.
 
 It accepts printed opts: `UPCAST("g1", 4)`, `Opt(OptOps.UPCAST, "g1", 4)`, several of them with
 commas or on lines, in brackets or not, and the whole of `Kernel.to_python()`, whose arguments of

@@ -1,4 +1,4 @@
-"""Script and style of the page as one widget, to which all workbenches of a Python session refer.
+"""Script and style of the page as one widget that all workbenches of a Python session share.
 
 A widget travels, and is saved, with all that it has. So a workbench has its record, and a script of
 some lines that asks the front end's manager of widgets for this one.

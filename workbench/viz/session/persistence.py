@@ -1,4 +1,4 @@
-"""Variants on disk: a user's variants are restored when the cell, or Python, is run again.
+"""Variants on disk, restored when the cell, or Python, runs again.
 
 A JSON file per expression and machine in the cache folder, of the type `SavedVariants`. Opts are
 text and are parsed, and source that was edited by hand is text, too: it stays marked as edited,

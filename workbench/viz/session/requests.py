@@ -1,5 +1,4 @@
-"""Requests of a page, checked before they run: for the types of the schema, and for places that the
-record has."""
+"""Validation of a page's requests: the types of the schema, and positions that the record has."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What stays of a workbench in a saved notebook: its picture, and the page to look around in.
+"""The output of a workbench in a saved notebook: its picture, and a page without Python.
 
 JupyterLab saves no widget, unless a reader asks for it in its settings: a notebook that is opened
 tomorrow says "model not found" where one was. So a cell has a second output, the picture with a

@@ -1,4 +1,4 @@
-"""Showing an exploration: the live workbench in a notebook, one file, else a picture.
+"""Showing an exploration: the live workbench in a notebook, otherwise one file or a picture.
 
 A session is created when an exploration first needs one, and lives as long as the exploration, or
 as long as it is in the LRU cache.

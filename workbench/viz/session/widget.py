@@ -1,4 +1,4 @@
-"""The workbench as a Jupyter widget: messages to and from a session, and no more.
+"""The workbench as a Jupyter widget, which only passes messages to and from a session.
 
 Requests arrive on the main thread. Quick ones are answered there; those that run kernels become
 jobs, so that cells can run.

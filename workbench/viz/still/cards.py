@@ -1,4 +1,4 @@
-"""The HTML of a kernel, a program, a pass and a plan: cards with tables and folds, from rows."""
+"""HTML cards of a kernel, a program, a pass and a plan, with tables and folds."""
 
 from __future__ import annotations
 

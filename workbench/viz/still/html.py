@@ -1,4 +1,4 @@
-"""Pieces of HTML: text escaped, folds, tables of passes and opts. Strings in, strings out."""
+"""HTML elements: escaped text, folds, tables of passes and opts. Strings in, strings out."""
 
 from __future__ import annotations
 

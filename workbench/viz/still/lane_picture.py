@@ -1,4 +1,4 @@
-"""Which lane of a warp holds which element of a tensor core's tile, as a still picture.
+"""A still picture of a tensor core's tile: the lane that holds each element.
 
 It is an SVG inside of an <img>, as the graph is (see svg.py). Each lane has a colour and its number
 in each of its elements, so that nobody needs the colours.

@@ -1,4 +1,4 @@
-"""Colours of kernels in pictures: light, different from those of axis kinds, and never without a
+"""Colours of kernels in pictures: light, different from those of axis kinds, and always with a
 number.
 
 Source: Paul Tol's "light" scheme, for colour-blind readers and dark text.

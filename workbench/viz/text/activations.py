@@ -1,4 +1,4 @@
-"""What the forward stores for the backward, as text."""
+"""Values that the forward stores for the backward, as text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Decisions as text: the value, what became of it, why, and the figures."""
+"""Decisions as text: the value, its storage, the reason, and the numbers."""
 
 from __future__ import annotations
 

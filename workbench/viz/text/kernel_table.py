@@ -1,5 +1,6 @@
-"""All kernels of a plan as a table: what each computes, its time, its share, its bytes, and their
-total; sequences that repeat are there once."""
+"""The table of all kernels of a plan: expression, time, share, bytes, and the total; repeated
+sequences are printed once.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a kernel is, as text: its number and title, where it was asked for, and its work."""
+"""A kernel as text: its number and title, its source line, and its work."""
 
 from __future__ import annotations
 

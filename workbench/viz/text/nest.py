@@ -1,4 +1,4 @@
-"""A loop nest as text: a line for each loop, with how it uses each buffer, and the statements."""
+"""A loop nest as text: a line for each loop, with its access to each buffer, and the statements."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Passes as text: a line each, with what came of it, and how long it took."""
+"""Passes as text: a line each, with their effect and their time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Bools as C: `_Bool` where there is one, and masks, integers of 0 or -1, in vectors.
+"""Bools in C: `_Bool` for scalars, and masks of 0 or -1 for vectors.
 
 `&&` on bools, `&` on masks: a mask chooses between vectors by bit operations, so it is as wide
 as the elements it chooses between. The width of each mask is in `COperands.mask_bits`.

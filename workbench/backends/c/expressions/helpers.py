@@ -1,4 +1,4 @@
-"""The small functions before a kernel, for operations that C has no operator for.
+"""Helper functions before a kernel, for operations without an operator in C.
 
 A kernel has only those that it calls, each once. `Prelude` returns their names; the types and
 functions that a function uses come before it.

@@ -1,4 +1,4 @@
-"""Values as C operands: the text of every value computed so far, as its user needs it.
+"""Operands of C: the text of every computed value, in the form that its user needs.
 
 A text is a name, or an expression that stands where it is used. A value that is the same in
 every lane stays a scalar as long as an operator takes one beside a vector. A vector of bools

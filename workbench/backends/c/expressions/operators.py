@@ -1,4 +1,5 @@
-"""Operators: an elementwise node as a C expression over its operands, scalars and vectors alike.
+"""Operators of C: an elementwise node as an expression over its operands, scalars and vectors
+alike.
 
 C computes types narrower than int in int, so such a result is cast back; operations without an
 operator in C (a maximum, a saturating cast) are functions of the prelude. bools.py has results that

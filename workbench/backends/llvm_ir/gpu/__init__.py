@@ -1,1 +1,1 @@
-"""LLVM IR of a work-item, and PTX, AMDGCN and SPIR-V by it."""
+"""LLVM IR of a work-item, and PTX, AMDGCN and SPIR-V from it."""

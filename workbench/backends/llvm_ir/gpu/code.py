@@ -1,5 +1,6 @@
-"""The machine code of a linear program for a GPU, by LLVM: what it writes of it, line by line, and
-what AMD's GPUs are asked for."""
+"""Machine code of a linear program for a GPU, by LLVM: its lines, and the options that AMD's GPUs
+need.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Linear program -> LLVM IR of the program of one work-item.
+"""The LLVM renderer for GPUs: a linear program as the LLVM IR of one work-item.
 
     define ptx_kernel void @name(ptr addrspace(1) %p0, ptr addrspace(1) %p1) #0
 

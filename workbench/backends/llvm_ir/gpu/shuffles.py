@@ -1,5 +1,5 @@
-"""Warp shuffles in LLVM IR: every machine hands on words of 32 bits, so a value is made words of,
-and of theirs a value.
+"""Warp shuffles in LLVM IR: machines exchange words of 32 bits, so values are converted to words
+and back.
 
     %t0 = bitcast float %acc0_0 to i32
     %t1 = call i32 @llvm.nvvm.shfl.sync.bfly.i32(i32 -1, i32 %t0, i32 16, i32 31)

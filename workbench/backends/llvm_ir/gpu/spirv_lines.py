@@ -1,4 +1,4 @@
-"""SPIR-V with lines: LLVM writes no debug locations into it that say anything of an instruction.
+"""Line numbers in SPIR-V, since LLVM writes no useful debug locations into it.
 
 So an instruction of LLVM IR that has a result gets a decoration of it, UserSemantic (SPIR-V 1.6,
 "Decoration"), which LLVM hands on and which changes no code; its words are a line. Instructions

@@ -1,5 +1,6 @@
-"""The GPUs that LLVM writes machine code for: their words in LLVM IR (LLVM, "User Guide for NVPTX
-Back-end", "User Guide for AMDGPU Backend", "User Guide for SPIR-V Target")."""
+"""The GPUs that LLVM compiles for, and their names in LLVM IR (LLVM, "User Guide for NVPTX
+Back-end", "User Guide for AMDGPU Backend", "User Guide for SPIR-V Target").
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Products of tiles in LLVM IR: intrinsics of AMD's (LLVM, "User Guide for AMDGPU Backend"), PTX's
-mma.sync as inline assembly.
+"""Products of tiles in LLVM IR for GPUs: AMD's intrinsics (LLVM, "User Guide for AMDGPU Backend"),
+and PTX's mma.sync as inline assembly.
 
     %wmma_0 = call <4 x float> @llvm.amdgcn.mfma.f32.16x16x16f16(<4 x half> %t0, <4 x half> %t1,
               <4 x float> %acc0_0, i32 0, i32 0, i32 0)

@@ -1,4 +1,4 @@
-"""Barriers of a work-group: where a work-item reads a tile that others have filled.
+"""Barriers of a work-group: before a work-item reads a tile that others have written.
 
 The axes of a work-group (LOCAL, GROUP_REDUCE) are loops on a CPU. Where a tile is shared, they
 are cut in two, the filling before the reading; a device with work-groups has a barrier there.

@@ -1,5 +1,6 @@
-"""Which loops of a statement tree are a launch's, by the Target. `LaunchShape`
-(`backends/program/launch.py`) says what a device does with them."""
+"""The loops of a launch: those of a statement tree that the Target runs as work-groups and
+work-items. `LaunchShape` (`backends/program/launch.py`) says what a device does with them.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A work-group combines its partial results in halves, through the tile that they are in.
+"""Tree reductions: a work-group combines its partial results in halves, in shared memory.
 
     for r1 in 16 { acc += tile[r1] }  ->   for r1_8 in 8 (fill) { tile[r1_8] += tile[r1_8 + 8] }
                                            barrier

@@ -1,4 +1,5 @@
-"""A work-group combines its partial results inside of warps, from register to register.
+"""Warp shuffles: a work-group combines its partial results inside of warps, from register to
+register.
 
     tile[x0] = acc                    ->   part = acc
     barrier                                part += WARP_SHUFFLE(part, 16)   .. 8, 4, 2, 1

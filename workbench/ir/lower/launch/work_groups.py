@@ -1,4 +1,4 @@
-"""From the loops of a statement tree to the program of one work-item.
+"""The program of one work-item, from the loops of a statement tree.
 
     for g0 in 32 (grid)  for l0 in 16 (item) { .. }  ->   g0 = group 0, l0 = item 0:  ..
 

@@ -1,4 +1,4 @@
-"""Argument reduction: how often pi/2 goes into an angle, exactly: x * 2/pi in integers, modulo 4.
+"""Argument reduction: the exact multiple of pi/2 in an angle, as x * 2/pi in integers, modulo 4.
 
 x is m * 2**e with m of 24 or 53 bits. The bits of 2/pi that are worth 4 or more once
 multiplied by 2**e are multiples of 2 pi and drop out, the far ones are too small to matter. A

@@ -1,4 +1,4 @@
-"""The bit layout of floats, and the arithmetic that the polynomials of functions share."""
+"""The bit layout of floats, and arithmetic that the polynomials of functions share."""
 
 from __future__ import annotations
 

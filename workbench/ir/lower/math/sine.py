@@ -1,4 +1,4 @@
-"""SIN and COS without branches, right up to the greatest finite number.
+"""SIN and COS without branches, accurate up to the greatest finite number.
 
 x is n * pi/2 + r with r at most pi/4; sin and cos of r are polynomials, and n says which of them
 is the answer, and its sign. n and r come from one integer product (argument_reduction.py), because

@@ -1,4 +1,4 @@
-"""Low-precision floats from and to float32, by integer arithmetic on the bits of both.
+"""Conversions of low-precision floats from and to float32, by integer arithmetic on their bits.
 
 Nothing branches or calls a library. Source: Giesen 2012, "Float->half conversion variants".
 """

@@ -1,5 +1,5 @@
-"""Pieces side by side: an axis along which a kernel computes one thing up to a border and another
-beyond it, as what joins or pads tensors does.
+"""Piecewise axes, as joining and padding make them: a kernel computes one value up to a border, and
+another beyond it.
 
     for g1 in 800: s(g1, g1 < 400)  ->  for g2 in 400: s(g2, True); s(400 + g2, False)
 

@@ -1,5 +1,5 @@
-"""The steps of the default opts for reductions: which of their loops become lanes, which are
-unrolled, and which move outside of the output loops.
+"""Steps of the default opts for reductions: loops that become lanes, that are unrolled, or that
+move out of the output loops.
 
     reduction-lanes  the reduce axes along which the operands' elements lie nearest, where no
                      output axis is lanes of the sum

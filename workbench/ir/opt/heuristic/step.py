@@ -1,4 +1,4 @@
-"""The proposal of a step of the default opts: opts, and the counts that decided it."""
+"""The proposal of a step of the default opts: opts, and the counts that decided on them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""PADTO: an axis rounded up, so that other opts divide it; steps beyond its end are masked.
+"""PADTO: an axis rounded up so that other opts divide it; steps beyond its end are masked.
 
 PADTO("g0", 6):
 

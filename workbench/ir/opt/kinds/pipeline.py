@@ -1,4 +1,4 @@
-"""PIPELINE: the tiles of a loop are filled steps ahead, in buffers that take turns.
+"""PIPELINE: the tiles of a loop filled some steps before their use, in alternating buffers.
 
 After STAGE("r0", 1), PIPELINE("r0", 3) on a device with work-groups:
 

@@ -1,4 +1,4 @@
-"""SPLIT: a plain tile.
+"""SPLIT: a plain loop split in two.
 
 SPLIT("r0", 4):
 

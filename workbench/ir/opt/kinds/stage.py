@@ -1,4 +1,4 @@
-"""STAGE: an operand's tile copied to local memory before it is used.
+"""STAGE: an operand's tile copied to local memory before its use.
 
 STAGE("g0", 1):
 

@@ -1,4 +1,4 @@
-"""THREAD: parts of the output computed by threads of the CPU at the same time.
+"""THREAD: parts of the output computed in parallel by threads of the CPU.
 
 THREAD("g0", 2):
 

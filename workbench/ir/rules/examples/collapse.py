@@ -1,5 +1,6 @@
-"""Examples of reductions that need no loop, which the tests check: of each rule graphs, and what
-the rules make of them, in words."""
+"""Examples of the rules for reductions without a loop, checked by tests: graphs, and their results
+in words.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Examples of the index rules, which the tests check: of each rule graphs, and what the rules
-make of them, in words."""
+"""Examples of the index rules, checked by tests: graphs, and their results in words."""
 
 from __future__ import annotations
 

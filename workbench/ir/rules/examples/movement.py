@@ -1,5 +1,4 @@
-"""Examples of the tensor-level rules, which the tests check: of each rule graphs, and what the
-rules make of them."""
+"""Examples of the movement rules, checked by tests: graphs and their results."""
 
 from __future__ import annotations
 

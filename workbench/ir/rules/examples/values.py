@@ -1,5 +1,4 @@
-"""Examples of the value rules, which the tests check: of each rule expressions, and what the rules
-make of them."""
+"""Examples of the value rules, checked by tests: expressions and their results."""
 
 from __future__ import annotations
 

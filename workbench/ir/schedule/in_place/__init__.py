@@ -1,1 +1,1 @@
-"""Kernels that write over what they read."""
+"""In-place kernels, which write over memory that they read."""

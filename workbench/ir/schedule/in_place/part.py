@@ -1,4 +1,4 @@
-"""A write to a part of memory, in place: only the part is computed and stored.
+"""In-place writes to a part of memory: only the part is computed and stored.
 
 A write to a part makes an expression of the whole, `WHERE(inside, value, old)`. Where it is written
 over `old`, what is outside is there already, so the kernel's loops go over the part alone.

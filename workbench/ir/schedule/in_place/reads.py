@@ -1,9 +1,9 @@
-"""Whether a kernel's output may take over the memory of one of its inputs.
+"""Safe in-place outputs: kernels whose output may take over the memory of an input.
 
-It may where each element of the input is read only to compute the element of the output that takes
-its place: then it is read before it is written, in every order of loops, with all opts, since what
-is written depends on it. Source of the idea: in-place buffers of array compilers (XLA's donation,
-Halide's inplace).
+An output may, where each element of the input is read only to compute the element of the output
+that takes its place: then it is read before it is written, in every order of loops, with all opts,
+since what is written depends on it. Source of the idea: in-place buffers of array compilers (XLA's
+donation, Halide's inplace).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Values that are outputs of one kernel.
+"""Groups of values that are outputs of one kernel.
 
 Kernels of one iteration space are joined where that gains: they read the same elements at the same
 step, one reads what another computes, or both are so small that a launch takes longer than their

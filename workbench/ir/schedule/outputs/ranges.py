@@ -1,4 +1,4 @@
-"""The ranges that the outputs of one kernel share, and whether they turned out to fit together."""
+"""The ranges that the outputs of one kernel share, and the check that they fit together."""
 
 from __future__ import annotations
 

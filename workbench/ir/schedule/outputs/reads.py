@@ -1,4 +1,4 @@
-"""What each kernel of a plan reads, in a form in which kernels can be compared.
+"""The reads of each kernel of a plan, in a form in which kernels can be compared.
 
 Two kernels of one iteration space read the same element at the same step where their indexes are
 equal, once the ranges of each are called after their place in its loops.

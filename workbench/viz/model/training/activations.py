@@ -1,4 +1,4 @@
-"""What kernels read of each other, and which of it the forward stores for the backward."""
+"""Values that kernels read of each other, and those that the forward stores for the backward."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The phases of training: forward, backward and optimiser, and which a value belongs to.
+"""The phases of training, forward, backward and optimiser, and the phase of a value.
 
 A gradient is of the backward. What else is computed of gradients is the optimiser's, where memory
 is written with it and no gradient is asked of it; so is what the same object writes beside it.

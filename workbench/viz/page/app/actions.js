@@ -1,4 +1,4 @@
-// What can be done, by button or key alike. An error is kept under the pane it belongs to.
+// Actions of the reader, by button or key alike. An error is kept under the pane it belongs to.
 
 import { h } from "../base/elements.js";
 import { OFFLINE } from "./channel.js";

@@ -1,5 +1,5 @@
-// The way to Python: requests and their answers, patches in their order, and whether anybody is
-// there. One that asks, waits; what Python sends by itself is heard as well.
+// The channel to Python: requests and replies, patches in order, and the state of the connection. A
+// request waits for its reply; messages that Python sends by itself are handled as well.
 
 import { withReadings } from "../record/readings.js";
 

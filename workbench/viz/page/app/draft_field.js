@@ -1,5 +1,5 @@
-// A field of text that Python is told of when it is left. Figures that arrive make its pane anew: what
-// is being written outlives that, as a draft.
+// A text field whose content is sent to Python when the reader leaves it. New data rebuild its
+// pane; unsent text survives that as a draft.
 
 import { h } from "../base/elements.js";
 

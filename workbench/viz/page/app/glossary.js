@@ -1,5 +1,5 @@
-// What words, letters and signs mean: an element says with `data-term` which word of the glossary it
-// shows, and has its meaning on hover. The glossary is Python's (viz/glossary).
+// Glossary terms on hover: an element names its term in `data-term`, and shows its meaning. The
+// glossary is Python's (viz/glossary).
 
 import { svg } from "../base/elements.js";
 

@@ -1,5 +1,5 @@
-// The top: what is explored and how fast it is, the device, the modes. And the words that come and
-// go: progress, that Python does not answer, what was copied.
+// The header: the explored expression and its time, the device, the modes. It also shows notices:
+// progress, an unresponsive Python, a copied text.
 
 import { h, keepingFocus, setChildren, steady, words } from "../base/elements.js";
 import { walkable } from "../base/lists.js";

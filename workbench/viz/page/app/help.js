@@ -1,5 +1,5 @@
-// Help: the sheet that explains the words, letters and signs of the page, and its keys. The words are
-// in groups; kinds of axes, opts and passes have their texts in tables of their own.
+// Help: a sheet of the words, letters, signs and keys of the page. The words are in groups; kinds
+// of axes, opts and passes have their texts in tables of their own.
 
 import { elementsOf, h, refill } from "../base/elements.js";
 import { hasWords } from "../base/text.js";

@@ -1,6 +1,5 @@
-// Keys, as a table and as the listener that answers them. They act only while the focus is inside the
-// widget, and what is typed inside never reaches the page around it. Tab is left alone, so it leads
-// on and out.
+// Keys: their table, and their listener. Keys act only while the focus is inside the widget, and
+// never reach the page around it. Tab is not handled, so it leads through the widget and out of it.
 
 import { ACROSS, isAcross, LETTERS, STEPS, walk } from "../base/lists.js";
 import { stepPass } from "../record/passes.js";

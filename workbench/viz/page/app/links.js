@@ -1,5 +1,5 @@
-// Lighting: everything that belongs to what is pinned or under the pointer is marked, in every
-// pane, by one pass over the elements that carry a link.
+// Link highlighting: every element that belongs to the pinned or hovered thing is marked, in every
+// pane, by one pass over the elements with links.
 
 /** @import { PageRecord } from "../record.d.ts" */
 /** @import { Link } from "../types.d.ts" */

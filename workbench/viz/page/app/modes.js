@@ -1,4 +1,4 @@
-// The middle: one of several modes, which are the panels that stand there.
+// Modes: the panels that share the middle of the page.
 
 import { h, keepingFocus } from "../base/elements.js";
 import { paneOf } from "./sections.js";

@@ -1,4 +1,4 @@
-// What comes and goes: progress, and what was copied.
+// Notices: progress, and a copied text.
 
 import { h, refill, words } from "../base/elements.js";
 import { stop } from "./actions.js";

@@ -1,4 +1,4 @@
-// Parts that several panes use: buttons, errors, headings, tabs, choices, a notebook line.
+// Elements that several panes share: buttons, errors, headings, tabs, choices, a notebook line.
 
 import { h, words } from "../base/elements.js";
 import { canAsk, failAt, NEEDS_PYTHON, say } from "./actions.js";

@@ -1,4 +1,4 @@
-// What the reader's pointer does to the whole page, and the theme of the page around it.
+// The pointer over the whole page, and the theme of the page around it.
 
 import { LINKS } from "./links.js";
 

@@ -1,6 +1,6 @@
-// Script and style of what a notebook is saved with: they stand once in it, in a frame of one of its
-// outputs (viz/page/saved_page.py). Where nobody finds them, because that output was cleared, Python
-// is told, and has the output of this page carry them.
+// Script and style in a saved notebook: once, in a frame of one of its outputs
+// (viz/page/saved_page.py). If that output was cleared, the page reports it to Python, which puts
+// them into the output of this page.
 
 /** @import { Model } from "../types.d.ts" */
 

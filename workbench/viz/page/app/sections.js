@@ -1,4 +1,4 @@
-// Panels that need a section of the record, which Python builds after what is looked at first.
+// Panels that need a section of the record, which Python builds after the opening record.
 
 import { h, refill } from "../base/elements.js";
 import { errorBox } from "./pieces.js";

@@ -1,5 +1,5 @@
-// The app: the record, what is selected, and the way to Python. Panes read it and are told what
-// changed; they never talk to each other.
+// The app: the record, the selection, and the channel to Python. Panes read the app and subscribe
+// to its changes; they never call each other.
 //
 // A link is {by, axes: [name], nodes: [N], lines: [L]}: what belongs together. Panes put one on
 // an element with `linked(element, link)` (links.js); lighting is the same for all of them.

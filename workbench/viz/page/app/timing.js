@@ -1,4 +1,4 @@
-// What a timing says: its spread, its share of the machine's peak, its ratio to another.
+// Texts of a timing: its spread, its share of the machine's peak, its ratio to another.
 
 import { secondsText, three } from "../base/text.js";
 

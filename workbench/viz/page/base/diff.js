@@ -1,4 +1,4 @@
-// A line diff: the longest common subsequence, after the lines that begin and end alike.
+// A line diff: the longest common subsequence, after the common lines at both ends.
 
 const MOST_CELLS = 4e6;
 

@@ -1,4 +1,4 @@
-// A fold: details that stay open when their pane is filled anew.
+// A fold: a `details` element that stays open when its pane is refilled.
 
 import { h } from "./elements.js";
 

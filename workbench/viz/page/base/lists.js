@@ -1,4 +1,4 @@
-// Lists that are walked by arrows and letters: one tab stop each, Enter picks.
+// Lists with arrow keys and letters: one tab stop each, Enter picks.
 
 import { elementsOf, h, noteScroll } from "./elements.js";
 

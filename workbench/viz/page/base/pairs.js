@@ -1,5 +1,5 @@
-// Two texts side by side: which line stands beside which. What both have is; of a part that changed
-// lines are paired that have most words in common, in order; the others fill the rows between.
+// Paired lines of two texts side by side. Equal lines are paired; in a changed part the lines with
+// most words in common are paired, in order, and the others fill the rows between.
 
 import { diffLines } from "./diff.js";
 

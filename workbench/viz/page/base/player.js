@@ -1,4 +1,4 @@
-// A player of steps: play, back, a slider, next, and where one is; by pointer, by keys, by a timer.
+// A player of steps: play, back, a slider, next, and the current step; by pointer, keys or timer.
 
 import { h } from "./elements.js";
 

@@ -1,4 +1,4 @@
-// Figures and words as text: times, bytes, counts, plurals; and searching in words.
+// Numbers and words as text: times, bytes, counts, plurals; and text search.
 
 /** Whether a text has all words of a query, in any order; signs count where there is nothing else.
  * @param {string} text

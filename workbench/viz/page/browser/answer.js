@@ -1,4 +1,4 @@
-// What a kernel wrote, beside the right answer.
+// The output of a kernel, compared with the right answer.
 
 /** @import { PageBuffer } from "../record.d.ts" */
 

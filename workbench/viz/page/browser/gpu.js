@@ -1,4 +1,4 @@
-// A program on the GPU of the browser that shows the page, through WebGPU: compiled, run, timed.
+// A program on the browser's own GPU, through WebGPU: compiled, run, timed.
 
 import { withoutComments } from "./loops.js";
 import { timings } from "./timing.js";

@@ -1,6 +1,6 @@
-// A text that somebody edited may not end, and a GPU that does not end shows no page any more: not
-// every browser stops it. So a text first runs with loops that end. It has no other way to go on for
-// ever: functions of WGSL cannot call themselves.
+// Loop limits in edited programs, since an endless loop on the GPU can freeze the page. So a text
+// first runs with a limit in each loop. A WGSL program cannot run for ever in another way: its
+// functions cannot be recursive.
 
 /** How often the loops of all work-items may go around together: twice what a page has kernels for. */
 const MOST_STEPS = 1 << 25;

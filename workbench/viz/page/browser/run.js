@@ -1,7 +1,7 @@
-// A program that a page can run, run on the buffers of its kernel: the answer beside what Python says
-// is right, and the time. What came of it is kept by what it is the program of: a row of code, or a
-// draft. Whatever a program does costs that program: what somebody edited must end before it runs
-// as it is, and a GPU that is lost is opened anew.
+// A kernel run in the browser on its own buffers: its answer compared with Python's, and its time.
+// A result is stored under its program: a row of code, or a draft. Whatever a program does costs
+// that program: what somebody edited must end before it runs as it is, and a GPU that is lost is
+// opened anew.
 
 import { canAsk, NEEDS_PYTHON } from "../app/actions.js";
 import { countText } from "../base/text.js";

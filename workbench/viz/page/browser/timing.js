@@ -1,4 +1,4 @@
-// How long a program takes in a browser, whose clock may be coarse: each timing has many runs.
+// Timing in a browser, whose clock may be coarse: many runs a timing.
 
 const SAMPLES = 5; // timings, of which the median is shown
 const SAMPLE_S = 0.02; // of a timing, at least, as far as a clock of a browser is that coarse

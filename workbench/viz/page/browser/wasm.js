@@ -1,4 +1,4 @@
-// A program in WebAssembly, which every browser runs: its module, its memory, its time.
+// A WebAssembly program: its module, its memory, its time.
 
 import { bytesOf } from "./answer.js";
 import { timings } from "./timing.js";

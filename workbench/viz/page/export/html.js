@@ -1,5 +1,4 @@
-// The page as one file: the document that Python or the page itself was written as, with the record
-// as it is now; it opens on what is shown.
+// The page as one HTML file, with the current record and view.
 
 /** @import { App } from "../app/store.js" */
 

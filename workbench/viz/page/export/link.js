@@ -1,5 +1,5 @@
-// A link inside an exported page: the view as the fragment of its address, written when somebody
-// asks for it. An address comes from anywhere, so what is not a view is left out.
+// A link into an exported page: the view as the fragment of its address, written on request. An
+// address comes from anywhere, so what is not a view is left out.
 
 import { copy, say } from "../app/actions.js";
 import { openingView } from "../app/store.js";

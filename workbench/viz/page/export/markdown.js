@@ -1,4 +1,4 @@
-// Two variants side by side, as Markdown: opts, times, checks, counts, and how their code differs.
+// A comparison of two variants as Markdown: opts, times, checks, counts, and a diff of their code.
 
 import { checkedText } from "../app/actions.js";
 import { inOneRun, overlap, real, timingText } from "../app/timing.js";

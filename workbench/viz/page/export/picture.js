@@ -1,5 +1,4 @@
-// Pictures of what is shown: SVG of a graph as any program reads it, SVG of a pane as it stands in
-// the page (a browser's), and PNG of both.
+// Pictures of panes: SVG of a graph for any program, SVG of any pane for browsers, and PNG of both.
 
 import { h } from "../base/elements.js";
 import { vectorOf } from "../graph/vector.js";

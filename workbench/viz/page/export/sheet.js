@@ -1,4 +1,4 @@
-// Export: the sheet that takes things away: the page, pictures of its panes, a comparison, Python.
+// The export sheet: the page, pictures of its panes, a comparison, Python.
 
 import { copy, failAt, pinned, reference, say } from "../app/actions.js";
 import { button, failure, heading } from "../app/pieces.js";

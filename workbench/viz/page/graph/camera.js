@@ -1,4 +1,4 @@
-// What of a drawing is in sight: its scale and place, and how they change.
+// The camera of a drawing: its scale, its position, and their changes.
 
 import { stubWords } from "./paths.js";
 

@@ -1,4 +1,4 @@
-// The painter of what is too large for SVG: a canvas.
+// The canvas painter, for graphs too large for SVG.
 
 import { h } from "../base/elements.js";
 import { graphColours } from "./colours.js";

@@ -1,4 +1,4 @@
-// The colours of the theme, for canvases: `--wb-g-*` in graph.css.
+// The theme's colours for canvases: `--wb-g-*` in graph.css.
 
 /** Colours by name, and of a family of ops by its letter; how strong those of regions are; a font of a size.
  * @typedef {"new" | "gone" | "edge" | "text" | "muted" | "picked" | "ground"} ColourName

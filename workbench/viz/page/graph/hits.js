@@ -1,4 +1,4 @@
-// What lies at a point of a drawing.
+// Hit testing: the part of a drawing at a point.
 
 import { linePath } from "./paths.js";
 import { newContext, wordsScale } from "./words.js";

@@ -1,5 +1,5 @@
-// The texts of a box at a scale. On the screen no text is smaller than people can read: where the
-// picture shrinks further, a text grows inside its box, is shortened, and has the box alone.
+// The texts of a box at a given scale. On the screen no text is smaller than people can read: where
+// the picture shrinks further, a text grows inside its box, is shortened, and has the box alone.
 
 import { roomIn } from "./paths.js";
 import { textWidth } from "./words.js";

@@ -1,4 +1,4 @@
-// The nodes of a graph as a list, for those who do not see the picture.
+// The nodes of a graph as a list, for readers who do not see the picture.
 
 import { elementsOf, h, refill } from "../base/elements.js";
 import { walkable } from "../base/lists.js";

@@ -1,4 +1,4 @@
-// What of a drawing is marked, and the discs with numbers at the corners of boxes.
+// Marks on a drawing, and the numbered discs at the corners of boxes.
 
 /** @import { GraphEdge, GraphNode, Marks } from "./graph.d.ts" */
 

@@ -1,4 +1,4 @@
-// All of a drawing in small, in that corner of its pane where it covers least, and never what changed.
+// The minimap of a drawing, in the corner where it covers least and never a change.
 
 import { graphColours } from "./colours.js";
 

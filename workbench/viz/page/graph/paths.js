@@ -1,4 +1,4 @@
-// Outlines of boxes and lines between them, as SVG paths; what both painters write.
+// SVG paths of boxes and of the lines between them, for both painters.
 
 /** @import { Drawing, GraphEdge, GraphNode, Point } from "./graph.d.ts" */
 /** @import { FamilyRow } from "../record.d.ts" */

@@ -1,4 +1,4 @@
-// The pointer on a graph.
+// Pointer events on a graph.
 
 /** @import { Placement } from "./graph.d.ts" */
 

@@ -1,4 +1,4 @@
-// Finding nodes of a graph by their words.
+// Search for nodes of a graph by their words.
 
 import { h } from "../base/elements.js";
 import { hasWords, plural } from "../base/text.js";

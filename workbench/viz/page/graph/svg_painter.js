@@ -1,4 +1,4 @@
-// The painter of what people read: SVG.
+// The SVG painter, for graphs that people read.
 
 import { linked } from "../app/links.js";
 import { nodeLink } from "../app/store.js";

@@ -1,4 +1,4 @@
-// What a canvas shows as SVG, for pictures that are taken away.
+// A canvas drawing as SVG, for exported pictures.
 
 import { SvgPainter } from "./svg_painter.js";
 

@@ -1,5 +1,5 @@
-// A graph to look at: pan by dragging, zoom by buttons or Ctrl+wheel (a plain wheel scrolls the
-// page), search, minimap, and the same nodes as a list for those who do not see the picture.
+// A graph view: pan by dragging, zoom by buttons or Ctrl+wheel (a plain wheel scrolls the page),
+// search, minimap, and the nodes as a list for readers who do not see the picture.
 
 import { h } from "../base/elements.js";
 import { Camera, graphBounds } from "./camera.js";

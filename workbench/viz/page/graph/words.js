@@ -1,7 +1,7 @@
-// Words on a drawing: the bytes on a line that is cut, the title of a kernel. They stand where
-// nothing covers them, on a ground of their own, and do not shrink with the picture.
-// A word is {text, kind: "bytes" | "title", spots: [[x, y]..], edge, region}; placing it adds
-// {x, y, w, h}, the middle and the size.
+// Labels on a drawing: the bytes on a cut line, the title of a kernel. Labels stand where nothing
+// covers them, on a ground of their own, and do not shrink with the picture. A word is {text, kind:
+// "bytes" | "title", spots: [[x, y]..], edge, region}; placing it adds {x, y, w, h}, the middle and
+// the size.
 
 import { badgeRadius } from "./marks.js";
 import { stubWords } from "./paths.js";

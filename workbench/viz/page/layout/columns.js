@@ -1,5 +1,4 @@
-// A layout folded to the shape of a pane: what is below the end of a column goes on at the top of
-// the next one, as the text of a newspaper does.
+// A layout folded into columns, like the text of a newspaper, to fit the shape of a pane.
 
 import { PITCH } from "./geometry.js";
 

@@ -1,5 +1,5 @@
-// How often the lines between rows cross, for every order of a row at once, and the moves that
-// make it less. Of a row, cell [u, v] of a matrix counts the crossings of the lines at u with those
+// Crossings of lines between rows, counted for every order of a row at once, and the moves that
+// reduce them. Of a row, cell [u, v] of a matrix counts the crossings of the lines at u with those
 // at v if u is left of v: it depends on the rows beside, not on the order of the row itself, so
 // that what a move gains is a sum of cells. Lines into one box end at its ports, in their order.
 //

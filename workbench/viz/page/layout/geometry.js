@@ -1,4 +1,4 @@
-// What all layouts share: distances, the order of nodes, rows without overlap, ports.
+// Geometry that all layouts share: distances, the order of nodes, rows without overlap, ports.
 
 /** @import { LayoutGraph, Place } from "./graph.d.ts" */
 

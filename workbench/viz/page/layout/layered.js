@@ -1,5 +1,5 @@
-// Where the nodes of a graph go: in layers, sources above; lines past a layer as shared dummies,
-// rows in an order in which they cross little (row_order.js), columns by pooling.
+// The layered layout of a graph: sources above; long lines through shared dummies, rows ordered for
+// few crossings (row_order.js), columns by pooling.
 //
 // A graph is {nodes: [{key, w, h}], edges: [{a, b, slot, slots}]}: `a` is source number `slot` of
 // `slots` of `b`, both places in `nodes`. The result has {x, y} per node (middle of the box) and

@@ -1,4 +1,4 @@
-// Where the nodes of a graph go.
+// The positions of a graph's nodes.
 //
 // A graph is {nodes: [{key, w, h}], edges: [{a, b, slot, slots}]}: `a` is source number `slot` of
 // `slots` of `b`, both places in `nodes`. The result has {x, y} per node (middle of the box) and

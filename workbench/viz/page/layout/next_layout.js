@@ -1,5 +1,5 @@
-// The layout of the next state of a graph: what has a place keeps it. What is new goes between
-// its neighbours, beside what stands there; what stays is pushed down only where there is no room.
+// The layout of a graph's next state, in which nodes keep their positions. A new node goes between
+// its neighbours; an old one is pushed down only where there is no room.
 
 import { COLUMN_GAP, layoutNearest, layoutSettle, layoutTopological, PITCH } from "./geometry.js";
 import { layoutRoutes } from "./routes.js";

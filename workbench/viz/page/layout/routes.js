@@ -1,6 +1,6 @@
-// The ways of lines past boxes that stand where they stand. Boxes beside each other are a band: past
-// one a line runs straight down, between two it bends. Lines of one source are one until they part.
-// A line that is too high or too wide, or that finds no way, is a stub: wide ones would lie on top of
+// Routes of lines around boxes of fixed position. Boxes beside each other are a band: past one a
+// line runs straight down, between two it bends. Lines of one source are one until they part. A
+// line that is too high or too wide, or that finds no way, is a stub: wide ones would lie on top of
 // each other, since there is no more room between two bands than for a few.
 
 import { layoutNearest, layoutPort, LONG_EDGE, PITCH } from "./geometry.js";

@@ -1,4 +1,4 @@
-// The order of each row of a layout from left to right, so that lines cross little.
+// The order of nodes in each row of a layout, with few crossings.
 //
 // A start is a walk from the results up through the sources, a barycentre sweep down, and then moves
 // of single vertices until none helps. The best of some starts is shaken (some vertices that hang

@@ -1,4 +1,4 @@
-// Layers for which the lines of a graph are as short as can be: network simplex.
+// The layers of a graph with the shortest lines, by network simplex.
 //
 // What is short is the way from each source down to its farthest reader, because the lines of one
 // source run together: a spare vertex under all readers of a source measures it. The sum of weight *

@@ -1,4 +1,4 @@
-// What the accesses of each line of code cost, where the emulator has run the program that it is of.
+// The cost of the accesses of each line of code, from a run on the emulator.
 
 import { h } from "../base/elements.js";
 

@@ -1,4 +1,4 @@
-// The passes of the compiler that made machine code: each with the lines that it changed.
+// The compiler's passes of machine code, each with the lines that it changed.
 
 import { failAt } from "../app/actions.js";
 import { OFFLINE } from "../app/channel.js";

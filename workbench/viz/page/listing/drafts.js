@@ -1,6 +1,6 @@
-// Code that is being edited: what is written, and what the compiler says of it. It is compiled when
-// nothing was typed for a moment, one text at a time, so that typing waits for nobody. What a page can
-// run itself is compiled and run by the browser, and stays a draft; all else goes to Python.
+// Drafts: code while the reader edits it, and the compiler's messages. A draft is compiled after a
+// pause in typing, one text at a time, so that typing never waits. What a page can run itself is
+// compiled and run by the browser, and stays a draft; all else goes to Python.
 
 import { act } from "../app/actions.js";
 import { debounced } from "../base/elements.js";

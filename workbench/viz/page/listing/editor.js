@@ -1,5 +1,5 @@
-// A field to edit code in: over lines with numbers and colours lies a text area whose letters are not
-// seen. Both are as long as the text, so that what scrolls is around them.
+// A code editor: a text area with invisible letters over lines with numbers and colours. Both are
+// as long as the text, so that the element around them scrolls.
 
 import { button } from "../app/pieces.js";
 import { linked } from "../app/links.js";

@@ -1,4 +1,4 @@
-// Lines of code: numbered, linked, comments set back; and the lines that a diff shows.
+// Lines of code: numbered, linked, comments set back; and the lines of a diff.
 
 import { belongs, linked, LINKS, reach } from "../app/links.js";
 import { NOTHING, rowAt } from "../app/store.js";

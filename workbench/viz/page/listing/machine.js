@@ -1,4 +1,4 @@
-// What is known of machine code: what an instruction does and costs, and how much of a run it is.
+// Details of machine code: the meaning and cost of an instruction, and its share of a run.
 
 import { percent } from "../app/timing.js";
 

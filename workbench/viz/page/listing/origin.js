@@ -1,4 +1,4 @@
-// The rules that made what a line of code computes.
+// The rules that led to a line of code.
 
 import { h, words } from "../base/elements.js";
 import { nodeHistory } from "../record/history.js";

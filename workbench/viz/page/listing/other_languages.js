@@ -1,5 +1,5 @@
-// The languages of other devices, in which a kernel can be read as well: one at a time, so that they
-// take no room beside those of its own device.
+// The languages of other devices for a kernel, shown one at a time to leave room for those of its
+// own device.
 
 import { canAsk, NEEDS_PYTHON } from "../app/actions.js";
 import { h } from "../base/elements.js";

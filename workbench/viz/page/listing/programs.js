@@ -1,4 +1,4 @@
-// The programs of a variant, in the languages of the record; and how one that is not there comes.
+// The programs of a variant in the languages of the record, and requests for missing ones.
 
 import { canAsk, failAt } from "../app/actions.js";
 import { OFFLINE } from "../app/channel.js";

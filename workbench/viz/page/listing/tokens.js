@@ -1,5 +1,5 @@
-// A line of code as tokens: comments, words of the language and numbers, as the record's patterns
-// of the language find them.
+// Tokens of a line of code: comments, keywords and numbers, by the record's patterns of the
+// language.
 
 import { h } from "../base/elements.js";
 

@@ -1,6 +1,6 @@
-// A question of the record: what of it is hidden until somebody guessed, its answer, and how far off
-// a guess is. All of it is data of the record (workbench/viz/exploration/questions.py has the table), and
-// panels see a record without what is hidden, so none of them knows that something is asked.
+// A question of the record: the parts hidden until the reader guesses, its answer, and the error of
+// a guess. All of it is data of the record (workbench/viz/exploration/questions.py has the table),
+// and panels see a record without what is hidden, so no panel knows about the question.
 
 /** @import { HiddenPart, PageRecord, QuestionRow } from "../record.d.ts" */
 

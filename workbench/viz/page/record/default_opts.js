@@ -1,5 +1,5 @@
-// Variants with the default opts of another device than the one that is shown: they compare nothing
-// there, and may not be legal.
+// Variants with the default opts of another device: they compare nothing on this device, and may
+// not be legal.
 
 /** @import { DeviceRow, PageRecord, VariantRow } from "../record.d.ts" */
 

@@ -1,6 +1,6 @@
-// Scheduling as a film: one step for each decision about a value that a kernel computes. What is
-// decided, and after how many decisions a drawn value is known to be in its kernels, stands in the
-// record; a step only leaves out what was not decided yet.
+// The film of scheduling: one step for each decision about a value that a kernel computes. The
+// record has the decisions, and for each drawn value the number of decisions after which its
+// kernels are known; a step leaves out everything undecided.
 
 /** @import { DecisionRow, PageRecord, PlanNode, PlanPicture } from "../record.d.ts" */
 /** @import { App } from "../app/store.js" */

@@ -1,4 +1,4 @@
-// What led to a node: the rewrites that made it, back to the tensor graph.
+// The history of a node: the rewrites that made it, back to the tensor graph.
 
 import { readingOf } from "./readings.js";
 

@@ -1,4 +1,4 @@
-// The kernels of a plan in figures: time, share and bytes of each, and of several together.
+// Numbers of the kernels of a plan: time, share and bytes of each, and totals.
 
 import { bytesText, hasWords, secondsText } from "../base/text.js";
 

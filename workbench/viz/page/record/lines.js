@@ -1,4 +1,4 @@
-// The user's lines of a record: which ones stand in the cell, and which in functions that those called.
+// The user's lines of a record: those in the cell, and those in functions that it called.
 
 /** @import { PageRecord } from "../record.d.ts" */
 

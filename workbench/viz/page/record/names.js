@@ -1,5 +1,5 @@
-// The user's names of a kernel's arguments: `p1` is what the user calls `a`. Code and statements
-// keep the kernel's names, which opts and edits need; the user's stand beside them.
+// The user's names of a kernel's arguments: `p1` is the user's `a`. Code and statements keep the
+// kernel's names, which opts and edits need; the user's names stand beside them.
 
 import { h } from "../base/elements.js";
 

@@ -1,4 +1,4 @@
-// The passes that led to what is shown.
+// The passes of the selected variant.
 
 /** @import { RecordedPass } from "../record.d.ts" */
 /** @import { App } from "../app/store.js" */

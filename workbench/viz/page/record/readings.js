@@ -1,4 +1,4 @@
-// How nodes read, and how they stand in a graph: rows of the record (viz/schema/reading.py).
+// Readings of nodes: their text, and their box in a graph (viz/schema/reading.py).
 
 /** @import { NodeColumns, PageRecord, Reading } from "../record.d.ts" */
 

@@ -1,6 +1,6 @@
-// The states that a record leaves out for want of room, made in the page: a rewrite replaces one
-// node, and everything that reads it is made anew. New nodes go into a table of the page's own,
-// behind those of the record; `workbench/viz/record/states.py` says what it must come to.
+// States that a record leaves out to save space, computed in the page: a rewrite replaces one node,
+// and its users are made anew. New nodes go into a table of the page's own, behind those of the
+// record; `workbench/viz/record/states.py` computes the same states in Python.
 
 import { readAs } from "./readings.js";
 

@@ -1,4 +1,4 @@
-// Rules and decisions of the record by their place.
+// Rules and decisions of the record by their source line.
 
 /** @import { RecordedPass } from "../record.d.ts" */
 /** @import { App } from "../app/store.js" */

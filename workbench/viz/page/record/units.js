@@ -1,6 +1,6 @@
-// The plan folded: what stands for its kernels. A repeat of kernels, a module and those that only draw
-// random numbers are one unit each until it is unfolded, then each of its kernels is one, and of an
-// unfolded kernel its values are shown.
+// Units of the folded plan: the kernels that each box represents. Repeated kernels, the kernels of
+// a module, and kernels that only draw random numbers are one unit each. Unfolded, each of its
+// kernels is a unit, and an unfolded kernel shows its values.
 
 import { drawnKernels } from "./kernels.js";
 

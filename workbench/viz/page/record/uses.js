@@ -1,4 +1,4 @@
-// Where rules fired: in which passes of the exploration, at which steps.
+// Uses of rules: the passes of the exploration, and the steps in them.
 
 /** @import { PageRecord } from "../record.d.ts" */
 

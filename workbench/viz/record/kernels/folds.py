@@ -1,4 +1,4 @@
-"""The folds of a plan's kernels: what repeats, and what one module of the user's computes.
+"""The folds of a plan's kernels: repeated kernels, and kernels of one module of the user's.
 
 A module's kernels are one fold where they run one after the other, and the fold crosses no repeat:
 of two folds, one is in the other, or they are apart.

@@ -1,5 +1,6 @@
-"""What a page needs to run a kernel in the browser that shows it: its launch, its buffers, and the
-right answer: what the user's expression means."""
+"""Kernels that run in the browser: the launch, the buffers, and the right answer by the user's
+expression.
+"""
 
 from __future__ import annotations
 

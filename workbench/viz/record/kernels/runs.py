@@ -1,5 +1,6 @@
-"""How long each kernel of a plan runs with the default opts: predicted, and measured where it is
-known. Equal kernels share one run."""
+"""Times of the kernels of a plan with the default opts: predicted, and measured where known. Equal
+kernels share one run.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs on the emulator that nobody asked for: those of a pane that shows them alone."""
+"""Runs on the emulator without a request, for a pane that is shown alone."""
 
 from __future__ import annotations
 

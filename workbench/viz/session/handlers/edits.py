@@ -1,5 +1,6 @@
-"""Source edited by hand: compiled while somebody types, and run as a variant of its own. All of it
-happens in the worker process."""
+"""Edited source: compiled while the user types, and run as a variant of its own. All of it happens
+in the worker process.
+"""
 
 from __future__ import annotations
 

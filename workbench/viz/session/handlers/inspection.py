@@ -1,5 +1,6 @@
-"""Requests about rewrites: a node's value at a position, why a rule did not fire, and which
-rewrite was wrong."""
+"""Requests about rewrites: a node's value at a position, why a rule did not fire, and the wrong
+rewrite.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
-"""What else is known of machine code, when somebody looks at it: the costs of its instructions, and
-the passes of the compiler that made it."""
+"""Details of machine code on request: the costs of its instructions, and the passes of its
+compiler.
+"""
 
 from __future__ import annotations
 

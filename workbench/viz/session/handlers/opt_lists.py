@@ -1,5 +1,6 @@
-"""Whole lists of opts, as a person edits them: which of them are legal, and the variant that a list
-makes. A list is applied to the un-optimised kernel, with the rules off that the variant has off."""
+"""Edited lists of opts: their legality, and the variant of a list. A list is applied to the
+un-optimised kernel, with the rules off that the variant has off.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Two plans compared: the one before a decision was changed, and this one.
+"""Comparison of two plans: before and after a decision was changed.
 
-Their kernels, with the default opts, are timed in turns in one run. The time of a plan is the sum
-of its kernels' times, each warm. A kernel of both plans is timed once.
+The kernels of both plans, with the default opts, are timed in turns in one run. The time of a plan
+is the sum of its kernels' times, each warm. A kernel of both plans is timed once.
 """
 
 from __future__ import annotations

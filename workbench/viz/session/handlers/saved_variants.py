@@ -1,5 +1,4 @@
-"""Variants that were saved: those of this notebook come back by themselves, those of other
-notebooks when somebody asks."""
+"""Saved variants: those of this notebook are restored at once, others on request."""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
-"""What variants are called, and which are deleted. A variant that nobody has named is called by its
-opts: those beyond its parent's after the name of the parent."""
+"""Names of variants, and deleted variants. A variant that nobody has named is called by its opts:
+those beyond its parent's after the name of the parent.
+"""
 
 from __future__ import annotations
 

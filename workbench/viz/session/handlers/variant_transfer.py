@@ -1,4 +1,4 @@
-"""The variants of a plan in the next one: opts that a reader chose stay, where they still apply."""
+"""Transfer of variants to a new plan: the reader's opts stay where they are still legal."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Requests that Python answers by itself: applying opts, code, notes, devices."""
+"""Requests that need no kernel run: opts, code, notes, devices."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reductions that a work-group does together.
+"""Group reductions: reductions that the work-items of a group compute together.
 
     group-rows     reductions along which the operands' elements are neighbours, and the rows that
                    their results are used in: a work-group for a row, or for a few short ones

@@ -1,5 +1,6 @@
-"""Opts applied one after the other: a step of the default opts for work-groups names axes that its
-own opts have made."""
+"""Opts applied one after the other, since a step of the default opts names axes that its own opts
+made.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A product's tile: outputs of a work-group, of its work-items, and steps of the reduction.
+"""The tile of a matrix product: outputs of a work-group and of its work-items, and reduction steps.
 
 Along two output axes, of each of which one operand does not depend, a work-group computes a tile.
 Where units have one group each at most, several parts of the reduction are computed beside each

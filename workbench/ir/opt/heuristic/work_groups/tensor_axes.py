@@ -1,4 +1,4 @@
-"""Which axes of a product are the rows, the columns and the steps of a tensor core's tile.
+"""The axes of a product along the rows, the columns and the reduction of a tensor core's tile.
 
 A product of matrices has one choice, or the other way round. A convolution has many: its rows may
 be images, lines or pixels, and its steps channels or places of a window. Each comes with what it

@@ -1,4 +1,4 @@
-"""A product by tensor cores: tiles for each warp, and warps for each work-group.
+"""The tile of a matrix product on tensor cores: tiles of each warp, and warps of each work-group.
 
 Where the target multiplies the operands' dtypes exactly, each choice of axes takes the first tile
 that fits. A warp then has a few tiles beside each other, in registers, so that a fragment serves

@@ -1,4 +1,4 @@
-"""A tile that a work-group turns round: read along its rows, written along its columns.
+"""A tile transposed by a work-group: read along its rows, written along its columns.
 
 Where an operand's elements are neighbours along another axis than the result's, either is far apart
 for work-items beside each other. So a square is copied to shared memory as it lies, and stored from

@@ -1,4 +1,4 @@
-"""Work-items for what no other step has given any.
+"""Work-items of the axes to which no other step gave any.
 
 vectors     the axis along which results are neighbours, a vector for each work-item
 work-items  the loops over outputs, that axis innermost, so that neighbours are read together

@@ -1,5 +1,4 @@
-// What a decision looked at, beside its reason: who reads the value, and what each way to compute
-// it would cost.
+// The numbers behind a decision: the readers of the value, and the cost of each way to compute it.
 
 import { linked } from "../links.js";
 import { nodeLink } from "../store.js";

@@ -1,4 +1,4 @@
-// A decision of the scheduler: its reason, its figures, and the other way to try.
+// A decision of the scheduler: its reason, its numbers, and the alternative to try.
 
 import { act, canAsk, NEEDS_PYTHON, say } from "../actions.js";
 import { button } from "../pieces.js";

@@ -1,4 +1,4 @@
-// What a reader chose in one plan, in the next: the kernel and the variant, where they are there.
+// The reader's selection carried to the next plan: the kernel and the variant, where they exist.
 
 /** @import { PageRecord } from "../../record.d.ts" */
 /** @import { View } from "../../types.d.ts" */

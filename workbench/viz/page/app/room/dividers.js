@@ -1,4 +1,4 @@
-// The lines between panes: dragged, or moved by arrows; and the buttons that fold a pane.
+// Dividers between panes, moved by dragging or arrows, and the buttons that fold a pane.
 
 import { h } from "../../base/elements.js";
 import { button } from "../pieces.js";

@@ -1,5 +1,5 @@
-// Room: which panes are folded, and how large they are, in each mode. The browser remembers it for
-// all pages. A size is a share of what the pane stands in, so that it fits a page of another width.
+// The room of each mode: folded panes, and the sizes of the others. The browser stores it for all
+// pages. A size is a share of the pane's container, so that it fits a page of another width.
 
 /** @import { PaneRoom } from "../../types.d.ts" */
 /** @import { App } from "../store.js" */

@@ -1,4 +1,4 @@
-// What a variant with rules switched off changed.
+// The banner of a variant with rules switched off: the changes of its program.
 
 import { goTo } from "../actions.js";
 import { button } from "../pieces.js";

@@ -1,4 +1,4 @@
-// The head of a rule: its name, where it stands, the way to its uses, and its switch.
+// The head of a rule: its name, its source line, the links to its uses, and its switch.
 
 import { h, words } from "../../base/elements.js";
 import { ruleOffButton } from "./switch.js";

@@ -1,4 +1,4 @@
-// Rules switched off. One that only compiling uses makes a variant; one that scheduling uses
+// The switch of a rule. Switching off a rule of compilation makes a variant; a rule of scheduling
 // changes all kernels, so Python sends a new record.
 
 import { act, canAsk, goTo } from "../actions.js";

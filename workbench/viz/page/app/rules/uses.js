@@ -1,4 +1,4 @@
-// The way from one use of a rule to the next, in all passes, kernels and variants.
+// Navigation from one use of a rule to the next, in all passes, kernels and variants.
 
 import { button } from "../pieces.js";
 import { rowAt } from "../store.js";

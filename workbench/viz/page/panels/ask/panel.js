@@ -1,5 +1,4 @@
-// Over all modes: the question that waits for a guess; then the guess, the answer, and how far off
-// it was.
+// Over all modes: a question; after the guess, the answer and the error of the guess.
 
 import { meaningOf, optMeaning } from "../../app/glossary.js";
 import { button, hasAny } from "../../app/pieces.js";

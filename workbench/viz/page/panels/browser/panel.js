@@ -1,6 +1,5 @@
-// IN THIS BROWSER: below the code, where a page can run it: the kernel runs on the reader's own GPU,
-// its answer beside what the expression means, and its time. It needs no Python, unless the record
-// lacks the buffers.
+// IN THIS BROWSER, below the code: the kernel runs on the reader's own GPU, its answer compared
+// with the expression, and its time. The run needs no Python, unless the record lacks the buffers.
 
 import { button, errorBox, hasAny, headingOf } from "../../app/pieces.js";
 import { withinText } from "../../app/timing.js";

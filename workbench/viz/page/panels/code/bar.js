@@ -1,4 +1,4 @@
-// Over the code: its languages, and what can be done with it.
+// The bar over the code: languages and actions.
 
 import { copy, reference, toggleDiff } from "../../app/actions.js";
 import { button, heading, tab } from "../../app/pieces.js";

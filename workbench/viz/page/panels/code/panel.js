@@ -1,6 +1,6 @@
-// The right: the program of the variant, in the languages of the record. A line
-// leads to its loop, its nodes and its notebook line, and they lead back. It can be edited: what
-// comes back is checked and timed like any variant.
+// CODE, on the right: the program of the variant, in the languages of the record. A line links to
+// its loop, its nodes and its notebook line, and they link back. The program can be edited: the
+// result is checked and timed like any variant.
 
 import { reference } from "../../app/actions.js";
 import { errorBox, failure, hasAny } from "../../app/pieces.js";

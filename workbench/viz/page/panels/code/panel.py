@@ -1,4 +1,4 @@
-"""The code of a kernel as text: C, or for a machine that is not here its own language."""
+"""The code of a kernel as text: C, or the language of another machine."""
 
 from __future__ import annotations
 

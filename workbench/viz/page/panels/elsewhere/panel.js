@@ -1,4 +1,4 @@
-// Over all modes: which machine the kernels are for, where it is not here.
+// Over all modes: the machine of the kernels, if it is not this one.
 
 import { hasAny } from "../../app/pieces.js";
 import { h, refill, words } from "../../base/elements.js";

@@ -1,5 +1,5 @@
-// What the step reads or writes, of one warp: the sectors of global memory that its addresses touch,
-// or the banks of shared memory with the words that each has to give.
+// The accesses of a step, of one warp: the sectors of global memory at its addresses, or the banks
+// of shared memory with the words of each.
 
 import { heading } from "../../app/pieces.js";
 import { h, refill } from "../../base/elements.js";

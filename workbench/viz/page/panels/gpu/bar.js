@@ -1,4 +1,4 @@
-// The bar over the steps of a work-group: its player, and the group that is stepped.
+// The bar over the steps of a work-group: its player, and the choice of the group.
 
 import { button } from "../../app/pieces.js";
 import { canAsk, goTo } from "../../app/actions.js";

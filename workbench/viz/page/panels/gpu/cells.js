@@ -1,5 +1,5 @@
-// Shared memory as cells, in the colours of the work-items that wrote them; the chosen cell says who
-// read and wrote it, and when.
+// Shared memory as cells, in the colours of their writers; the selected cell lists its reads and
+// writes.
 
 import { headingOf } from "../../app/pieces.js";
 import { h, noteScroll, refill } from "../../base/elements.js";

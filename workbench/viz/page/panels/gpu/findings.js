@@ -1,4 +1,4 @@
-// What is wrong: each finding leads to its step.
+// Findings: each links to its step.
 
 import { heading } from "../../app/pieces.js";
 import { h, words } from "../../base/elements.js";

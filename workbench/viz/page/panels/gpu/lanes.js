@@ -1,4 +1,5 @@
-// The work-items of the group, a row for each warp: which are on, and what the chosen one holds.
+// The work-items of the group, a row for each warp: the active ones, and the values of the selected
+// one.
 
 import { heading } from "../../app/pieces.js";
 import { elementsOf, h, refill } from "../../base/elements.js";

@@ -1,6 +1,6 @@
-// GPU: a kernel as a device with work-groups runs it, and one of its groups step by step: the line
-// that is executed, which work-items are on, what one of them holds, what the access costs, and shared
-// memory with who wrote it.
+// GPU: the run of a kernel on a device with work-groups, one group step by step: the current line,
+// the active work-items, the values of one, the cost of the access, and shared memory with its
+// writers.
 
 import { act, canAsk } from "../../app/actions.js";
 import { button, failure, hasAny, heading } from "../../app/pieces.js";

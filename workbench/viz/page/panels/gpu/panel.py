@@ -1,4 +1,4 @@
-"""A kernel as a device with work-groups runs it, as text: on the emulator, with what it costs."""
+"""A kernel on the emulator, as text: its run on a device with work-groups, and the cost."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-// The program of a work-item, a line each, with the one that is executed and what its accesses cost.
+// The program of a work-item, with the current line and the cost of its accesses.
 
 import { heading } from "../../app/pieces.js";
 import { linked } from "../../app/links.js";

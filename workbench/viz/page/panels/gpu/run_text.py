@@ -1,5 +1,6 @@
-"""A run on the emulator as text, as the pane GPU shows it: the program of a work-item, and below
-each line what it cost, in the words that the page has on hover."""
+"""A run on the emulator as text: the program of a work-item, and below each line its cost, in the
+words of the page.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-// The steps of a work-group, as the record has them: who is on, what each work-item holds, what is in
-// memory at a step. What a step changed stands in the record; the rest is put together here.
+// The steps of a work-group from the record: active work-items, their values, and memory at a step.
+// The record has the changes of each step; the state at a step is computed from them.
 
 /** @import { AccessStep, GpuTrace, NumberArray, RegisterRow } from "../../record.d.ts" */
 

@@ -1,5 +1,5 @@
-// A product by a tensor core: its tiles A, B and C, each element in the colour of the lane that holds
-// it. A lane lights up its elements, an element its lane, and one of C what it is the sum of.
+// A product by a tensor core: its tiles A, B and C, each element in the colour of its lane. A lane
+// highlights its elements, an element its lane, and an element of C also the terms of its sum.
 
 import { heading } from "../../app/pieces.js";
 import { h, refill } from "../../base/elements.js";

@@ -1,6 +1,6 @@
-// Kernels: a line each, with the user's line that it computes, its time, its share of the time of
-// all, and its bytes; several are sorted and searched. By a figure, equal ones are one row, and so
-// are in every order those that only draw random numbers: a click unfolds it.
+// KERNELS: a line each, with the user's line, the time, the share of the total time, and the bytes;
+// several can be sorted and searched. Sorted by a number, equal kernels are one row, which a click
+// unfolds; kernels that only draw random numbers are one row in every order.
 
 import { act, canAsk } from "../../app/actions.js";
 import { linked } from "../../app/links.js";

@@ -1,4 +1,4 @@
-// The user's lines: where everything comes from.
+// The user's source lines, which link to everything made from them.
 
 import { linked } from "../../app/links.js";
 import { hasAny, heading } from "../../app/pieces.js";

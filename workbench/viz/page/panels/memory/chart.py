@@ -1,4 +1,4 @@
-"""The memory of a schedule as a chart: what is allocated at each kernel, and for which values."""
+"""The memory chart of a schedule: the bytes allocated at each kernel, by value."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-// MEMORY: in Plan, a bar for each kernel, as high as the bytes of the values that live while it runs, results below
-// what is on the way to them. The highest is marked; a bar says on hover which values live. Enlarged it
-// takes the room of the passes, and lists each value with the kernels from and to which it lives.
+// MEMORY, in Plan: a bar for each kernel, as high as the bytes that live while it runs, results
+// below intermediate values. The highest bar is marked; on hover a bar names its live values. The
+// enlarged panel takes the room of the passes, and lists each value with its first and last kernel.
 
 import { linked } from "../../app/links.js";
 import { button, hasAny, headingOf } from "../../app/pieces.js";

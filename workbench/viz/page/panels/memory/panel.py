@@ -1,4 +1,4 @@
-"""The memory of the plan: what is allocated while each kernel runs, for which values."""
+"""The memory of the plan: the bytes allocated while each kernel runs, by value."""
 
 from __future__ import annotations
 

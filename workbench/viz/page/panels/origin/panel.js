@@ -1,4 +1,4 @@
-// Over all modes: which file the exploration was loaded from, and what a saved copy lacks.
+// Over all modes: the file of a loaded exploration, or the missing parts of a saved copy.
 
 import { hasAny } from "../../app/pieces.js";
 import { h, refill, words } from "../../base/elements.js";

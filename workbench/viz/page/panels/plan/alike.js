@@ -1,4 +1,4 @@
-// Of a kernel that is one of several equal ones: which they are, and the way to the next.
+// Equal kernels: their list, and the link to the next one.
 
 import { button } from "../../app/pieces.js";
 import { h } from "../../base/elements.js";

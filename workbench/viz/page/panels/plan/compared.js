@@ -1,4 +1,4 @@
-// This plan compared with the one before it: kernels, time, and what else is cut elsewhere now.
+// This plan compared with the previous one: kernels, time, and other changed cuts.
 
 import { act } from "../../app/actions.js";
 import { linked } from "../../app/links.js";

@@ -1,5 +1,5 @@
-// Copy as Python, in Plan: the code that gets at the plan. The record has it; it begins with the
-// lines that bind the exploration.
+// Copy as Python, in Plan: the code for the plan. The code comes from the record; it begins with
+// the lines that bind the exploration.
 
 import { copy } from "../../app/actions.js";
 import { decisionOf } from "../../record/rules.js";

@@ -1,5 +1,5 @@
-// All decisions as a list: the same as the picture, for those who do not see it. Those that are
-// alike are one row, which a click unfolds; the film walks each.
+// All decisions as a list, for readers who do not see the picture. Equal decisions are one row,
+// which a click unfolds; the film steps through each.
 
 import { linked } from "../../app/links.js";
 import { button, heading, kernelNumber } from "../../app/pieces.js";

@@ -1,5 +1,5 @@
-// The plan as a drawing: kernels as regions, bytes on the lines that are cut. In the film of
-// scheduling it shows what is decided so far.
+// The drawing of the plan: kernels as regions, bytes on the cut lines. In the film of scheduling it
+// shows the decisions so far.
 
 import { nodeMeaning } from "../../app/glossary.js";
 import { reach } from "../../app/links.js";

@@ -1,5 +1,4 @@
-// The film of scheduling: the bar below the plan with which one steps through the decisions of the
-// scheduler, and the whole plan again.
+// The film of scheduling: the bar below the plan that steps through the scheduler's decisions.
 
 import { NOTHING } from "../../app/store.js";
 import { hasAny } from "../../app/pieces.js";

@@ -1,5 +1,5 @@
-// The plan folded, as a drawing: a box for each kernel, or for kernels that repeat, with its share
-// of the time; of an unfolded kernel its values, on its ground.
+// The drawing of the folded plan: a box for each kernel or group of repeated kernels, with its
+// share of the time, and the values of an unfolded kernel.
 
 import { rowAt } from "../../app/store.js";
 import { bytesText, plural } from "../../base/text.js";

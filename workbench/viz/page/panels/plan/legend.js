@@ -1,4 +1,4 @@
-// The legend of phases, and what the forward stores for the backward.
+// The legend of training phases, and the values that the forward stores for the backward.
 
 import { linked } from "../../app/links.js";
 import { headingOf, kernelNumber, phaseMark } from "../../app/pieces.js";

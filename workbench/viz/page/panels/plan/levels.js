@@ -1,4 +1,4 @@
-// How much of the plan is shown: its kernels, some of them unfolded, or all values.
+// Levels of detail of the plan: kernels, some of them unfolded, or all values.
 
 import { reach } from "../../app/links.js";
 import { button } from "../../app/pieces.js";

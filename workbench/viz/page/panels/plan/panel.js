@@ -1,5 +1,5 @@
-// Plan: the tensor graph with kernels as coloured regions and bytes on the lines that are cut, and
-// beside it, in words, why it is cut there (why.js); every decision can be tried the other way.
+// Plan: the tensor graph with kernels as coloured regions and bytes on the cut lines, beside it the
+// reasons in words (why.js); every decision can be reversed.
 
 import { divider } from "../../app/room/dividers.js";
 import { failure, hasAny } from "../../app/pieces.js";

@@ -1,4 +1,4 @@
-"""The plan as text: the kernels, and the decisions that made them."""
+"""The plan as text: the kernels, and the decisions that led to them."""
 
 from __future__ import annotations
 

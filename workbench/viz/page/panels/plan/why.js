@@ -1,5 +1,5 @@
-// Why the plan is cut where it is, in words: of the whole, of one kernel, of one value. The words
-// and figures are those that the scheduler recorded; nothing is made up here.
+// The reasons of the plan's cuts in words: of the whole, of one kernel, of one value. The words and
+// numbers are those that the scheduler recorded.
 
 import { linked } from "../../app/links.js";
 import { meaningOf } from "../../app/glossary.js";

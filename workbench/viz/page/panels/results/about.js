@@ -1,4 +1,4 @@
-// What is known of the variant that is shown: what bounds it, whether it is right, counts, a note.
+// Facts of the selected variant: its bottleneck, its check, its counts, a note.
 
 import { reference } from "../../app/actions.js";
 import { inOneRun, overlap, real } from "../../app/timing.js";

@@ -1,4 +1,4 @@
-// Baselines: a function of your own among the results, timed in turns with the pinned variant.
+// Baselines: the user's own functions among the results, timed in turns with the pinned variant.
 
 import { act, canAsk } from "../../app/actions.js";
 import { button } from "../../app/pieces.js";

@@ -1,5 +1,4 @@
-// The cost of a variant by its loop nest, before it runs, beside what was measured: the two
-// differ, and by how much is worth knowing.
+// The predicted cost of a variant beside the measured one.
 
 import { real, spreadText } from "../../app/timing.js";
 import { h, words } from "../../base/elements.js";

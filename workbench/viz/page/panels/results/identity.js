@@ -1,4 +1,4 @@
-// What the variant that is shown is called, and when it was made; it can be named anew, and deleted.
+// The name and the age of the selected variant, which can be renamed and deleted.
 
 import { act, canAsk, deleteVariant } from "../../app/actions.js";
 import { draftField } from "../../app/draft_field.js";

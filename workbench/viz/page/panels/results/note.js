@@ -1,4 +1,4 @@
-// A note that the reader writes about a variant.
+// The reader's note about a variant.
 
 import { act, canAsk } from "../../app/actions.js";
 import { draftField } from "../../app/draft_field.js";

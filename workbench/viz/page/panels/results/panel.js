@@ -1,5 +1,5 @@
-// The left: kernels, the variants of the one that is shown with their times, and the user's lines.
-// Variants are a tree: each came from another by an opt, an edit or a search.
+// RESULTS, on the left: kernels, the variants of the selected one with their times, and the user's
+// lines.
 
 import { check, measure, pin, search } from "../../app/actions.js";
 import { button, failure, hasAny, heading } from "../../app/pieces.js";

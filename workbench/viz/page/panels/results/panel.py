@@ -1,4 +1,4 @@
-"""The variants that were tried as text, with times, checks and notes."""
+"""The variants of a kernel as text, with times, checks and notes."""
 
 from __future__ import annotations
 

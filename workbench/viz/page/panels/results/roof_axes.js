@@ -1,4 +1,4 @@
-// The scales of a roofline: both logarithmic.
+// The logarithmic scales of a roofline.
 
 /** Its size without the legend: no pane is narrower, so that letters are nowhere smaller. */
 export const ROOF = { width: 212, height: 164, left: 27, right: 6, top: 16, bottom: 30 };

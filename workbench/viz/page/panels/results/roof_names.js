@@ -1,4 +1,4 @@
-// Where the names of dots stand: where no other dot, name or roof is.
+// The positions of names in a roofline, clear of dots, other names and roofs.
 
 import { ROOF } from "./roof_axes.js";
 

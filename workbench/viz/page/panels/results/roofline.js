@@ -1,8 +1,8 @@
-// The roofline: what this machine lets through at most, and where the measured variants stand.
-// Across: operations for each byte that is loaded or stored; up: operations a second. Both scales
-// are logarithmic. Each level of memory is a slope, the arithmetic a ceiling over all of them; as
-// lines of different dashes, with their names. The figures stand below as text.
-// Source: Williams, Waterman, Patterson 2009; a roof for each cache after Ilic, Pratas, Sousa 2014.
+// The roofline: the limits of this machine, and the measured variants below them. Across:
+// operations for each byte that is loaded or stored; up: operations a second. Both scales are
+// logarithmic. Each level of memory is a slope, the arithmetic a ceiling over all of them; as lines
+// of different dashes, with their names. The figures stand below as text. Source: Williams,
+// Waterman, Patterson 2009; a roof for each cache after Ilic, Pratas, Sousa 2014.
 
 import { coldSpread, percent, real, spreadText } from "../../app/timing.js";
 import { h } from "../../base/elements.js";

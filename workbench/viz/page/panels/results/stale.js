@@ -1,5 +1,5 @@
-// Times that cannot be compared: those of another run than the one that ratios refer to. They are
-// marked, and timed again where the reader asks for it.
+// Stale times: those of another run than the reference of the ratios. They are marked, and timed
+// again on request.
 
 import { act, pinned } from "../../app/actions.js";
 import { button } from "../../app/pieces.js";

@@ -1,4 +1,4 @@
-// The time of a variant or a baseline: figure, spread, ratio to the pinned variant.
+// The time of a variant or a baseline: value, spread, ratio to the pinned variant.
 
 import { reference } from "../../app/actions.js";
 import { coldSpread, inOneRun, overlap, real, spreadText, timingText } from "../../app/timing.js";

@@ -1,4 +1,4 @@
-// The variants of a kernel as a tree: each came from another by an opt, an edit or a search.
+// The variants of a kernel as a tree: each is derived from another by an opt, an edit or a search.
 
 import { act, canAsk, copyVariant, deleteVariant, goTo, pinned } from "../../app/actions.js";
 import { meaningOf } from "../../app/glossary.js";

@@ -1,5 +1,5 @@
-// Copy as Python, in Rewrites: the code that gets at what is shown. The record has it: the lines that
-// bind the exploration, those that bind the variant, and those of the pass.
+// Copy as Python, in Rewrites: the code for the current view. The code comes from the record: the
+// lines that bind the exploration, the variant, and the pass.
 
 import { copy } from "../../app/actions.js";
 import { rowAt } from "../../app/store.js";

@@ -1,5 +1,5 @@
-// Texts before and after, side by side, with what differs emphasised; where there is little room, one
-// column, in which a changed line stands below what it was.
+// Texts before and after, side by side, with the differences emphasised; in one column where the
+// pane is narrow.
 
 import { h } from "../../base/elements.js";
 import { markedWords, pairLines } from "../../base/pairs.js";

@@ -1,4 +1,4 @@
-// The graph of a rewrite: what a step took away and put there, or the whole state.
+// The graph of a rewrite: removed and added nodes, or the whole state.
 
 import { nodeMeaning } from "../../app/glossary.js";
 import { nodeLink } from "../../app/store.js";

@@ -1,4 +1,4 @@
-// The lists beside a rewrite: the passes as a tree, and the rewrites of the pass that is shown.
+// The lists beside a rewrite: the passes as a tree, and the rewrites of the selected pass.
 
 import { linked } from "../../app/links.js";
 import { button, chooser, headingOf } from "../../app/pieces.js";

@@ -1,5 +1,5 @@
-// Rewrites: the passes, their rewrites, and for each what it made of what: the rule, the text
-// before and after, and the graph around the change with a ghost of what was before.
+// Rewrites: the passes and their rewrites, each with its rule, the text before and after, and the
+// graph around the change with a ghost of the replaced nodes.
 
 import { failAt } from "../../app/actions.js";
 import { divider } from "../../app/room/dividers.js";

@@ -1,4 +1,4 @@
-"""The passes on the way to a kernel as text, with their rewrites."""
+"""The passes of a kernel as text, with their rewrites."""
 
 from __future__ import annotations
 

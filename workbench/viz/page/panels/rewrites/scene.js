@@ -1,5 +1,5 @@
-// What of a state is drawn: the neighbourhood of a change with a ghost of what was before, or a
-// whole state; constants and index arithmetic stand in the words of what uses them.
+// The drawn part of a state: the neighbourhood of a change with a ghost of the replaced nodes, or
+// the whole state; constants and index arithmetic are text in the boxes of their users.
 
 import { readingOf } from "../../record/readings.js";
 import { stateOrder } from "../../record/states.js";

@@ -1,4 +1,4 @@
-// Where in the rewrites the reader is, and what of them is shown.
+// The reader's position in the rewrites, and the view of them.
 
 import { rowAt } from "../../app/store.js";
 import { h } from "../../base/elements.js";

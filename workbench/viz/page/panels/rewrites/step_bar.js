@@ -1,4 +1,4 @@
-// The line with which one steps, and chooses what the graph shows.
+// The bar that steps through rewrites, and selects the view of the graph.
 
 import { button, chooser } from "../../app/pieces.js";
 import { h, words } from "../../base/elements.js";

@@ -1,4 +1,4 @@
-// A step in words: its rule, what it made of what, the whole text; of a pass: what it did in all.
+// A step in words: its rule, the change, the whole text; or the totals of a pass.
 
 import { errorBox } from "../../app/pieces.js";
 import { rowAt } from "../../app/store.js";

@@ -1,5 +1,5 @@
-// Two states as one graph, by key: what a step took away, what it put there, what it changed. What
-// is hidden is passed over: it stands in the words of what reads it.
+// Two states as one graph, by key: removed, added and changed nodes of a step. Hidden nodes are
+// skipped: the text of their users contains them.
 
 import { stateOrderWithin } from "../../record/states.js";
 import { readingOf } from "../../record/readings.js";

@@ -1,4 +1,4 @@
-// One rule: what it says, where it stands, examples, its uses.
+// The card of a rule: its text, its source line, examples, its uses.
 
 import { failure } from "../../app/pieces.js";
 import { rulesOffBanner } from "../../app/rules/banner.js";

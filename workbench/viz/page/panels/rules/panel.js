@@ -1,5 +1,5 @@
-// Rules: every rule of the package and of cells, searchable; of each what it says, which passes use
-// it, how often it fired here and where. From there one steps to its uses, and switches it off.
+// Rules: every rule of the package and of cells, searchable, with its text, its passes, and its
+// matches in this exploration. The reader can step to its uses, and switch it off.
 
 import { hasAny, heading } from "../../app/pieces.js";
 import { isRuleOff } from "../../app/rules/switch.js";

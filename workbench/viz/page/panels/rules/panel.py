@@ -1,4 +1,4 @@
-"""All rules: what each says, the passes that use it, how often it fired, examples."""
+"""All rules as text: what each does, the passes that use it, its matches, examples."""
 
 from __future__ import annotations
 

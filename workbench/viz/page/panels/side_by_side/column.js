@@ -1,4 +1,4 @@
-// One of the programs that stand side by side: of which variant, in which language, by which device.
+// One of two programs side by side: its variant, its language, its device.
 
 import { button, chooser, errorBox, hasAny, tab } from "../../app/pieces.js";
 import { rowAt } from "../../app/store.js";

@@ -1,4 +1,4 @@
-// Over all modes: that Python does not answer, because it is busy or was restarted.
+// Over all modes: a notice that Python does not answer, because it is busy or was restarted.
 
 import { say } from "../../app/actions.js";
 import { button, hasAny } from "../../app/pieces.js";

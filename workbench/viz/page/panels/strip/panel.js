@@ -1,6 +1,6 @@
-// PASSES: a block per pass on the way to what is shown, as high as it did rewrites. A
-// block leads to the pass in Rewrites. A variant has passes of its own once it is compiled, which is
-// asked for when it is looked at.
+// PASSES: a block per pass, as high as the number of its rewrites. A block links to the pass in
+// Rewrites. A variant has passes of its own once it is compiled, which the page requests when the
+// variant is selected.
 
 import { hasAny, heading } from "../../app/pieces.js";
 import { h, refill } from "../../base/elements.js";

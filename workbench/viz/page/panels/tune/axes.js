@@ -1,5 +1,5 @@
-// Kinds of axes, and the axis bar: every axis of the plain kernel is one bar, and its splits are
-// cells of it.
+// Kinds of axes, and the axis bar: one bar for every axis of the plain kernel, split into the cells
+// of its splits.
 
 import { linked } from "../../app/links.js";
 import { axisLink } from "../../app/store.js";

@@ -1,5 +1,5 @@
 // The loop nest: a line per loop with its kind, trip count, and per buffer the stride and the
-// bytes it touches, beside the caches; the statements where they run.
+// touched bytes, beside the caches; and the statements in their loops.
 
 import { linked } from "../../app/links.js";
 import { withNames } from "../../record/names.js";

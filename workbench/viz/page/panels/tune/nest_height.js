@@ -1,5 +1,5 @@
-// How high the loops are: as high as the longest of the kernel's variants needs, so that no pane
-// moves when another variant is shown.
+// The height of the loop nest: that of the kernel's longest variant, so that no pane moves when
+// another variant is selected.
 
 /** @import { App } from "../../app/store.js" */
 

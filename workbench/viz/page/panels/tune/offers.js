@@ -1,4 +1,4 @@
-// OPTS TO TRY: the opts that are possible, best first; why the others are not.
+// OPTS TO TRY: the legal opts, best first, and why the others are not legal.
 
 import { applyOpt, canAsk, NEEDS_PYTHON } from "../../app/actions.js";
 import { optCaptions, optMeaning } from "../../app/glossary.js";

@@ -1,5 +1,5 @@
-// Lists of opts that are being changed, one for each variant. Python says of each opt whether it is
-// legal after those before it; applying a list makes a variant.
+// Drafts of lists of opts, one for each variant. Python says of each opt whether it is legal after
+// those before it; applying a list makes a variant.
 
 import { canAsk, goTo, NEEDS_PYTHON, say } from "../../app/actions.js";
 import { OFFLINE } from "../../app/channel.js";

@@ -1,4 +1,4 @@
-// Opts are dragged to another place in their list: before or after the one that they are dropped on.
+// Opts dragged to another position in their list: before or after the opt under the pointer.
 
 /** @import { VariantRow } from "../../record.d.ts" */
 /** @import { OptsDrafts } from "./opts_drafts.js" */

@@ -1,4 +1,4 @@
-// OPTS: the list of opts of the variant that is shown, as chips or as text, to change and apply.
+// OPTS: the list of opts of the selected variant, as chips or as text, to change and apply.
 
 import { canAsk, copyPython, NEEDS_PYTHON, say } from "../../app/actions.js";
 import { optMeaning } from "../../app/glossary.js";

@@ -1,4 +1,4 @@
-// Tune: the loop nest that opts act on, and what can be done next.
+// Tune: the loop nest that opts act on, and the opts to try.
 
 import { act } from "../../app/actions.js";
 import { button, errorBox, hasAny, heading } from "../../app/pieces.js";

@@ -1,4 +1,4 @@
-"""The loops of a kernel, which Tune shows, as text."""
+"""The loop nest of a kernel as text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-// The candidates of a search, below the variant it found: a tree, each candidate under its parent. The
+// The candidates of a search, below its best variant: a tree, each candidate under its parent. The
 // way to the best one is open, the rest opens on a click, Enter or the right arrow.
 
 import { withinText } from "../../app/timing.js";

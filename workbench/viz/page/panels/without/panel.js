@@ -1,4 +1,4 @@
-// Over all modes: the rules that scheduling does without, what that changed, and the way back.
+// Over all modes: the rules that scheduling runs without, the changes, and the way back.
 
 import { checkedText } from "../../app/actions.js";
 import { button, hasAny } from "../../app/pieces.js";

@@ -1,4 +1,4 @@
-// Why a node, or what a line of code computes, is here.
+// The history of a node, or of the node that a line of code computes.
 
 import { h, words } from "../../../base/elements.js";
 import { walkable } from "../../../base/lists.js";

@@ -1,5 +1,4 @@
-// A node that was picked: what it is, what led to it, its values at a place, and why a rule did
-// not fire on it.
+// The selected node: its properties, its history, its values, and why a rule did not fire on it.
 
 import { headingOf, nodeLines } from "../../../app/pieces.js";
 import { h } from "../../../base/elements.js";

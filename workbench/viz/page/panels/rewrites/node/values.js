@@ -1,4 +1,4 @@
-// The value of a node at a position that the reader chooses.
+// The value of a node at a position that the reader selects.
 
 import { act, canAsk, NEEDS_PYTHON } from "../../../app/actions.js";
 import { meaningOf } from "../../../app/glossary.js";

@@ -1,4 +1,4 @@
-// Why a rule did not fire at a node.
+// Why not: the reason for which a rule did not fire at a node.
 
 import { act, canAsk, NEEDS_PYTHON } from "../../../app/actions.js";
 import { button, chooser } from "../../../app/pieces.js";
