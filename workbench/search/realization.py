@@ -13,7 +13,7 @@ from workbench.ir.rewriting.memo import Memo
 BUDGET_S = 10.0
 """Seconds of a search, as `Kernel.search` has them by default: one finds what the other found."""
 
-_searched = Memo[UOp]()
+_results = Memo[UOp]()
 """Kernels with the opts that a search found, of a kernel, a device and the width of the search."""
 
 
@@ -36,7 +36,7 @@ def tuned(kernel: UOp, device: str) -> UOp:
         return kernel
     if width > 0:
         of = kernel, info, width
-        return _searched.value(of, lambda: best(kernel, device, width))
+        return _results.value(of, lambda: best(kernel, device, width))
     from workbench.cost.default_opts import default_opts
 
     return default_opts(kernel, info.target).kernel

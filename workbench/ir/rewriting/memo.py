@@ -32,11 +32,11 @@ class Memo(Generic[T]):
         entry = self.entries.get(key)
         if entry is not None and not is_seen:
             return entry
-        made = make()
+        value = make()
         if rules != rules_in_force():
-            return made  # a rule was added meanwhile, and may have been used
+            return value  # a rule was added meanwhile, and may have been used
         with self._lock:
-            self.entries[key] = entry = self.entries.pop(key, made)  # the newest
+            self.entries[key] = entry = self.entries.pop(key, value)  # the newest
             while len(self.entries) > self._most:
                 del self.entries[next(iter(self.entries))]
             return entry
