@@ -24,6 +24,7 @@ from workbench.backends.program.source import Source
 from workbench.base.source import SourceLine
 from workbench.ir.node.uop import UOp
 from workbench.ir.opt.opt import Opt, OptOps
+from workbench.search.moves import in_turns
 from workbench.tensor.tensor import Tensor
 from workbench.viz import Exploration, explore
 from workbench.viz.model.words import LABEL, named_count
@@ -32,7 +33,7 @@ from workbench.viz.record import passes
 from workbench.viz.record import variants as variants_module
 from workbench.viz.record.about import expression_key
 from workbench.viz.record.nodes import TEXT
-from workbench.viz.record.offers import in_turns, why
+from workbench.viz.record.offers import why
 from workbench.viz.record.record import Recorder, build
 
 PATHS = {k: os.environ[k] for k in ("PATH", "XDG_CACHE_HOME") if k in os.environ}
@@ -124,10 +125,17 @@ def test_what_an_opt_changes_in_figures() -> None:
     assert why(kernel.ast, Opt(OptOps.ORDER, "g1", "g0")) == ""
 
 
-def test_offers_of_one_kind_take_turns() -> None:
-    opts = [Opt(OptOps.UPCAST, axis, n) for axis in ("g0", "g1") for n in (2, 4, 8)]
-    order = [(opt.axis, opt.arg) for opt in in_turns(opts)]
-    assert order == [("g1", 8), ("g0", 8), ("g1", 4), ("g0", 4), ("g1", 2), ("g0", 2)]
+@pytest.mark.parametrize("device", ["CUDA:H100", "LLVM"])
+def test_offers_are_in_one_order(device: str) -> None:
+    """Those that are predicted to gain most, then as a search tries them."""
+    kernel = matmul().kernels[0].on(device).kernel
+    offers, _ = offers_module.next_rows(kernel, None)
+    gains = [o.predicted or 0.0 for o in offers]
+    assert gains == sorted(gains, reverse=True) and any(gains) == (device != "LLVM")
+    turns = [str(opt) for opt in in_turns(kernel.legal_opts())]
+    others = [o.opt for o in offers if o.predicted is None]
+    assert others == [opt for opt in turns if opt in others]
+    assert device != "LLVM" or others == turns
 
 
 def test_equal_kernels_are_judged_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -298,7 +306,8 @@ SCRIPT = """
 import hashlib, json
 from tests.viz.record.support import plain, timeless
 from tests.viz.support import softmax
-from workbench.viz.record.offers import in_turns, why
+from workbench.search.moves import in_turns
+from workbench.viz.record.offers import why
 from workbench.viz.record.record import build
 text = json.dumps(timeless(plain(build(softmax()))))
 print(hashlib.sha256(text.encode()).hexdigest())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from workbench.backends.device import Device
 from workbench.base.errors import WorkbenchError
@@ -15,6 +15,7 @@ from workbench.ir.opt.opt import Opt, OptKind, OptOps, axes
 from workbench.ir.rewriting.rewrite import rules_in_force, without
 from workbench.kernel.kernel import Kernel
 from workbench.measure.speeds import Speeds
+from workbench.search.moves import in_turns
 from workbench.viz.schema.variant import OfferRow, RefusedRow
 
 MOST_REFUSED = 60
@@ -45,19 +46,23 @@ class OfferLists:
 
 
 def next_rows(kernel: Kernel, speeds: Speeds | None) -> NextRows:
-    """Return the legal opts of a kernel, those first that are predicted to gain most, and opts that
-    are not legal, with the reason: of those that differ only in the amount and have the same
-    reason, the first. Without `speeds` nothing is predicted."""
+    """Return the legal opts of a kernel, best first, and opts that are not legal, with the reason:
+    of those that differ only in the amount and have the same reason, the first. Without `speeds`
+    nothing is predicted.
+
+    Those that are predicted to gain most are best, then as a search tries them: the page lists
+    them, and they are measured and counted, in this order.
+    """
     with without(kernel.rules_off):
         legal, refused = opts.legality(kernel.ast, Device[kernel.device].target)
     first: dict[tuple[OptKind, object, str], Opt] = {}
     for opt, because in refused.items():
         first.setdefault((opt.op, opt.axis, because), opt)
-    kinds_in_turns = in_turns(tuple(first.values()), lambda o: o.op)
-    listed = set(kinds_in_turns[:MOST_REFUSED])
+    listed = set(in_turns([*first.values()])[:MOST_REFUSED])
     refusals = [RefusedRow(str(o), refused[o]) for o in first.values() if o in listed]
-    predictions = _predicted(kernel, legal, speeds)
-    offers = [_offer(kernel, opt, predictions.get(opt)) for opt in legal]
+    most_promising = in_turns(legal)
+    predictions = _predicted(kernel, most_promising, speeds)
+    offers = [_offer(kernel, opt, predictions.get(opt)) for opt in most_promising]
     offers.sort(key=lambda offer: -(offer.predicted or 0.0))
     return offers, refusals
 
@@ -70,38 +75,24 @@ def offer_rows(kernel: Kernel) -> list[OfferRow]:
 def _predicted(
     kernel: Kernel, legal: Sequence[Opt], speeds: Speeds | None
 ) -> dict[Opt, PredictedSpeedup]:
-    """Return the predictions for opts: for the largest amounts of every kind and axis."""
+    """Return the predictions for the first of `legal` opts."""
     has_hardware = Device[kernel.device].has_hardware
     if speeds is None and not has_hardware:
         return {}
     affordable = PREDICTED_NODES // len(kernel.ast.toposort())
     most = max(FEWEST_PREDICTED, min(MOST_PREDICTED, affordable))
-    opts_to_predict = in_turns(legal)[:most]
     try:
         return {
             o.opt: o
             for o in predicted_speedups(
                 kernel.ast,
-                opts_to_predict,
+                legal[:most],
                 kernel.target,
                 None if has_hardware else speeds,
             )
         }
     except WorkbenchError:  # offers need no prediction
         return {}
-
-
-def in_turns(
-    legal: Sequence[Opt], group: Callable[[Opt], object] = lambda o: (o.op, o.axis)
-) -> list[Opt]:
-    """Return opts so that those of one `group`, a kind and axis, are not together, the last first:
-    in the action table amounts grow."""
-    turns: dict[object, int] = {}
-    keys = []
-    for place, opt in enumerate(reversed(legal)):
-        turn = turns[group(opt)] = turns.get(group(opt), 0) + 1
-        keys.append((turn, place))
-    return [legal[-1 - place] for _, place in sorted(keys)]
 
 
 def _offer(kernel: Kernel, opt: Opt, prediction: PredictedSpeedup | None) -> OfferRow:

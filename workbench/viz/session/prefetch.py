@@ -141,7 +141,7 @@ def _quietly(session: LiveRecord, group: list[int]) -> None:
 
 
 def _offers(session: LiveRecord, variant: int) -> Iterator[None]:
-    """Measure a variant's offers, those first that are predicted to gain most."""
+    """Measure a variant's offers, best first."""
     if Device[session.device].is_elsewhere:
         return
     timing = session.row(variant).timing
@@ -163,9 +163,8 @@ def _offers(session: LiveRecord, variant: int) -> Iterator[None]:
         return
     listed = session.row(variant).offers
     order = [
-        place for place in by_promise(listed)[:MOST_OFFERS]
-        if listed[place].measured is None
-    ]  # fmt: skip
+        n for n, offer in enumerate(listed[:MOST_OFFERS]) if offer.measured is None
+    ]
     for begin in range(0, len(order), AT_ONCE):
         if session.watched != variant:
             return
@@ -219,18 +218,6 @@ def _measured(
     gain = abs(comparison.median - 1) / comparison.median
     yield "differs", comparison.is_measurable and gain > half
     yield "seconds", Samples(tuple(samples)).median_s
-
-
-def by_promise(listed: list[OfferRow]) -> list[int]:
-    """Return the places of offers: those predicted to gain most, then one of each kind and axis
-    in turn, because amounts differ less than kinds."""
-    turns: dict[tuple[str, str], int] = {}
-    keys: list[tuple[float, int, int]] = []
-    for place, offer in enumerate(listed):
-        kind = offer.op, offer.opt.partition(",")[0]
-        turns[kind] = turns.get(kind, 0) + 1
-        keys.append((-(offer.predicted or 0.0), turns[kind], place))
-    return [place for _, _, place in sorted(keys)]
 
 
 def _kernel(session: LiveRecord, variant: int) -> int:

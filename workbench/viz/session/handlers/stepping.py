@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections import Counter
-from collections.abc import Sequence
 from contextlib import suppress
 
 from msgspec.structs import replace
@@ -18,7 +16,6 @@ from workbench.emulator.emulate import (
 )
 from workbench.emulator.trace import Trace
 from workbench.viz.schema.replies import NoResult
-from workbench.viz.schema.variant import OfferRow
 from workbench.viz.session.live_record import LiveRecord
 from workbench.viz.session.opt_text import parse_opt
 from workbench.worker.client import TaskStopped
@@ -75,7 +72,7 @@ def _count_offers(session: LiveRecord, variant: int, run: Trace) -> None:
     kernel, mine = session.kernels[variant], session.recorder
     words: dict[str, str] = {}
     end_s = time.monotonic() + COUNT_S
-    for offer in _kinds_in_turns(session.row(variant).offers):
+    for offer in session.row(variant).offers:
         if time.monotonic() > end_s or session.jobs.is_stopped():
             break
         session.status("emulate", len(words), 0, f"counting {offer.opt}")
@@ -91,16 +88,6 @@ def _count_offers(session: LiveRecord, variant: int, run: Trace) -> None:
         rows = [replace(o, counts=words.get(o.opt, o.counts)) for o in listed]
         session.set(variant, "offers", rows)
         session.tell_changes()
-
-
-def _kinds_in_turns(offers: Sequence[OfferRow]) -> list[OfferRow]:
-    """Return offers so that each kind of opt comes soon."""
-    turns: Counter[str] = Counter()
-    keys = []
-    for place, offer in enumerate(offers):
-        turns[offer.op] += 1
-        keys.append((turns[offer.op], place))
-    return [offers[place] for _, place in sorted(keys)]
 
 
 def counts_text(before: Trace, after: Trace) -> str:

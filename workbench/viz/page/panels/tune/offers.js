@@ -144,10 +144,10 @@ function shownOffers(app, variant, state, list) {
   const before = isThere ? state.shown?.opts ?? [] : [];
   const still = before.flatMap((opt) => byName.get(opt) ?? []);
   if (still.length && still.length === before.length) return still;
-  const sorted = bestFirst(fitting(variant.offers, state));
+  const sorted = measuredFirst(fitting(variant.offers, state));
   const isNarrow = state.all || state.op || state.find;
   const gaining = sorted.filter(gains);
-  const shown = isNarrow ? sorted : varied(gaining.length ? gaining : sorted, SHOWN_AT_FIRST);
+  const shown = isNarrow ? sorted : (gaining.length ? gaining : sorted).slice(0, SHOWN_AT_FIRST);
   state.shown = { askedFor, opts: shown.map((offer) => offer.opt) };
   return shown;
 }
@@ -179,39 +179,9 @@ function nothingNext(app, variant) {
     : `No opts are known for this variant: that ${NEEDS_PYTHON}.`;
 }
 
-/** Measured ones first, the fastest first; then predicted ones; then as the action table has them.
+/** Measured ones first, the fastest first; the others as the record has them, best first.
  * @param {OfferRow[]} offers */
-function bestFirst(offers) {
-  const key = (/** @type {OfferRow} */ o) => [-(o.measured ?? 0), -(o.predicted ?? 0)];
-  return offers
-    .map((offer, i) => ({ offer, i, key: key(offer) }))
-    .sort((a, b) => compare(a.key[0], b.key[0]) || compare(a.key[1], b.key[1]) || a.i - b.i)
-    .map(({ offer }) => offer);
-}
-
-/**
- * @param {number} a
- * @param {number} b */
-const compare = (a, b) => (a < b ? -1 : a > b ? 1 : 0);
-
-/** The first `most`, taking turns among the ops where no figure says which is better.
- * @param {OfferRow[]} offers
- * @param {number} most */
-function varied(offers, most) {
-  const known = offers.filter((o) => o.measured !== null || o.predicted !== null);
-  /** @type {Map<string, OfferRow[]>} */
-  const queues = new Map();
-  for (const offer of offers) {
-    if (known.includes(offer)) continue;
-    const key = `${offer.op} ${offer.axes}`;
-    queues.get(key)?.push(offer) ?? queues.set(key, [offer]);
-  }
-  const first = known.slice(0, most);
-  for (const queue of queues.values()) {
-    if (first.length < most) first.push(...queue.slice(0, Math.ceil(most / queues.size / 1.5)));
-  }
-  return first.slice(0, most);
-}
+const measuredFirst = (offers) => [...offers].sort((a, b) => (b.measured ?? 0) - (a.measured ?? 0));
 
 /** Rows that say the same stay the same elements: a click does not miss them.
  * @param {App} app
