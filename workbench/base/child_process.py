@@ -69,48 +69,30 @@ def send(pipe: io.FileIO, head: Head, blobs: Sequence[Blob] = ()) -> None:
             written += pipe.write(memoryview(part)[written:])
 
 
-class Receiver:
-    """Messages from a pipe. `wait` returns once the pipe can be read."""
+def receive(read: Callable[[memoryview], int | None]) -> Message:
+    """Return the next message. `read` waits for bytes, fills memory, and returns how much of it.
 
-    def __init__(self, pipe: io.FileIO, wait: Callable[[], object] = lambda: None):
-        self._pipe, self._wait = pipe, wait
-        self.buffered = memoryview(b"")
-        """What was read of later messages."""
+    Errors: EOFError at the end, also in the middle of a message; ValueError for bytes that are not
+    a message.
+    """
 
-    def message(self) -> Message:
-        """Return the next message.
-
-        Errors: EOFError at the end, also in the middle of a message; ValueError for bytes that
-        are not a message; those of `wait`.
-        """
-        prefix = self._exactly(_LENGTH.size)
-        (length,) = _LENGTH.unpack(prefix)
-        if length > MOST_HEAD_BYTES:
-            raise ValueError(repr(bytes(prefix + self.buffered[:80])))
-        head = json.loads(self._exactly(length))
-        if not isinstance(head, dict):
-            raise ValueError(f"the head is {head!r}")
-        return head, [self._exactly(size) for size in head.pop("sizes", ())]
-
-    def _exactly(self, size: int) -> bytearray:
-        data = bytearray(size)
-        filled = min(size, len(self.buffered))
-        data[:filled], self.buffered = self.buffered[:filled], self.buffered[filled:]
-        while (missing := size - filled) > 0:
-            self._wait()
-            if missing >= PIPE_BYTES:
-                count = self._pipe.readinto(memoryview(data)[filled:]) or 0
-            else:
-                piece = memoryview(self._pipe.read(PIPE_BYTES))
-                count = min(missing, len(piece))
-                data[filled : filled + count], self.buffered = (
-                    piece[:count],
-                    piece[count:],
-                )
+    def exactly(size: int) -> bytearray:
+        data, filled = bytearray(size), 0
+        while filled < size:
+            count = read(memoryview(data)[filled:])
             if not count:
                 raise EOFError
             filled += count
         return data
+
+    prefix = exactly(_LENGTH.size)
+    (length,) = _LENGTH.unpack(prefix)
+    if length > MOST_HEAD_BYTES:
+        raise ValueError(repr(bytes(prefix)))
+    head = json.loads(exactly(length))
+    if not isinstance(head, dict):
+        raise ValueError(repr(head))
+    return head, [exactly(size) for size in head.pop("sizes", ())]
 
 
 class Ending(NamedTuple):
@@ -179,8 +161,6 @@ class ChildProcess:
         if self._poll is not None:
             for pipe in (self._output, self._wake_pipe[0]):
                 self._poll.register(pipe.fileno(), select.POLLIN)
-        self._receiver = Receiver(self._output, self._await_output)
-        self._deadline = 0.0
         self._listener = Thread(target=self._listen, daemon=True)
         self._listener.start()
 
@@ -217,15 +197,20 @@ class ChildProcess:
         Errors: TimeoutError where it is not there within the limit; EOFError where the child has
         ended, and where it sent what is not a message. All leave it to the caller to `end` it.
         """
+        deadline = time.monotonic() + limit_s
+
+        def read(memory: memoryview) -> int | None:
+            while not self._has_output(deadline):
+                pass
+            return self._output.readinto(memory)
+
         with self._reading:
-            self._deadline = time.monotonic() + limit_s
-            is_there = bool(self._receiver.buffered)
-            while self._interjected.empty() and not is_there:
-                is_there = self._has_output()
+            while self._interjected.empty() and not self._has_output(deadline):
+                pass
             if not self._interjected.empty():
                 return self._interjected.get()
             try:
-                return self._receiver.message()
+                return receive(read)
             except ValueError as error:
                 self._kill()
                 self._protocol_error = f"\nit sent what is not a message: {error}"
@@ -267,31 +252,25 @@ class ChildProcess:
                 pipe.close()
             lock.release()
 
-    def _await_output(self) -> None:
-        while not self._has_output():
-            pass
-
-    def _has_output(self) -> bool:
+    def _has_output(self, deadline: float) -> bool:
         """Wait for output, or for `_wake`; return whether there is output."""
-        if self.is_ended or self._parent != os.getpid():
-            raise EOFError
-        if self._poll is None:  # pipes cannot be waited for here: there is no limit
-            return True
-        left_s = self._deadline - time.monotonic()
-        ready = self._poll_s(min(left_s, LOOK_FOR_END_S))
-        if not ready and left_s <= LOOK_FOR_END_S:
-            raise TimeoutError
-        if not ready and not self.is_running:  # what it started has its pipes
-            ready = self._poll_s(0.0)
-            if not ready:
+        while True:
+            if self.is_ended or self._parent != os.getpid():
                 raise EOFError
-        if self._wake_pipe[0].fileno() in ready:
-            self._wake_pipe[0].read(PIPE_BYTES)
-        return self._output.fileno() in ready
-
-    def _poll_s(self, within_s: float) -> list[int]:
-        assert self._poll is not None
-        return [pipe for pipe, _ in self._poll.poll(1000 * max(0.0, within_s))]
+            if self._poll is None:  # pipes cannot be waited for here: there is no limit
+                return True
+            was_running, left_s = self.is_running, deadline - time.monotonic()
+            most_s = max(0.0, min(left_s, LOOK_FOR_END_S))
+            ready = [pipe for pipe, _ in self._poll.poll(1000 * most_s)]
+            if self._output.fileno() in ready:
+                return True
+            if ready:
+                self._wake_pipe[0].read(PIPE_BYTES)
+                return False
+            if not was_running:  # what it started has its pipes
+                raise EOFError
+            if left_s <= most_s:
+                raise TimeoutError
 
     def _wake(self) -> None:
         with self._waking, suppress(ValueError):  # closed
@@ -329,6 +308,7 @@ def _end_all() -> None:
 
 
 C = TypeVar("C", bound=ChildProcess)
+R = TypeVar("R")
 
 
 class LastingProcess(Generic[C]):
@@ -338,7 +318,17 @@ class LastingProcess(Generic[C]):
     def __init__(self, start: Callable[[], C]):
         self._start = start
         self.current: C | None = None
-        self._lock = free_lock()
+        self._lock, self._turn = free_lock(), free_lock()
+
+    def converse(self, talk: Callable[[], R]) -> R:
+        """Return what a talk with the child returns, of one thread at a time. An error, or Ctrl-C,
+        ends the child: the next talk would read this one's reply."""
+        with self._turn:
+            try:
+                return talk()
+            except BaseException:
+                self.end()
+                raise
 
     def running(self) -> C:
         """Return a child that runs."""
@@ -367,14 +357,13 @@ class Parent:
     def __init__(self) -> None:
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         Thread(target=_leave_with, args=(os.getppid(),), daemon=True).start()
-        self._receiver = Receiver(open(os.dup(0), "rb", buffering=0))
-        self._outgoing = open(os.dup(1), "wb", buffering=0)
+        self._incoming, self._outgoing = map(io.FileIO, (os.dup(0), os.dup(1)), "rw")
         os.dup2(2, 1)
 
     def __iter__(self) -> Iterator[Message]:
         with suppress(EOFError):
             while True:
-                yield self._receiver.message()
+                yield receive(self._incoming.readinto)
 
     def send(self, head: Head, blobs: Sequence[Blob] = ()) -> None:
         """Send a message to the parent."""

@@ -20,7 +20,6 @@ from workbench.base.child_process import (
     Parent,
 )
 from workbench.base.errors import CompileError, WorkbenchError
-from workbench.base.forking import free_lock
 
 COMMAND = ("-c", "from workbench.base.function_process import main; main()")
 RECEIPT: Head = {"kind": "receipt"}
@@ -50,7 +49,6 @@ class FunctionProcess:
 
     def __init__(self, variables: Mapping[str, str] | None = None) -> None:
         self._lasting = LastingProcess(lambda: ChildProcess(COMMAND, variables))
-        self._turn = free_lock()
 
     def call(
         self,
@@ -65,14 +63,7 @@ class FunctionProcess:
         not return within the limit; FunctionProcessEnded.
         """
         request = pickle.dumps((function, args, kwargs))
-        with self._turn:
-            try:
-                head, blobs = self._ask(request, limit_s)
-            except (
-                BaseException
-            ):  # Ctrl-C: the next request would read this one's reply
-                self._lasting.end()
-                raise
+        head, blobs = self._lasting.converse(lambda: self._ask(request, limit_s))
         if head["kind"] == "failed":
             raise FunctionFailed(*head["error"])
         value: Any = pickle.loads(blobs[0])
@@ -83,8 +74,7 @@ class FunctionProcess:
 
     def end(self) -> None:
         """End the process, after the request at hand; the next request starts another."""
-        with self._turn:
-            self._lasting.end()
+        self._lasting.converse(self._lasting.end)
 
     def _ask(self, request: bytes, limit_s: float) -> Message:
         """Return the reply; a process that was killed before, and so takes no request, is replaced

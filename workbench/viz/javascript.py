@@ -13,7 +13,6 @@ from typing import Any
 
 from workbench.base.child_process import ChildProcess, Head, LastingProcess
 from workbench.base.errors import WorkbenchError
-from workbench.base.forking import free_lock
 
 PROCESS = Path(__file__).with_name("javascript_process.py")
 
@@ -24,26 +23,20 @@ class JavaScript:
 
     def __init__(self, script: str):
         self.script = script
-        self._turn = free_lock()
         self._lasting = LastingProcess(_Engine)
 
     def call(self, function: str, argument: object) -> Any:
         """Return the result of a function (an expression) for an argument; both are JSON.
         Errors: WorkbenchError where V8 is not installed, and for an error of the function.
         """
-        with self._turn:
-            try:
-                reply = self._ask({"function": function, "argument": argument})
-            except EOFError:
-                self.end()
-                because = "the process that runs it has ended"
-                raise WorkbenchError(
-                    "JavaScript gave no answer", because, "again"
-                ) from None
-            except BaseException:
-                # also at Ctrl-C: a late answer would be read as that of the next call
-                self.end()
-                raise
+        request = {"function": function, "argument": argument}
+        try:
+            reply = self._lasting.converse(lambda: self._ask(request))
+        except EOFError:
+            because = "the process that runs it has ended"
+            raise WorkbenchError(
+                "JavaScript gave no answer", because, "again"
+            ) from None
         if "error" in reply:
             raise WorkbenchError("JavaScript failed", reply["error"])
         return reply["value"]

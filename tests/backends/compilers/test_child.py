@@ -15,9 +15,12 @@ import pytest
 
 from tests.support import PATIENCE_S, ROOT, eventually
 from tests.tools.processes import is_alive
-from workbench.backends.compilers.child import CompilerProcess
-from workbench.backends.compilers.ending import LIMIT_S, run_compiler
-from workbench.backends.compilers.process_group import MEMORY_GIB
+from workbench.backends.compilers.child import (
+    LIMIT_S,
+    MEMORY_GIB,
+    CompilerProcess,
+    run_compiler,
+)
 from workbench.base import function_process
 from workbench.base.child_process import ChildProcess
 from workbench.base.errors import CompileError, DeviceError, WorkbenchError
@@ -103,7 +106,7 @@ def test_one_that_was_killed_before_is_replaced(
 ) -> None:
     """It is not the fault of the next request, even where nobody has noticed yet."""
     before = process.call(30, os.getpid)
-    current = process._functions._lasting.current
+    current = process._lasting.current
     assert current is not None
     os.kill(before, signal.SIGKILL)
     os.waitid(os.P_PID, before, os.WEXITED | os.WNOWAIT)
@@ -306,7 +309,7 @@ def test_what_a_driver_started_ends_with_its_call(
 
 _CALL = """
 import sys
-from workbench.backends.compilers.ending import run_compiler
+from workbench.backends.compilers.child import run_compiler
 run_compiler("c", sys.argv[1:], 1000)
 """
 

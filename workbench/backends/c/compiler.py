@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-from workbench.backends.compilers.ending import LIMIT_S, run_compiler
+from workbench.backends.compilers.child import LIMIT_S, run_compiler
 from workbench.backends.compilers.refusal import refusal
 from workbench.backends.compilers.zig import zig_command, zig_environment
 from workbench.backends.native.machine import (

@@ -1,20 +1,25 @@
-"""Compilers in a process of their own: one that crashes or hangs costs an error, never this
-process. Compilers of other machines are loaded there alone."""
+"""Compilers in processes of their own, where one that crashes or hangs costs an error, and no more.
+
+Compilers that are libraries are called in a CompilerProcess, and those of other machines loaded
+there alone. One that is a program starts further programs, which no signal to it ends: so all are
+of one group, which a guard leads, a shell that reads a pipe, whose other end is here. The pipe ends
+with this process, however that ends, and then the guard ends the group.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import os
+import re
 import shlex
-from collections.abc import Callable
+import signal
+import subprocess
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import ParamSpec, TypeVar
 
-from workbench.backends.compilers.ending import (
-    DOCTOR,
-    LIMIT_S,
-    MEMORY,
-    ending,
-    lateness,
-)
+from workbench.backends.compilers.messages import first_error
 from workbench.base import function_process
+from workbench.base.child_process import signal_name
 from workbench.base.errors import CompileError, DeviceError, WorkbenchError
 from workbench.base.function_process import (
     FunctionFailed,
@@ -22,15 +27,44 @@ from workbench.base.function_process import (
     FunctionProcessEnded,
 )
 
+LIMIT_S = 50.0
+"""Seconds that a compiler may take: fewer than a worker may be silent, or its silence would be told
+as a program that does not end."""
+TOO_MUCH = "other opts, or a shorter text: this one is too much for the compiler"
+"""What to try where a compiler takes too long, or crashes."""
+MEMORY = "a shorter text, or other opts; or close what holds much memory, and compile it again"
+"""What to try where memory ran out."""
+AGAIN = "again: the text is not at fault"
+"""What to try where somebody ended a compiler."""
+DOCTOR = "`workbench doctor`, which says what is missing"
+"""What to try where a compiler is not whole."""
+_OUT_OF_MEMORY = re.compile(
+    r"^(?=\S).*(?:out of memory|bad_alloc|MemoryError|cannot allocate memory|Killed signal"
+    r"|memory exhausted)",
+    re.IGNORECASE | re.MULTILINE,
+)
+"""It stands in no line that begins with a space: there a compiler quotes the text."""
+_CRASHES = ("SIGSEGV", "SIGABRT", "SIGBUS", "SIGILL", "SIGFPE", "SIGTRAP", "SIGSYS")
+_OF_MACHINE = ("SIGKILL", "SIGXCPU")
+_NO_START = (126, 127)
+"""A shell ends with one of these where it cannot start a program."""
+_SHELL = 128
+"""A program that starts another one ends with this, and the number of the signal that ended it."""
+_MARKS = ("error:", "unreachable", "assert", "cannot select", "unsupported", "fatal")
+_LAST_WORDS = 400
+MEMORY_GIB = 4
+"""Memory that each process of a group may fill. Address space that is only reserved is free."""
+IS_POSIX = os.name == "posix"
+"""Whether there are groups and limits; elsewhere a program is ended alone."""
+_GUARD = ("/bin/sh", "-c", "read _; kill -KILL 0")
+# where a lower limit stands already, that stays
+_LIMITED = f'ulimit -d {MEMORY_GIB << 20} 2>/dev/null; exec "$@"'
 P = ParamSpec("P")
 R = TypeVar("R")
 
 
-class CompilerProcess:
+class CompilerProcess(FunctionProcess):
     """A FunctionProcess whose end is an error of a compiler."""
-
-    def __init__(self) -> None:
-        self._functions = FunctionProcess()
 
     def call(
         self,
@@ -45,7 +79,7 @@ class CompilerProcess:
         not return within the limit; DeviceError where the process does not start.
         """
         try:
-            return self._functions.call(limit_s, function, *args, **kwargs)
+            return super().call(limit_s, function, *args, **kwargs)
         except TimeoutError:
             raise lateness(_stage(function), limit_s) from None
         except FunctionProcessEnded as end:
@@ -59,9 +93,73 @@ class CompilerProcess:
             what = "the compiler's process failed"
             raise WorkbenchError(what, str(error), DOCTOR) from None
 
-    def end(self) -> None:
-        """End the process; the next request starts another."""
-        self._functions.end()
+
+_process = CompilerProcess()
+
+
+def in_child(function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
+    """Return what a function of a module returns in the process of compilers; errors as
+    `CompilerProcess.call`."""
+    return _process.call(LIMIT_S, function, *args, **kwargs)
+
+
+def end_child() -> None:
+    """End the process of compilers; the next call starts another."""
+    _process.end()
+
+
+def ending(stage: str, status: int, output: str) -> CompileError:
+    """Return the error of a compiler's process that ended with a status, below zero for a signal,
+    after some output."""
+    words = _first_words(output)
+    if _is_out_of_memory(output):
+        return CompileError(stage, f"its memory ran out: {words}", hint=MEMORY)
+    name = _signal_name(status)
+    if name in _OF_MACHINE:
+        because = f"its process was ended by {name}, by the system, as it does when memory runs out"
+        return CompileError(stage, because + ", or by somebody", hint=MEMORY)
+    if name and name not in _CRASHES:
+        because = f"its process was ended from outside, by {name}"
+        return CompileError(stage, because, hint=AGAIN)
+    how = f"by {name}" if name else f"with status {status}"
+    because = f"it ended its process: {words}"
+    if not words:
+        because = f"it ended its process: it said nothing, and ended {how}"
+    return CompileError(stage, because, hint=TOO_MUCH)
+
+
+def lateness(stage: str, limit_s: float, text: str = "") -> CompileError:
+    """Return the error of a compiler that was ended because it took longer than a limit."""
+    because = f"it took more than {limit_s:g} s"
+    return CompileError(stage, because, text or None, TOO_MUCH)
+
+
+def run_compiler(
+    stage: str,
+    command: Sequence[str],
+    limit_s: float,
+    text: str = "",
+    environment: Mapping[str, str] | None = None,
+) -> subprocess.CompletedProcess[str]:
+    """Return what a compiler that is a program writes, also where it refuses the `text`. None of
+    its processes outlives the call.
+
+    Errors: CompileError where it does not start, is ended, or takes longer than the limit, or more
+    than `MEMORY_GIB`.
+    """
+    try:
+        with _program(command, environment) as process:
+            output, errors = process.communicate(text, limit_s)
+    except OSError as error:
+        raise _missing(stage, command, str(error)) from None
+    except subprocess.TimeoutExpired:
+        raise lateness(stage, limit_s, text) from None
+    status = process.returncode
+    if status in _NO_START:
+        raise _missing(stage, command, _first_words(errors))
+    if _signal_name(status) or (status and _is_out_of_memory(errors)):
+        raise ending(stage, status, errors)
+    return subprocess.CompletedProcess(command, status, output, errors)
 
 
 def _stage(function: Callable[..., object]) -> str:
@@ -79,15 +177,78 @@ def _no_start(end: FunctionProcessEnded) -> DeviceError:
     )
 
 
-_process = CompilerProcess()
+@contextlib.contextmanager
+def _program(
+    command: Sequence[str], environment: Mapping[str, str] | None
+) -> Iterator[subprocess.Popen[str]]:
+    """Yield a program with three pipes; the end of the block ends it and all that it started.
+
+    On POSIX one that is missing ends with status 126 or 127. Errors: OSError.
+    """
+    with _group() as group:
+        limited = ("/bin/sh", "-c", _LIMITED, "sh", *command)
+        with subprocess.Popen(
+            limited if IS_POSIX else command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            encoding="utf-8",
+            errors="replace",
+            env=environment,
+            process_group=group,
+        ) as process:
+            try:
+                yield process
+            finally:
+                if group is None:
+                    process.kill()
+                else:
+                    _kill(group)
 
 
-def in_child(function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
-    """Return what a function of a module returns in the process of compilers; errors as
-    `CompilerProcess.call`."""
-    return _process.call(LIMIT_S, function, *args, **kwargs)
+@contextlib.contextmanager
+def _group() -> Iterator[int | None]:
+    """Yield the number of a group with a guard; None where there are no groups."""
+    if not IS_POSIX:
+        yield None
+        return
+    with subprocess.Popen(
+        _GUARD,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        process_group=0,
+    ) as guard:
+        try:
+            yield guard.pid
+        finally:
+            _kill(guard.pid)
 
 
-def end_child() -> None:
-    """End the process of compilers; the next call starts another."""
-    _process.end()
+def _kill(group: int) -> None:
+    with contextlib.suppress(OSError):  # all have ended
+        os.killpg(group, signal.SIGKILL)
+
+
+def _missing(stage: str, command: Sequence[str], words: str) -> CompileError:
+    because = f"{command[0]} does not start: {words}"
+    return CompileError(stage, because, hint=DOCTOR)
+
+
+def _is_out_of_memory(output: str) -> bool:
+    """Whether a compiler says so of itself, and not of a line of the text."""
+    first = first_error(output)
+    is_of_line = first is not None and first[0].line is not None
+    return not is_of_line and _OUT_OF_MEMORY.search(output) is not None
+
+
+def _signal_name(status: int) -> str:
+    """Return the signal that ended a process, "" where none did."""
+    return signal_name(-status if status < 0 else status - _SHELL)
+
+
+def _first_words(text: str) -> str:
+    """Return the line of an output that says best why a process ended."""
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    telling = (x for x in lines if any(mark in x.lower() for mark in _MARKS))
+    return next(telling, lines[0] if lines else "")[:_LAST_WORDS]

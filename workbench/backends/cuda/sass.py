@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from workbench.backends.compilers.ending import run_compiler
+from workbench.backends.compilers.child import run_compiler
 from workbench.backends.compilers.machine_code import (
     LiveRegisters,
     MachineCode,

@@ -4,21 +4,19 @@ from __future__ import annotations
 
 import statistics
 import tempfile
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any
 
 from workbench.base.child_process import LONGEST_S
 from workbench.base.errors import WorkbenchError
 from workbench.bench.peers import OURS, PEERS, Peer
-from workbench.bench.training.models import Model
-from workbench.bench.training.worker import (
-    first_steps,
-    step_seconds,
-    training_memory,
-)
+from workbench.bench.training.memory import memory_of
+from workbench.bench.training.models import MODELS, WIDE_MODELS, Model
+from workbench.bench.training.steps import step_of
 from workbench.bench.worker import PeerProcess
 from workbench.measure.timing import in_turn
 
@@ -28,6 +26,8 @@ DEVICES = {"tinygrad": ("CPU:LLVM", "CPU")}
 """The values of DEV to try, the first that works: that by libLLVM compiles faster than by clang."""
 SAMPLES = (7, 60)
 """Least and most samples."""
+WARM = 3
+"""Steps before any is timed, beside the first: a TinyJit captures its function in the second."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +124,7 @@ def _row(
             workers[peer.name], firsts[peer.name] = worker, first
             memory[peer.name] = _memory(peer, model, threads, cache)
         samplers: dict[str, Callable[[], float]] = {
-            name: partial(worker.ask, LONGEST_S, step_seconds, name, model.name)
+            name: partial(worker.ask, LONGEST_S, _step_seconds, name, model.name)
             for name, worker in workers.items()
         }
         samples = in_turn(samplers, budget_s * len(workers), *SAMPLES)
@@ -152,7 +152,7 @@ def _started(
     for device in (*others, last):
         worker = PeerProcess(peer, threads, cache, device)
         try:
-            return worker, worker.ask(LONGEST_S, first_steps, peer.name, model.name)
+            return worker, worker.ask(LONGEST_S, _first_steps, peer.name, model.name)
         except WorkbenchError:
             worker.close()
             if device == last:
@@ -170,6 +170,37 @@ def _memory(peer: Peer, model: Model, threads: int, cache: str) -> dict[str, int
     """Return what `memory_of` says, asked of a process of its own; nothing where it fails."""
     with PeerProcess(peer, threads, cache) as worker:
         try:
-            return worker.ask(LONGEST_S, training_memory, peer.name, model.name)
+            return worker.ask(LONGEST_S, _training_memory, peer.name, model.name)
         except WorkbenchError:
             return {}
+
+
+# What follows runs in the process of a library.
+
+
+def _first_steps(library: str, model: str) -> dict[str, Any]:
+    """Return the seconds of the first step, the loss of a later one, and the number of kernels."""
+    return _trained(library, model)[1]
+
+
+def _step_seconds(library: str, model: str) -> float:
+    """Return how long a step takes, after the first ones."""
+    step, _ = _trained(library, model)
+    start = time.perf_counter()
+    step()
+    return time.perf_counter() - start
+
+
+def _training_memory(library: str, model: str) -> dict[str, int]:
+    """Return what `memory_of` says of a model."""
+    return memory_of(library, (MODELS | WIDE_MODELS)[model])
+
+
+@lru_cache(maxsize=1)
+def _trained(library: str, model: str) -> tuple[Callable[[], float], dict[str, Any]]:
+    step, kernels = step_of(library, (MODELS | WIDE_MODELS)[model])
+    start = time.perf_counter()
+    step()
+    first_s = time.perf_counter() - start
+    losses = [step() for _ in range(WARM)]
+    return step, {"first_s": first_s, "loss": losses[1], "kernels": kernels()}
