@@ -197,6 +197,7 @@ OTHER_TABLES = {
     "ir/gradient/movement.py": "the gradient, written in nodes",
     "ir/gradient/reductions.py": "the gradient of a reduction by the op",
     "ir/meaning/interpret.py": "what movement does to an array",
+    "ir/lower/linearize.py": "which op ends a loop, and which an IF",
     "ir/meaning/sampled.py": "what movement does to positions",
     "ir/node/bounds.py": "meaning on intervals",
     "ir/opt/heuristic/pieces.py": "where a comparison with a position becomes false",

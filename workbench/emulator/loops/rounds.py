@@ -98,8 +98,15 @@ class IrregularError(Exception):
 def rounds_plan(
     linear: Sequence[UOp], begin: int, end: int, axis: UOp
 ) -> RoundsPlan | None:
-    """Return what a loop with the body `begin` to `end` does; None where its rounds depend on each
-    other by more than registers."""
+    """Return the plan of the loop with the body `begin` to `end`; None where its rounds depend on
+    each other by more than registers.
+
+    A node that depends on a register is computed in the order of the rounds, all others for all
+    rounds at once. So rounds must not meet in memory: a parameter that the body stores to is
+    stored to once, and not loaded from; and no access may depend on a register. Of the nodes in
+    order, a register to which each round adds a value is summed at once as well (`accumulated`),
+    in the order of the rounds, since floats round.
+    """
     body = [(p, linear[p]) for p in range(begin, end) if linear[p].op not in _NOTHING]
     if not body or any(node.op in _NO_ROUNDS for _, node in body):
         return None

@@ -62,6 +62,8 @@ class Expander:
         return self.addresses.address(index, vector, lanes, self.value)
 
     def _expand(self, node: UOp, vector: UOp | None, lanes: At) -> UOp:
+        """Return `node` over its expanded sources, which are in the memo. `value` stores the result
+        there by (node, vector axis, positions) of those lanes alone that the node depends on."""
         if node.op is Ops.LOAD:
             return self.loads.load(node, vector, lanes, self.value)
         if node.op is Ops.REDUCE:
@@ -77,9 +79,9 @@ class Expander:
         parts = [self.memo[_key(s, vector, lanes)] for s in node.src]
         if node.op is Ops.CAST and node.dtype is dtypes.index:
             return self._as_index(node, parts[0])
-        rest = _unsettled(node, parts)
-        if rest is not None:
-            return rest
+        other_side = _unsettled(node, parts)
+        if other_side is not None:
+            return other_side
         lanes_wide = max(p.dtype.count for p in parts)
         if lanes_wide == 1:
             dtype = node.dtype if node.dtype.kind != "index" else parts[-1].dtype
@@ -240,6 +242,8 @@ def _rounded(one: UOp) -> UOp:
 
 
 def _key(node: UOp, vector: UOp | None, lanes: At) -> Key:
+    """Return the key of the memo. A lane that `node` depends on and that is missing here would give
+    its other elements the value of the first, so the ranges decide, not the caller."""
     own = tuple((r, lanes[r]) for r in lanes if r in node.ranges)
     return node, vector if vector in node.ranges else None, own
 

@@ -40,8 +40,14 @@ MACHINE_DIVISION = Pass(
 
 
 class StatementExpander:
-    """Expands the statements of a tree, and the conditions in it. `widths` has the vector width of
-    each lane axis."""
+    """Expands the statements of a tree, and the conditions in it.
+
+    `widths` has the vector width of each lane axis. It follows from the widest element that a
+    statement loads, stores or computes as a float; tensor cores' fragments and copies of
+    work-items then set the widths of their own axes. Index lanes are 32 bits wide only if every
+    index of the kernel fits. `registers` has the vector registers of each accumulator, which are
+    declared last, since they depend on the widths.
+    """
 
     def __init__(self, block: UOp, target: Target):
         nodes = block.toposort()

@@ -33,7 +33,17 @@ class Loads:
 
     def load(self, node: UOp, vector: UOp | None, lanes: At, value: Value) -> UOp:
         """Return a LOAD at `lanes`: a scalar, or the vector that begins there along the axis
-        `vector`."""
+        `vector`. The first case that fits is taken:
+
+            an accumulator              its register
+            a false gate                0
+            lanes of a work-item        an element of the vector along its neighbours
+            stride 0, or no vector      a scalar
+            stride 1                    a vector
+            neighbours in part          vectors of 4 or 2, joined
+            neighbours across           a square of vectors, transposed
+            otherwise                   an element for each lane, stacked
+        """
         place = node.src[0]
         if place.src[0] in self.registers:
             return self._register(place, vector, lanes)

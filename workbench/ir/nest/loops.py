@@ -56,17 +56,26 @@ def statements(sink: UOp) -> Mapping[UOp, Statement]:
     ends = {end.src[0]: end for end in sink.src}
     result: dict[UOp, Statement] = {}
     for node in reversed(nodes):
-        fields = _statement(
-            node, ends.get(node), [result[c] for c in consumers[node]], position
-        )
-        result[node] = Statement(*fields, tuple(reads[node]))
+        readers = [result[consumer] for consumer in consumers[node]]
+        result[node] = _statement(node, ends.get(node), reads[node], readers, position)
     return dict(reversed(result.items()))
 
 
 def _statement(
-    node: UOp, end: UOp | None, consumers: list[Statement], position: dict[str, int]
-) -> tuple[UOp, tuple[UOp, ...], frozenset[UOp], tuple[UOp, ...], tuple[UOp, ...],
-           tuple[UOp, ...], tuple[UOp, ...]]:  # fmt: skip
+    node: UOp,
+    end: UOp | None,
+    reads: list[UOp],
+    consumers: list[Statement],
+    position: dict[str, int],
+) -> Statement:
+    """Return the statement of `node`. `end` is the END of a STORE, which closes its ranges;
+    `consumers` are the statements that read it, `position` the loop order by axis name.
+
+    It stands in the loops that it depends on. A loop of a consumer that is outside of the innermost
+    of these holds it as well, although it does not depend on that loop: it is computed again in
+    each iteration, but only the part that the iteration reads has to be stored. A loop of a
+    consumer that is further inside is none of its loops: the value is computed before it.
+    """
     closes = closed(node if end is None else end)
     own = [r for r in closes if not r.axis_kind.is_lane]
     everything = node.src[0].ranges if node.op is not Ops.STORE else node.ranges
@@ -87,10 +96,16 @@ def _statement(
         (r for r in everything if r.axis_kind.is_lane), key=lambda r: r.axis_name
     )
     reduction_lanes = tuple(r for r in closes if r.axis_kind.is_lane)
-    return (
-        node, tuple(own), frozenset(free), by_order(pre), by_order(pre | set(own)),
-        tuple(r for r in lanes if r not in closes), reduction_lanes,
-    )  # fmt: skip
+    return Statement(
+        node=node,
+        own=tuple(own),
+        free=frozenset(free),
+        pre=by_order(pre),
+        nest=by_order(pre | set(own)),
+        lanes=tuple(r for r in lanes if r not in closes),
+        reduction_lanes=reduction_lanes,
+        reads=tuple(reads),
+    )
 
 
 def _reads(sink: UOp) -> tuple[list[UOp], dict[UOp, list[UOp]]]:

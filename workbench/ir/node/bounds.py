@@ -2,6 +2,10 @@
 
 Exact for the ops of index arithmetic; others get their dtype's range. A bound that
 could overflow the dtype is widened to the dtype's range, because the value then wraps.
+
+Index rules remove gates and choose 32-bit indexes by these bounds, so a bound that is too narrow is
+an access outside of a buffer; one that is too wide only leaves a gate in place. In doubt an op has
+no rule here.
 """
 
 from __future__ import annotations
@@ -17,16 +21,20 @@ Node = Any  # a UOp: uop.py imports this file, not the other way round
 
 
 def bounds_of(node: Node) -> Bounds:
-    """Return (vmin, vmax) of `node`; its sources' bounds are known."""
+    """Return (vmin, vmax) of `node`, whose sources have their bounds already (`uop.derive`).
+
+    Every value that the node can take is between the two, at any position of its ranges and for any
+    content of memory. NaN is outside of all bounds, so they decide no comparison of floats.
+    """
     full: Bounds = (node.dtype.min, node.dtype.max) if node.dtype.bits else (0, 0)
     op = node.op
     if op is Ops.CONST:
-        return full if node.arg != node.arg else (node.arg, node.arg)
+        return full if node.arg != node.arg else (node.arg, node.arg)  # NaN: full
     if op is Ops.VAR:
         least, greatest = node.limits
         return least, greatest
     if op is Ops.RANGE:
-        return 0, max(0, node.src[0].vmax - 1)
+        return 0, max(0, node.src[0].vmax - 1)  # one of size 0 has no value at all
     if op is Ops.WHERE:
         return _where(node)
     if op is Ops.LANES:
@@ -37,14 +45,14 @@ def bounds_of(node: Node) -> Bounds:
     if op in COMPARE:
         return _compare(node)
     if op in (Ops.AND, Ops.OR) and node.dtype.is_bool:
-        (a, b), (c, d) = node.src[0].bounds, node.src[1].bounds
+        (a, b), (c, d) = node.src[0].bounds, node.src[1].bounds  # False < True
         return (a and c, b and d) if op is Ops.AND else (a or c, b or d)
     if op is Ops.CAST:
         return _cast(node, full)
     if node.dtype.is_int and op is Ops.SHR:
         return _shr(node.src[0].bounds, node.src[1].bounds, node.dtype.bits)
     if node.dtype.is_int and op in _INTEGER:
-        lo, hi = unwrapped_bounds(node)
+        lo, hi = unwrapped_bounds(node)  # full where the result could wrap
         return (lo, hi) if full[0] <= lo and hi <= full[1] else full
     return full
 
@@ -62,7 +70,7 @@ def _where(node: Node) -> Bounds:
     condition, yes, no = node.src
     a: Bounds = yes.bounds
     b: Bounds = no.bounds
-    if no.op is Ops.INVALID or condition.bounds[0]:
+    if no.op is Ops.INVALID or condition.bounds[0]:  # INVALID is never read
         return a
     if not condition.bounds[1]:
         return b

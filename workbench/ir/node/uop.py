@@ -68,9 +68,9 @@ class UOp(Views, Operators):
     __slots__ = (
         "__weakref__",
         "_bounds",
+        "_normal_by",
         "_of_axes",
         "_ranges",
-        "_rest",
         "_shape",
         "arg",
         "dtype",
@@ -86,8 +86,8 @@ class UOp(Views, Operators):
     _bounds: Any
     _ranges: Any
     _of_axes: Any
-    _rest: Any
-    """The rules of which none matches at this node or below it, after the last rewrite."""
+    _normal_by: Any
+    """The table of rules of the last rewrite of which none matches at this node or below it."""
 
     def __new__(
         cls, op: Ops, dtype: DType, src: tuple[UOp, ...] = (), arg: Any = None
@@ -111,7 +111,7 @@ class UOp(Views, Operators):
                     fill(node, "_bounds", _UNSET)
                     fill(node, "_ranges", _UNSET)
                     fill(node, "_of_axes", _UNSET)
-                    fill(node, "_rest", None)
+                    fill(node, "_normal_by", None)
                     _nodes[key] = node
         if SCOPES:
             created(node)
@@ -316,9 +316,9 @@ def _const_key(op: Ops, dtype: DType, arg: Any) -> Any:
     return struct.pack("<d", value) if dtype.is_float else value
 
 
-def rest(node: UOp, rules: object) -> None:
-    """Record that no rule of `rules` fires at this node, nor at any below it."""
-    object.__setattr__(node, "_rest", rules)
+def mark_normal(node: UOp, rules: object) -> None:
+    """Record that no rule of the table `rules` matches at this node, nor at any below it."""
+    object.__setattr__(node, "_normal_by", rules)
 
 
 def derive(node: UOp, slot: str, rule: Callable[[UOp], Any]) -> None:

@@ -26,7 +26,7 @@ from workbench.base.interrupts import scope
 from workbench.base.source import SourceLine
 from workbench.base.trace import Match, PassStep, recording
 from workbench.ir.node.ops import Ops
-from workbench.ir.node.uop import UOp, rest
+from workbench.ir.node.uop import UOp, mark_normal
 from workbench.ir.rewriting.patterns import Matcher, Pat, compile_rule
 
 
@@ -310,27 +310,44 @@ def _run(
     matches: list[Match] | None,
     limit: int | None,
 ) -> UOp:
+    """Return `root` with the rules of `by_op` applied, sources first, until none matches.
+
+    The walk has a stack of its own, since graphs are deeper than Python's. An entry of it is
+    (node, stage, result):
+
+        0  visit    the node comes back in stage 1, after its sources, which are above it
+        1  match    its sources have their replacements: the node is rebuilt over them, and the
+                    rules of its op are tried. If one matches, the right side is visited, and the
+                    node waits for it below; else the node is its own replacement
+        2  resolve  `result`, the right side, has its replacement: it is that of the node as well
+
+    Later rewrites by the same table skip a node that `mark_normal` marked: no rule of it matches
+    there, nor at any node below. The mark stays true since nodes are immutable, a rule reads its
+    node and the nodes below it and nothing else (`Rule`), and a table never changes: with rules
+    added or switched off it is another object.
+    """
     replacements: dict[UOp, UOp] = {}
-    pending: dict[UOp, Rule] = {}  # what a rule replaced, until that is at rest
+    pending: dict[UOp, Rule] = {}  # nodes that wait for their right sides, by rule
     stack: list[tuple[UOp, int, UOp]] = [(root, 0, root)]
     fuse = FUSE if limit is None else limit
     while stack:
         node, stage, result = stack.pop()
         if node in replacements:
             continue
-        if node._rest is by_op:  # an earlier rewrite found no match here
+        if node._normal_by is by_op:  # a rewrite before this one marked it
             replacements[node] = node
             continue
-        if stage == 0:
+        if stage == 0:  # visit
             stack.append((node, 1, node))
             stack.extend(
                 [(s, 0, s) for s in reversed(node.src) if s not in replacements]
             )
             continue
-        if stage == 2:
+        if stage == 2:  # resolve
             replacements[node] = replacements[result]
             pending.pop(node, None)
             continue
+        # match
         rebuilt = node.rebuild(tuple([replacements[s] for s in node.src]))
         if rebuilt is not node and rebuilt in replacements:
             replacements[node] = replacements[rebuilt]
@@ -350,7 +367,7 @@ def _run(
         else:
             replacements[node] = replacements[rebuilt] = rebuilt
             if fuse > 0:
-                rest(rebuilt, by_op)
+                mark_normal(rebuilt, by_op)
     return replacements[root]
 
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from workbench.ir.node.axis import AxisType
 from workbench.ir.node.ops import CASTS, MOVEMENT, Ops
@@ -43,20 +43,24 @@ GROWING = frozenset({Ops.RESHAPE, Ops.PAD, Ops.SHRINK, Ops.FLIP})
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """Facts about all values of a schedule, by node: why some must be stored; the cost of computing
-    each, alone and with the product of matrices that it is computed from; which have a reduction
-    below them, and which a product (a reduction that reads its operands many times); which a user
-    stores (True) or fuses (False); which are stored to separate products; which are outputs of one
-    kernel."""
+    """Facts about the values of a schedule, by node."""
 
     store_reasons: Mapping[UOp, str]
+    """The values that must be stored, each with the reason."""
     cost: Mapping[UOp, float]
+    """The cost of computing a value, without the matrix products that it is computed from."""
     whole_cost: Mapping[UOp, float]
+    """The same with these products."""
     reduces: Mapping[UOp, bool]
+    """Whether a reduction is below a value."""
     products: Mapping[UOp, bool]
+    """Whether a matrix product is: a reduction that reads its operands many times."""
     forced: Mapping[UOp, bool]
-    apart: Mapping[UOp, Decision]
-    groups: Mapping[UOp, OutputGroup]
+    """The values that a user stores (True) or fuses (False)."""
+    apart: Mapping[UOp, Decision] = field(default_factory=dict)
+    """The values that are stored to give each product a kernel of its own."""
+    groups: Mapping[UOp, OutputGroup] = field(default_factory=dict)
+    """The values that are outputs of one kernel with others."""
 
 
 def choose(

@@ -2,9 +2,12 @@
 
 One walk from the outputs to the inputs. When it reaches a value, every read of it is known, with
 the loops around the read; so the cost of fusing is known, too: the value is computed once per step
-of those loops, at every read. It is fused where that costs no more than storing it. Which products
-share a kernel is known at the end of the walk; where some must not, it is walked once more. So is
-it where stored values should be outputs of one kernel.
+of those loops, at every read. It is fused where that costs no more than storing it.
+
+The end of a walk shows which matrix products share a kernel. If some must not, values between them
+are stored, and the walk is repeated until each product has a kernel of its own (`_settled`). Then
+stored values that can be outputs of one kernel are grouped, and the walk is repeated with the
+groups until it leaves all of them whole.
 """
 
 from __future__ import annotations
@@ -52,14 +55,12 @@ def decide(
     stops = set(reasons)
     products = products_below(nodes, stops)
     facts = Facts(
-        reasons,
-        totals(nodes, reasons),
-        totals(nodes, reasons, products),
-        reducing(nodes, stops),
-        products,
-        forced,
-        {},
-        {},
+        store_reasons=reasons,
+        cost=totals(nodes, reasons),
+        whole_cost=totals(nodes, reasons, products),
+        reduces=reducing(nodes, stops),
+        products=products,
+        forced=forced,
     )
     plan, facts = _settled(nodes, facts)
     alone = {*forced, *[n for n in plan.stored if n.op in APART or not n.size]}
@@ -103,7 +104,7 @@ def outputs_of(node: UOp) -> tuple[UOp, ...]:
 
 def _settled(nodes: dict[UOp, None], facts: Facts) -> tuple[SchedulePlan, Facts]:
     """Return the plan in which products that need kernels of their own have them, and the facts
-    that led to it."""
+    that led to it. Each round stores at least one value more and gives none back, so it ends."""
     plan = _walk(nodes, facts)
     while more := stored_apart(
         nodes, plan.reads, plan.stored, facts.forced, facts.cost

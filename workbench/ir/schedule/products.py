@@ -52,7 +52,12 @@ def stored_apart(
     costs: Mapping[UOp, float],
 ) -> dict[UOp, Decision]:
     """Return decisions for values of a plan to store in addition: none where each product has a
-    kernel of its own, or is so small that it does not matter."""
+    kernel of its own, or is so small that it does not matter.
+
+    Of every kernel with several reductions the values are stored whose storing costs least, if that
+    is less than the time that its products lose without a register tile. The next walk has other
+    kernels, so the caller asks again.
+    """
     kernels: dict[UOp, list[UOp]] = {}
     for node in nodes:
         if node.op is Ops.REDUCE_AXIS and node.src[0].size > node.size:
@@ -74,7 +79,7 @@ def stored_apart(
     alone, fixed = _alone(nodes, stored), {*stored, *forced}
     apart: dict[UOp, Decision] = {}
     for reductions in several:
-        times = Counter(reductions)
+        times = Counter(reductions)  # a product that is read twice is computed twice
         members = []
         for node in times:
             value = _to_store(alone[node], reads, fixed)

@@ -232,7 +232,14 @@ def captured_state(
     gradients: dict[int, Any],
 ) -> CapturedState:
     """Return the state of a capture, which began with `memory` and with `gradients`. The new
-    versions are put at the end of `nodes`, those of the results."""
+    versions are put at the end of `nodes`, those of the results.
+
+    The function may reach tensors that are no arguments (globals, closures, attributes), so all
+    live tensors, memories and gradients of the process are compared with those at the beginning:
+    memory counts as read where a kernel of the capture reads its version at the beginning, as
+    written where its version is another now, and a leaf's gradient as left by the function where it
+    is another object.
+    """
     own = set(memory.values())
     constants_read = [
         m

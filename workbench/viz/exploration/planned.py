@@ -116,8 +116,8 @@ def _given_rules(expression: Expression) -> list[str]:
 def _add_lines(
     plan: Planned, expression: Expression, viewer: Viewer, origin: FileOrigin
 ) -> None:
-    """Add the user's lines and names to a plan. A result has its tensor's name, and memory that
-    of the value in it."""
+    """Add the user's lines and names to a plan: of results the tensors' names, of memory that of
+    the value in it, of kernels the line, the modules and the phases of training."""
     nodes = expression.nodes
     in_order = (n for places in expression.places_by_device().values() for n in places)
     results = {

@@ -185,7 +185,13 @@ def row_lanes(kernel: UOp, target: Target) -> HeuristicStep | None:
 def pack_operand(kernel: UOp, target: Target) -> HeuristicStep | None:
     """An operand that moves along vector lanes but not with an outer loop, so that every step of
     that loop reads it again, from lines far apart. The loops that it depends on move outside, and
-    its tile is packed once for all others."""
+    its tile is packed once for all others.
+
+    Some products are ten times as fast by it. The first operand is taken that is read again often
+    enough to pay for the copy, and of which either the copy or the memory in place fits in a share
+    of L2. If the copy would hold each element several times (windows of a convolution), the loops
+    move and nothing is copied.
+    """
     reductions = reduces(kernel)
     if len(reductions) != 1:
         return None
@@ -195,7 +201,7 @@ def pack_operand(kernel: UOp, target: Target) -> HeuristicStep | None:
             continue  # it is already packed
         if not any(r.axis_kind.is_lane and moves.get(r) == 1 for r in load.ranges):
             continue
-        around, again = loops_of(kernel, load)
+        around, again = loops_of(kernel, load)  # loops that it depends on, or not
         inside = [r for r in ranges(kernel).values() if r in load.ranges]
         tile = [r for r in inside if r not in around]
         copied = math.prod(r.extent for r in tile) * load.dtype.itemsize

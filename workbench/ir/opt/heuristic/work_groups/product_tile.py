@@ -125,8 +125,12 @@ def product_tile(kernel: UOp, target: Target) -> HeuristicStep | None:
 
 
 def _axes(kernel: UOp) -> tuple[UOp, UOp] | None:
-    """Return the output axes of a tile's rows and columns: the results, or else some operand's
-    elements, are neighbours along the columns."""
+    """Return the output axes of a tile's rows and columns; None for a kernel that is no product.
+
+    Columns: the axis along which the results are neighbours, or else the longest, of those along
+    which an operand is used again. Rows: the longest of the others for which one operand depends
+    on the rows alone and one on the columns alone: a tile then uses each of them many times.
+    """
     sums = reduces(kernel)
     if len(sums) != 1 or any(n.op is Ops.STAGE for n in kernel.toposort()):
         return None
