@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 import pytest
 
+from tests.agreement.expressions import case
+from tests.agreement.programs import whole_program
+from tests.support import count
 from tests.tools.compiler import needs_c
 from tests.tools.silent_rules import package_rules
 from workbench import Kernel, Opt, OptOps, Tensor, explore, pipeline
 from workbench.base.dtypes import DType, dtypes
 from workbench.base.errors import CompileError, WorkbenchError
+from workbench.execution.realize import planned
 from workbench.ir.lower.decompose import DECOMPOSE_RULES
 from workbench.ir.lower.low_precision import ALL_LOW_PRECISION_RULES
+from workbench.ir.node.ops import Ops
+from workbench.ir.node.uop import UOp
 from workbench.ir.rewriting.rewrite import rewrite, rules_off, without
 from workbench.ir.rules.index import SIMPLIFY
 from workbench.ir.text.readable import to_expr
+from workbench.search.realization import tuned
 
 Array = np.ndarray[Any, Any]
 
@@ -63,6 +71,27 @@ def test_counts_of_fused_multiply_adds() -> None:
         assert each.counts.fmas == fmas
     (kernel,) = explore(Tensor(X) * Tensor(X + 1) + Tensor(X - 1)).kernels
     assert kernel.counts.fmas == 0
+
+
+def test_without_the_rule_no_random_sum_has_a_fused_multiply_add() -> None:
+    """What is left are those of the formulas of functions, which the tree has already."""
+    formed = 0
+    for seed in range(count(400)):
+        sample = whole_program(seed) if seed % 2 else case(seed)
+        schedule, _ = planned([sample.run("LLVM")[0].uop])
+        for item in schedule.items:
+            if item.kernel is None:
+                continue
+            kernel = tuned(item.kernel, "LLVM")
+            formed += _fmas(pipeline.stages(kernel, "LLVM", "linear").linear)
+            with without(["form-fma"]):
+                off = pipeline.stages(kernel, "LLVM", "linear")
+            assert not _fmas(off.linear) or _fmas(off.lowered.toposort()), seed
+    assert formed
+
+
+def _fmas(nodes: Iterable[UOp]) -> int:
+    return sum(node.op is Ops.FMA for node in nodes)
 
 
 @pytest.mark.parametrize("device", ["LLVM", pytest.param("C", marks=needs_c)])
