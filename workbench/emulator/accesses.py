@@ -1,25 +1,21 @@
-"""What an access of a warp costs: transactions of global memory, conflicts in shared memory.
-
-Work-items of a warp take each step together. A load from global memory moves sectors of 32 bytes:
-neighbours that read neighbouring elements share them. Shared memory has 32 banks of 4 bytes: words
-of one bank are read one after the other, unless they are the same word. (NVIDIA, CUDA C++ Best
-Practices Guide: coalesced access, shared memory.)
-"""
+"""Counts of the accesses of a program, and what makes one of them cost more than it has to."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from workbench.ir.nest.banks import BANK_BYTES, BANKS, SECTOR_BYTES
-
-Array = NDArray[np.int64]
-Mask = NDArray[np.bool_]
-_NOBODY = np.int64(-1)
+from workbench.ir.nest.transactions import (
+    BANKS,
+    SECTOR_BYTES,
+    Array,
+    Mask,
+    bank_passes,
+    sectors,
+    words_at_once,
+)
 
 
 @dataclass(frozen=True)
@@ -54,17 +50,6 @@ class AccessCount:
     worst: WorstWarp | None = None
 
 
-def by_warps(values: Any, lanes: int, fill: object) -> Any:
-    """Return an array (groups, items, ..) as (warps, lanes, ..): the last warp of a group is filled
-    up, and a warp is of one group."""
-    groups, items = values.shape[:2]
-    rest = -items % lanes
-    if rest:
-        shape = (groups, rest, *values.shape[2:])
-        values = np.concatenate([values, np.full(shape, fill, values.dtype)], axis=1)
-    return values.reshape(-1, lanes, *values.shape[2:])
-
-
 @dataclass(frozen=True)
 class RowCosts:
     """What an access costs, for rows of work-items that do it at once: transactions, those that
@@ -96,14 +81,7 @@ def count_global(
 ) -> RowCosts:
     """Add an access to global memory: for each work-item (warps, lanes) the address of its first
     byte, and whether it takes part; `nbytes` are what one accesses."""
-    last = first + (nbytes - 1)
-    whole = SECTOR_BYTES % nbytes == 0 and not (first % nbytes).any()
-    sectors = 1 if whole else -(-nbytes // SECTOR_BYTES) + 1
-    touched = first[..., None] // SECTOR_BYTES + np.arange(sectors)
-    is_touched = active[..., None] & (touched <= last[..., None] // SECTOR_BYTES)
-    moved = _distinct(np.where(is_touched, touched, _NOBODY).reshape(len(first), -1))
-    request_bytes = _distinct(np.where(active, first, _NOBODY)) * nbytes
-    least = -(-request_bytes // SECTOR_BYTES)
+    moved, least = sectors(first, active, nbytes)
     count.requests += int(active.any(1).sum())
     count.transactions += int(moved.sum())
     count.least += int(least.sum())
@@ -117,17 +95,9 @@ def count_global(
 def count_shared(
     count: AccessCount, first: Array, active: Mask, nbytes: int
 ) -> RowCosts:
-    """Add an access to shared memory. A warp does it in parts that have a word for each bank: one
-    of 64 work-items in two halves, and more of them where an access has more than 4 bytes."""
-    words = max(1, nbytes // BANK_BYTES)
-    lanes = first.shape[1]
-    together = max(1, min(lanes, BANKS) // words)
-    parts = lanes // together
-    shape = len(first) * parts, together
-    first, active = first[:, : together * parts], active[:, : together * parts]
-    word = first.reshape(shape)[..., None] // BANK_BYTES + np.arange(words)
-    takes_part = np.repeat(active.reshape(shape)[..., None], words, 2)
-    passes = _passes(word.reshape(shape[0], -1), takes_part.reshape(shape[0], -1))
+    """Add an access to shared memory."""
+    word, takes_part = words_at_once(first, active, nbytes)
+    passes = bank_passes(word, takes_part)
     least = (passes > 0).astype(np.int64)
     count.requests += int(active.any(1).sum())
     count.transactions += int(passes.sum())
@@ -154,25 +124,3 @@ def _in_one_bank(word: Array, active: Mask) -> tuple[int, int]:
     words = max(banks, key=len)
     one, other = (np.argwhere((word == w) & active)[0][0] for w in words[:2])
     return int(one), int(other)
-
-
-def _distinct(values: Array) -> Array:
-    """Return how many different values each row has, beside -1."""
-    ordered = np.sort(values, axis=1)
-    is_new = np.ones_like(ordered, bool)
-    is_new[:, 1:] = ordered[:, 1:] != ordered[:, :-1]
-    counts: Array = (is_new & (ordered != _NOBODY)).sum(1)
-    return counts
-
-
-def _passes(word: Array, active: Mask) -> Array:
-    """Return, for each row, the most different words that one bank has."""
-    ordered = np.sort(np.where(active, word, _NOBODY), axis=1)
-    is_new = np.ones_like(ordered, bool)
-    is_new[:, 1:] = ordered[:, 1:] != ordered[:, :-1]
-    is_new &= ordered != _NOBODY
-    rows = np.broadcast_to(np.arange(len(word))[:, None], ordered.shape)
-    slots = rows[is_new] * BANKS + ordered[is_new] % BANKS
-    in_banks = np.bincount(slots, minlength=len(word) * BANKS).reshape(len(word), BANKS)
-    passes: Array = in_banks.max(1)
-    return passes

@@ -15,7 +15,6 @@ from typing import Any, Protocol
 import numpy as np
 
 from workbench.backends.program.launch import LaunchShape, launch_shape
-from workbench.emulator.accesses import by_warps
 from workbench.emulator.arithmetic import (
     Exchange,
     beside,
@@ -29,6 +28,7 @@ from workbench.emulator.loops.ends import ends_of
 from workbench.emulator.loops.rounds import Rounds, RoundsPlan, rounds_plan
 from workbench.emulator.memory import Lanes, Memories, Shadow, poison
 from workbench.ir.nest.accesses import async_stores, idle_lanes, size_of
+from workbench.ir.nest.transactions import by_warps
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 

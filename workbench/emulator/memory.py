@@ -13,7 +13,6 @@ import numpy as np
 from workbench.base.dtypes import DType, dtypes
 from workbench.emulator.accesses import (
     AccessCount,
-    by_warps,
     count_global,
     count_shared,
 )
@@ -21,6 +20,7 @@ from workbench.emulator.cells import AccessLog, CellAccess, Cells, Origin
 from workbench.emulator.copies import CellCopies, CopyBatches
 from workbench.emulator.finding_list import FindingList
 from workbench.ir.nest.accesses import name_of, size_of
+from workbench.ir.nest.transactions import by_warps
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 

@@ -16,9 +16,10 @@ from workbench.backends.device import Device
 from workbench.backends.gpu.target import common_gpu
 from workbench.base.target import Target
 from workbench.ir.nest import banks, storage
-from workbench.ir.nest.banks import BANK_BYTES, BANKS, LONGER, TileAccess, tile_accesses
+from workbench.ir.nest.banks import LONGER, TileAccess, tile_accesses
 from workbench.ir.nest.loops import Statement
 from workbench.ir.nest.storage import excess, plan_storage
+from workbench.ir.nest.transactions import BANK_BYTES, BANKS
 from workbench.ir.nest.vectors import Vectors
 from workbench.ir.node.axis import AxisType
 from workbench.ir.node.index_values import index_values

@@ -34,8 +34,8 @@ from workbench.cost.gpu.warp_accesses import WarpAccess, warp_accesses
 from workbench.cost.run_cost import RunCost
 from workbench.ir.lower.launch.barriers import barriers
 from workbench.ir.nest.accesses import size_of
-from workbench.ir.nest.banks import BANKS
 from workbench.ir.nest.estimates import count, estimate
+from workbench.ir.nest.transactions import BANKS
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 from workbench.measure.kernel_time import seconds_text

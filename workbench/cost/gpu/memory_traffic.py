@@ -20,8 +20,8 @@ from typing import NamedTuple
 from workbench.base.target import Hardware, Target
 from workbench.cost.gpu.warp_accesses import WarpAccess
 from workbench.ir.nest.accesses import size_of
-from workbench.ir.nest.banks import SECTOR_BYTES
 from workbench.ir.nest.footprint import runs
+from workbench.ir.nest.transactions import SECTOR_BYTES
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 

@@ -1,11 +1,8 @@
 """The memory accesses of a program of work-items, and what each costs a warp.
 
-A load or store of global memory moves sectors of 32 bytes: work-items of a warp that access
-neighbouring elements share them. One of shared memory passes over its banks, once where no two
-words are of one bank. Both follow from the index at every work-item of a group; axes that are not
-work-items are at 0. Source: NVIDIA, CUDA C++ Best Practices Guide (coalesced access, shared
-memory); other makers' GPUs have the same form. Both kinds of memory are behind one pipe: a request
-takes it for a cycle at least, and for one more for each 128 bytes, or each conflict of banks.
+The addresses follow from the index at every work-item of a group; axes that are not work-items are
+at 0. Both kinds of memory are behind one pipe: a request takes it for a cycle at least, and for one
+more for each 128 bytes, or each conflict of banks.
 """
 
 from __future__ import annotations
@@ -20,12 +17,20 @@ from numpy.typing import NDArray
 
 from workbench.cost.gpu.instructions import merged_loads
 from workbench.ir.nest.accesses import idle_lanes
-from workbench.ir.nest.banks import BANK_BYTES, BANKS, SECTOR_BYTES
+from workbench.ir.nest.transactions import (
+    BANK_BYTES,
+    BANKS,
+    SECTOR_BYTES,
+    Array,
+    bank_passes,
+    by_warps,
+    sectors,
+    words_at_once,
+)
 from workbench.ir.node.index_values import index_values
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp, leaves
 
-Array = NDArray[np.int64]
 Place = Literal["global", "shared", "private"]
 PASS_SECTORS = 4
 """Sectors that pass through the first cache in a cycle."""
@@ -81,11 +86,9 @@ class ItemNumbers:
             return None
         return np.broadcast_to(values[0], self.shape).reshape(-1).astype(np.int64)
 
-    def by_warps(self, values: Any, fill: int) -> Any:
+    def in_warps(self, values: Any, fill: int) -> Any:
         """Return an array of work-items as one row for each warp."""
-        rest = self.warps * self.warp_lanes - self.count
-        whole = np.concatenate([values, np.full(rest, fill, values.dtype)])
-        return whole.reshape(self.warps, self.warp_lanes)
+        return by_warps(values[None], self.warp_lanes, fill)
 
 
 def warp_accesses(linear: Sequence[UOp], warp_lanes: int) -> list[WarpAccess]:
@@ -164,10 +167,14 @@ def _access(
         at = np.arange(items.count, dtype=np.int64)
     if at is None:  # each work-item has a place of its own
         at = np.arange(items.count, dtype=np.int64) * max(1, SECTOR_BYTES // nbytes + 1)
-    elements = items.by_warps(at * memory.dtype.itemsize, 0)
-    takes_part = items.by_warps(active, 0)
-    count = _passes if place == "shared" else _sectors
-    transactions, least = count(elements, takes_part, nbytes)
+    elements = items.in_warps(at * memory.dtype.itemsize, 0)
+    takes_part = items.in_warps(active, 0)
+    if place == "shared":
+        counts = bank_passes(*words_at_once(elements, takes_part, nbytes))
+        leasts = np.minimum(counts, 1)
+    else:
+        counts, leasts = sectors(elements, takes_part, nbytes)
+    transactions, least = int(counts.sum()), int(leasts.sum())
     total_bytes = int(takes_part.sum()) * nbytes * times
     requests = int(takes_part.any(1).sum()) * times
     if place == "shared":
@@ -181,65 +188,25 @@ def _access(
     )  # fmt: skip
 
 
-def _sectors(first: Array, active: NDArray[np.bool_], nbytes: int) -> tuple[int, int]:
-    """Return the sectors that warps touch, and those that would hold what they want."""
-    total = least = 0
-    for row, mask in zip(first, active, strict=True):
-        starts = np.unique(row[mask])
-        if len(starts):
-            sectors = starts[:, None] + np.arange(0, nbytes, BANK_BYTES)
-            last = starts + (nbytes - 1)
-            total += len(np.unique(np.append(sectors, last) // SECTOR_BYTES))
-            least += -(-len(starts) * nbytes // SECTOR_BYTES)
-    return total, least
-
-
-def _passes(first: Array, active: NDArray[np.bool_], nbytes: int) -> tuple[int, int]:
-    """Return the passes over the banks, and those that would do. A warp is in parts that have a
-    word for each bank: fewer work-items where each reads a vector."""
-    total = least = 0
-    words = max(1, nbytes // BANK_BYTES)
-    for row, mask in zip(first, active, strict=True):
-        part = max(1, min(len(row), BANKS) // words)
-        for begin in range(0, len(row), part):
-            lanes = mask[begin : begin + part]
-            starts = row[begin : begin + part][lanes] // BANK_BYTES
-            if len(starts):
-                word = np.unique(starts[:, None] + np.arange(words))
-                total += int(np.bincount(word % BANKS).max())
-                least += 1
-    return total, least
-
-
 def _pipe_passes(first: Array, active: NDArray[np.bool_], nbytes: int) -> int:
     """Return the passes of the vectors of warps. Two parts of a warp that each have a word for each
     bank are one where neighbours in pairs, or those two apart, read the same vector (as measured by
     others; the makers say nothing of it)."""
-    words = max(1, nbytes // BANK_BYTES)
-    if words == 1:
-        return _passes(first, active, nbytes)[0]
-    total = 0
-    for row, mask in zip(first, active, strict=True):
-        part = max(1, 2 * min(len(row), BANKS) // words)
-        for begin in range(0, len(row), part):
-            lanes = mask[begin : begin + part]
-            starts = row[begin : begin + part] // BANK_BYTES
-            if _is_in_pairs(starts):
-                parts = [starts[lanes]]
-            else:
-                half = part // 2
-                parts = [starts[:half][lanes[:half]], starts[half:][lanes[half:]]]
-            for of_part in parts:
-                word = np.unique(np.unique(of_part)[:, None] + np.arange(words))
-                total += int(np.bincount(word % BANKS, minlength=1).max())
-    return total
+    banks = BANKS if nbytes <= BANK_BYTES else 2 * BANKS
+    word, takes_part = words_at_once(first, active, nbytes, banks)
+    whole = bank_passes(word, takes_part)
+    if banks == BANKS or word.shape[1] == 1:
+        return int(whole.sum())
+    half = 2 * len(word), word.shape[1] // 2, word.shape[2]
+    halves = bank_passes(word.reshape(half), takes_part.reshape(half))
+    apart = halves.reshape(-1, 2).sum(1)
+    return int(np.where(_in_pairs(word[..., 0]), whole, apart).sum())
 
 
-def _is_in_pairs(starts: Array) -> bool:
-    lanes = np.arange(len(starts))
-    return any(
-        len(starts) > other
-        and len(starts) % (2 * other) == 0
-        and bool((starts == starts[lanes ^ other]).all())
-        for other in (1, 2)
-    )
+def _in_pairs(starts: Array) -> NDArray[np.bool_]:
+    """Return the parts in which neighbours in pairs, or those two apart, have the same start."""
+    lanes = np.arange(starts.shape[1])
+    apart = [n for n in (1, 2) if len(lanes) % (2 * n) == 0]
+    same = [(starts == starts[:, lanes ^ n]).all(1) for n in apart]
+    in_pairs: NDArray[np.bool_] = np.any(same, axis=0)
+    return in_pairs

@@ -18,16 +18,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from workbench.ir.nest.loops import Statement
+from workbench.ir.nest.transactions import BANK_BYTES, BANKS, bank_passes
 from workbench.ir.nest.vectors import Vectors
 from workbench.ir.node.affine import terms
 from workbench.ir.node.index_values import index_values
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp, split_gate
 
-BANKS = 32
-BANK_BYTES = 4
-SECTOR_BYTES = 32
-"""What global memory moves at least."""
 LONGER = (1, 2, 4, 8, 16)
 """Elements that a row may be longer by, if it is not more than twice as long then."""
 MOST_BYTES = 16
@@ -177,11 +174,5 @@ def _passes(access: TileAccess, shapes: Sequence[Shape], nbytes: int) -> Array:
     strides = np.array(
         [[math.prod(shape[n + 1 :]) for n in range(len(places))] for shape in shapes]
     )
-    words = np.sort(strides @ places * nbytes // BANK_BYTES, axis=1)
-    banks = words % BANKS + BANKS * np.arange(len(shapes))[:, None]
-    # of work-items that read one word, the first counts
-    is_other = np.ones(words.shape, bool)
-    is_other[:, 1:] = words[:, 1:] != words[:, :-1]
-    counts = np.bincount(banks[is_other], minlength=BANKS * len(shapes))
-    passes: Array = counts.reshape(len(shapes), BANKS).max(1)
-    return passes
+    words = strides @ places * nbytes // BANK_BYTES
+    return bank_passes(words, np.ones(words.shape, bool))

@@ -22,7 +22,7 @@ from workbench.emulator.numbering import along, among_all
 from workbench.emulator.trace import Trace
 from workbench.ir.meaning.tiles import lane_map
 from workbench.ir.nest.accesses import name_of
-from workbench.ir.nest.banks import BANK_BYTES, BANKS, SECTOR_BYTES
+from workbench.ir.nest.transactions import BANK_BYTES, BANKS, SECTOR_BYTES
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 from workbench.ir.text.program import ProgramLine

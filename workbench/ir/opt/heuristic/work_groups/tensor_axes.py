@@ -14,9 +14,9 @@ from typing import NamedTuple
 from workbench.base.target import Target
 from workbench.base.tensor_cores.tensor_core import TensorCore
 from workbench.base.trace import unobserved
-from workbench.ir.nest.banks import SECTOR_BYTES
 from workbench.ir.nest.footprint import runs, touched
 from workbench.ir.nest.fragments import core_of
+from workbench.ir.nest.transactions import SECTOR_BYTES
 from workbench.ir.node.axis import AxisType
 from workbench.ir.node.uop import UOp, split_gate
 from workbench.ir.opt.heuristic.strides import FAR, loads, reduces, strides
