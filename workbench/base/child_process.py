@@ -197,16 +197,18 @@ class ChildProcess:
         Errors: TimeoutError where it is not there within the limit; EOFError where the child has
         ended, and where it sent what is not a message. All leave it to the caller to `end` it.
         """
-        deadline = time.monotonic() + limit_s
+        deadline, has_output = time.monotonic() + limit_s, False
 
         def read(memory: memoryview) -> int | None:
-            while not self._has_output(deadline):
-                pass
+            nonlocal has_output
+            while not has_output:
+                has_output = self._has_output(deadline)
+            has_output = False
             return self._output.readinto(memory)
 
         with self._reading:
-            while self._interjected.empty() and not self._has_output(deadline):
-                pass
+            while self._interjected.empty() and not has_output:
+                has_output = self._has_output(deadline)
             if not self._interjected.empty():
                 return self._interjected.get()
             try:
@@ -259,7 +261,7 @@ class ChildProcess:
                 raise EOFError
             if self._poll is None:  # pipes cannot be waited for here: there is no limit
                 return True
-            was_running, left_s = self.is_running, deadline - time.monotonic()
+            left_s = deadline - time.monotonic()
             most_s = max(0.0, min(left_s, LOOK_FOR_END_S))
             ready = [pipe for pipe, _ in self._poll.poll(1000 * most_s)]
             if self._output.fileno() in ready:
@@ -267,8 +269,8 @@ class ChildProcess:
             if ready:
                 self._wake_pipe[0].read(PIPE_BYTES)
                 return False
-            if not was_running:  # what it started has its pipes
-                raise EOFError
+            if not self.is_running and not self._poll.poll(0):
+                raise EOFError  # what it started has its pipes
             if left_s <= most_s:
                 raise TimeoutError
 
