@@ -242,6 +242,15 @@ class Base(Methods):
         else:
             self._uop = node
 
+    def _former_node(self) -> UOp | None:
+        """Return the node that this tensor had before it was computed, while expressions of then
+        are alive."""
+        memory = self._memory
+        if memory is None:
+            return None if self._expression is None else self._expression()
+        whole = None if memory.expression is None else memory.expression()
+        return None if whole is None else rebased(self.uop, memory.value, whole)
+
     def _share(self, other: Base) -> None:
         """Be a view of the memory of `other`, whose node is below this one's."""
         with _rebasing:

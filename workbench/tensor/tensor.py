@@ -43,6 +43,7 @@ from workbench.tensor.assignment import Assignment
 from workbench.tensor.autograd.autograd import Autograd
 from workbench.tensor.autograd.leaves import leads_to_leaf, plain_value
 from workbench.tensor.autograd.modes import TensorClass
+from workbench.tensor.autograd.origins import note_origins
 from workbench.tensor.base import canonical, moved, nodes_alive, tensors_alive
 from workbench.tensor.copies import Copies
 from workbench.tensor.creation.likes import Likes
@@ -397,6 +398,8 @@ def _publish(
             tensor._settle(result)
         if constant_of(result) is None:
             tensor._device = device
+    present = [*[t.uop for t in tensors], *[m.value for m in written]]
+    note_origins(zip(outputs, present, strict=True))
     rename_shared(outputs)
 
 

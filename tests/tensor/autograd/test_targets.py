@@ -44,7 +44,7 @@ SCALARS: dict[str, tuple[Callable[[Tensor], Tensor], float]] = {
     "compared": (lambda x: x * (x > 1.0), 1.0),
     "in half precision": (lambda x: (x * Tensor([3.0], dtype="float16")).sum(), 3.0),
     "converted": (lambda x: x.double() * 3.0, 3.0),
-    "computed": (lambda x: (x * 3.0).realize() + x, 1.0),
+    "computed apart": (lambda x: (x * 3.0).realize().detach() + x, 1.0),
 }  # fmt: skip
 
 
@@ -202,6 +202,10 @@ class Ours:
     def where(condition: Tensor, x: Tensor, y: Tensor) -> Tensor:
         return condition.where(x, y)
 
+    @staticmethod
+    def compute(x: Tensor) -> None:
+        x.realize()
+
 
 class Torchs:
     """The same of torch, where a target asks for its gradient first."""
@@ -212,6 +216,10 @@ class Torchs:
     @staticmethod
     def leaf(x: Any) -> Any:
         return x.requires_grad_()
+
+    @staticmethod
+    def compute(x: Any) -> None:
+        pass
 
 
 OPS: tuple[Callable[[Any, Any, Any, float], Any], ...] = (
@@ -232,10 +240,10 @@ OPS: tuple[Callable[[Any, Any, Any, float], Any], ...] = (
 )
 
 
-def program(seed: int, make: Any) -> tuple[list[Any], Any]:
+def program(seed: int, make: Any, computed: float = 0.0) -> tuple[list[Any], Any]:
     """Return the targets and the loss of a random program: constants and data, many of them equal,
-    and what is made of them."""
-    rng = np.random.default_rng(seed)
+    and what is made of them, of which a share is computed on the way."""
+    rng, dice = np.random.default_rng(seed), np.random.default_rng(seed + 1_000_000)
     constants = [
         make.ones(3), make.ones(3), make.full((3,), 2.0), make.full((), 1.0),
         make.full((), 2.0), make.full((2, 3), 1.0), make.arange(3.0),
@@ -252,6 +260,8 @@ def program(seed: int, make: Any) -> tuple[list[Any], Any]:
             targets.append(pool[-1])
         else:
             pool.append(OPS[choice](make, a, b, number))
+        if dice.random() < computed:
+            make.compute(pool[dice.integers(len(pool))])
     chosen = [pool[i] for i in rng.integers(0, len(pool), 4)]
     return targets, sum((x.sum() for x in chosen), pool[-1].sum())
 
@@ -270,3 +280,27 @@ def test_gradients_of_random_programs_are_torchs(part: int) -> None:
             np.testing.assert_allclose(
                 mine.numpy(), other.numpy(), rtol=1e-4, atol=1e-4, err_msg=str(seed)
             )
+
+
+@pytest.mark.parametrize("part", range(4))
+def test_of_values_computed_before_a_gradient_is_whole_or_refused(part: int) -> None:
+    """A value that was computed before has no expression any more, where no leaf is below it."""
+    counts = {"right": 0, "refused": 0}
+    for seed in range(part, count(1200), 4):
+        targets, loss = program(seed, Ours, 0.8)
+        others, expected = program(seed, Torchs)
+        theirs = torch.autograd.grad(
+            expected, others, allow_unused=True, materialize_grads=True
+        )
+        for target, other in zip(targets, theirs, strict=True):
+            try:
+                (mine,) = loss.gradient(target, materialize_grads=True)
+            except GradientError as error:
+                assert "computed before" in str(error)
+                counts["refused"] += 1
+                continue
+            np.testing.assert_allclose(
+                mine.numpy(), other.numpy(), rtol=1e-4, atol=1e-4, err_msg=str(seed)
+            )
+            counts["right"] += 1
+    assert counts["right"] > counts["refused"] > 0, counts

@@ -5,12 +5,10 @@ The gradients are expressions like any others: nothing is computed before it is 
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from contextlib import ContextDecorator
 from typing import Any, Self
 from weakref import ref
 
-from workbench.backends.native.host_memory import HOST
 from workbench.base.source import calls
 from workbench.base.words import type_name
 from workbench.ir.gradient.backward import Backward, NoGradient, backward
@@ -43,11 +41,11 @@ from workbench.tensor.autograd.lines import (
     line_of_node,
 )
 from workbench.tensor.autograd.modes import Training, detached, flow
+from workbench.tensor.autograd.origins import is_computed_from
 from workbench.tensor.base import Base
 from workbench.tensor.operands.arguments import flag, short
 from workbench.tensor.operands.broadcast import cast_to
 from workbench.tensor.operands.refuse import dtype_error, gradient_error, shape_error
-from workbench.tensor.versions import rebased
 
 
 class Autograd(Base):
@@ -89,27 +87,25 @@ class Autograd(Base):
         materialize_grads: bool = False,
     ) -> list[Self]:
         """Return the gradient of this tensor with respect to each of `targets`, which need not be
-        leaves. The results have gradients themselves. A value that was computed before, by
-        realize(), numpy() or item(), keeps its expression where that leads to a leaf; else it is a
-        constant here: requires_grad=True on a target before that makes it a leaf.
+        leaves. The results have gradients themselves.
 
         Shapes, Dtypes: those of the targets. `gradient` is as in `backward`.
         Errors: as `backward`; GradientError for a target that this tensor does not depend on,
-        unless `materialize_grads`: then zeros, where nothing that it reads was computed before from
-        what may have been the target.
+        unless `materialize_grads`: then zeros; and for one, no leaf, from which a value on the way
+        was computed before, by realize(), numpy() or item(): only what leads to leaves keeps its
+        expression.
         """
         seed = self._seed(gradient, "gradient()")
         for target in targets:
             _check_target(target)
+        self._require_expressions(targets)
         nodes = self._nodes_of(targets)
         result = self._backward([n for some in nodes for n in some], seed)
         gradients: list[Self] = []
         made_by = self._made_by(result)
         for number, (target, some) in enumerate(zip(targets, nodes, strict=True)):
-            if not some:
-                if not flag(materialize_grads, "materialize_grads"):
-                    raise self._unconnected(number, target)
-                self._require_all_expressions(number, targets)
+            if not some and not flag(materialize_grads, "materialize_grads"):
+                raise self._unconnected(number)
             zero = full(target.shape, target.uop.like(0))
             gradients.append(target._of_gradient(result.of(some, zero), made_by))
         return gradients
@@ -246,15 +242,6 @@ class Autograd(Base):
             self._expression = ref(self._uop)
             self._uop = own_node(result)
 
-    def _former_node(self) -> UOp | None:
-        """Return the node that this tensor had before it was computed, while expressions of then
-        are alive."""
-        memory = self._memory
-        if memory is None:
-            return None if self._expression is None else self._expression()
-        whole = None if memory.expression is None else memory.expression()
-        return None if whole is None else rebased(self.uop, memory.value, whole)
-
     def _keeps_expression(self, result: UOp) -> bool:
         """Whether the expression is kept after it was computed, to `result`: a gradient may be
         asked for later. backward() was the last use of it, as in PyTorch."""
@@ -338,40 +325,25 @@ class Autograd(Base):
             what, because, "Tensor(.., requires_grad=True), or loss.gradient(x)"
         )
 
-    def _require_all_expressions(self, number: int, targets: tuple[Self, ...]) -> None:
-        """Refuse zeros for a target, no leaf, from which memory that this tensor reads may have
-        been computed: only what leads to leaves keeps its expression. Errors: GradientError."""
-        exempt = {n for t in targets for n in (t.uop, t._former_node())}
-        if not number_of(targets[number]) and self._reads_computed(exempt):
-            raise self._unconnected(number, targets[number])
+    def _require_expressions(self, targets: tuple[Self, ...]) -> None:
+        """Errors: GradientError for a target, no leaf, from which memory was computed that a
+        gradient of this tensor reaches: a share of its gradient is not known."""
+        for number, target in enumerate(targets):
+            own = target.uop, target._former_node()
+            if not number_of(target) and is_computed_from(self.uop, target, own):
+                raise gradient_error(
+                    f"target {number} of gradient() has no gradient",
+                    "a value that depends on it was computed before, and only what leads to leaves "
+                    "keeps its expression",
+                    "requires_grad=True on the target before that value is computed, or .detach() "
+                    "of that value, to take it for a constant",
+                )
 
-    def _reads_computed(self, exempt: Collection[UOp | None] = ()) -> bool:
-        """Whether this tensor reads memory that is neither `exempt`, nor a leaf's, nor data of
-        the host."""
-
-        def is_exempt(node: UOp) -> bool:
-            return node in exempt or leaf_of(node) is not None
-
-        walk = MergedGraph(self.uop, frozenset()).walk(
-            lambda n: not is_exempt(n) and lets_through(n)
-        )
-        memory = (n for n in walk if n.op is Ops.BUFFER and not is_exempt(n))
-        return any(n.dtype.is_float and n.device != HOST for n in memory)
-
-    def _unconnected(self, number: int, target: Self) -> Exception:
-        because = "this tensor does not depend on it"
-        is_hidden = not number_of(target) and self._reads_computed()
-        if is_hidden:
-            because += (
-                ", or it reads what was computed before from it, and only what leads to leaves "
-                "keeps its expression"
-            )
+    def _unconnected(self, number: int) -> Exception:
         return gradient_error(
             f"target {number} of gradient() has no gradient",
-            because,
-            "requires_grad=True on the target before that"
-            if is_hidden
-            else "another target, or materialize_grads=True for zeros",
+            "this tensor does not depend on it",
+            "another target, or materialize_grads=True for zeros",
         )
 
 

@@ -20,6 +20,7 @@ from workbench.execution.pieces import piece_of
 from workbench.execution.realize import running
 from workbench.execution.replay import NEW, Replay
 from workbench.ir.node.uop import UOp
+from workbench.tensor.autograd.origins import note_replay
 from workbench.tensor.creation.random import Keys
 from workbench.tensor.jit.guard import Guard, roots_of
 from workbench.tensor.jit.inputs import Kind, input_node, kind_of
@@ -130,6 +131,7 @@ class FunctionReplay:
             for node in over:
                 mark_overwritten(node)
             values = self._values(outputs, [*self._nodes, *nodes])
+            note_replay(values, inputs, nodes)
             self._state.after(values)
             return self._result(root, values, inputs, rebound)
 

@@ -33,6 +33,7 @@ from workbench.ir.node.uop import UOp
 from workbench.ir.rewriting.rewrite import rules_in_force
 from workbench.ir.schedule.schedule import base
 from workbench.tensor.autograd.modes import gradients_flow
+from workbench.tensor.autograd.origins import note_replay
 from workbench.tensor.base import tensors_alive
 from workbench.tensor.jit.capture import capture, compute_results
 from workbench.tensor.jit.function_replay import FunctionReplay
@@ -176,6 +177,7 @@ class TinyJit(Unpicklable, Generic[P, R]):
                     captured, result, state.bound = capture(
                         self._function, args, kwargs, is_first=state.calls == 1
                     )
+                note_replay([t.uop for t in tensors(result)], inputs)
                 state.captured = state.settled(captured)
                 state.used = []
             state.calls += 1

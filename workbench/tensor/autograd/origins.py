@@ -1,0 +1,92 @@
+"""Origins of memory: the tensors it was computed from, for gradients by others than leaves.
+
+Only what leads to leaves keeps its expression after it was computed. Of the rest, memory remembers
+which tensors a gradient would have reached, so that a gradient by one of them is refused instead of
+being one without the share that went through that memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from weakref import WeakKeyDictionary, ref
+
+from workbench.ir.node.ops import Ops
+from workbench.ir.node.uop import UOp
+from workbench.ir.schedule.item import base
+from workbench.tensor.autograd.leaves import leaf_of, lets_through, plain_value
+from workbench.tensor.base import Base, tensors_alive
+
+Origin = ref[Base] | ref[UOp]
+"""A tensor, or the memory that is its value."""
+_origins: WeakKeyDictionary[UOp, tuple[Origin, ...]] = WeakKeyDictionary()
+
+
+def note_origins(computed: Iterable[tuple[UOp, UOp]]) -> None:
+    """Note what was computed from what: pairs of an expression, and of the node that stands for its
+    value now, in memory or a known constant."""
+    tensors: dict[UOp, list[Base]] | None = None
+    for expression, value in computed:
+        if value is expression or not value.dtype.is_float:
+            continue
+        if tensors is None:
+            tensors = _tensors_by_node()
+        memory, origins = base(plain_value(value)), dict[Origin, None]()
+        for node in expression.toposort(_flows):
+            origins.update(dict.fromkeys(ref(t) for t in tensors.get(node, ())))
+            is_other = node is not memory  # that of the result is of an older version
+            origins.update(
+                dict.fromkeys([ref(node)] if is_other and _is_memory(node) else ())
+            )
+            origins.update(dict.fromkeys(_alive(node)))
+        _origins[memory if _is_memory(memory) else value] = tuple(origins)
+
+
+def note_replay(
+    results: Iterable[UOp], inputs: Iterable[Base], state: Iterable[UOp] = ()
+) -> None:
+    """Note that a captured function computed `results` from its inputs, and its state."""
+    memory = [m for m in map(base, map(plain_value, results)) if _is_memory(m)]
+    if memory:
+        sources: list[Origin] = [*map(ref, inputs), *map(ref, state)]
+        for node in (*(t.uop for t in inputs), *state):
+            sources += _alive(base(plain_value(node)))
+        for node in memory:
+            _origins[node] = tuple(dict.fromkeys([*_alive(node), *sources]))
+
+
+def is_computed_from(root: UOp, target: Base, own: Iterable[UOp | None]) -> bool:
+    """Whether `target`, whose nodes are `own`, is an origin of memory that a gradient of `root`
+    reaches without coming through one of these."""
+    nodes = {n for n in own if n is not None}
+    names = {*map(id, (target, *nodes)), *[id(plain_value(n)) for n in nodes]}
+    reached = root.toposort(lambda n: n not in nodes and _flows(n))
+    return any(
+        id(origin()) in names
+        for node in reached
+        if id(node) not in names
+        for origin in _origins.get(node, ())
+    )
+
+
+def _tensors_by_node() -> dict[UOp, list[Base]]:
+    """Return the tensors that a gradient may be asked by, by the nodes that stand for each."""
+    tensors: dict[UOp, list[Base]] = {}
+    for tensor in tensors_alive():
+        if tensor.dtype.is_float:
+            for node in (tensor.uop, tensor._former_node()):
+                if node is not None:
+                    tensors.setdefault(node, []).append(tensor)
+    return tensors
+
+
+def _flows(node: UOp) -> bool:
+    """Whether a gradient goes on below a node, and does not end at a leaf."""
+    return leaf_of(node) is None and lets_through(node)
+
+
+def _is_memory(node: UOp) -> bool:
+    return node.op is Ops.BUFFER
+
+
+def _alive(node: UOp) -> Iterator[Origin]:
+    return (origin for origin in _origins.get(node, ()) if origin() is not None)
