@@ -27,8 +27,8 @@ class _Memory(type):
     @property
     def mem_used(cls) -> int:
         """Bytes that tensors and running kernels use now, on all devices of this process."""
-        apart = memories[HOST]  # the user's data before they are copied to a device
-        return sum(m.pool.used_bytes for m in {*memories.values()} - {apart})
+        host = memories[HOST]  # the user's data before they are copied to a device
+        return sum(m.pool.used_bytes for m in {*memories.values()} - {host})
 
 
 class GlobalCounters(metaclass=_Memory):

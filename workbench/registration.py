@@ -22,7 +22,7 @@ from typing import TypeVar
 from workbench.backends.device import Device, DeviceInfo
 from workbench.base.arguments import require
 from workbench.base.errors import RegisterError, WorkbenchError
-from workbench.base.source import here
+from workbench.base.source import user_line
 from workbench.ir.opt.opt import OptKind, OptOps
 from workbench.ir.rewriting.patterns import Pat
 from workbench.ir.rewriting.rewrite import (
@@ -54,7 +54,7 @@ def register(thing: Thing, into: str | None = None) -> Thing:
     """
     if isinstance(thing, RuleSet):
         _check_rules(thing, into)
-        add_rules(AddedRules(thing, str(into), here()))
+        add_rules(AddedRules(thing, str(into), user_line()))
         return thing
     if into is not None:
         because = f"{type(thing).__name__} goes into no pass"

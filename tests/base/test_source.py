@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from workbench.base import source
-from workbench.base.source import Derivation, SourceLine, here
+from workbench.base.source import Derivation, SourceLine, user_line
 from workbench.tensor import Tensor
 from workbench.tensor.autograd.leaves import plain_value
 
@@ -30,10 +30,10 @@ def line_of(tensor: Tensor) -> SourceLine:
 
 
 def test_here_is_the_calling_line() -> None:
-    line = here()
+    line = user_line()
     assert line is not None
     assert line.name == __file__
-    assert line.text == "line = here()"
+    assert line.text == "line = user_line()"
     assert str(line) == f"test_source.py:{line.line}"
 
 

@@ -71,8 +71,8 @@ class Devices:
                 because = f"there is a device {name}"
                 raise DeviceError(what, because, "another name")
         self._add(device)
-        for there in self._machines_of(device.name):
-            del self._elsewhere[there]
+        for machine in self._machines_of(device.name):
+            del self._elsewhere[machine]
         return device
 
     def unregister(self, name: str) -> None:
@@ -84,8 +84,8 @@ class Devices:
         if device != key:
             raise DeviceError(what, "it goes with its device", device)
         del self._devices[key], memories[key]
-        for there in self._machines_of(key):
-            del self._elsewhere[there], memories[there]
+        for machine in self._machines_of(key):
+            del self._elsewhere[machine], memories[machine]
         if self._default == key:
             self._default = ""
 
@@ -251,16 +251,16 @@ class Devices:
         if machines := list(self._devices[device].machines):
             because = "the machines are " + ", ".join(machines)
             hint = f"{device}:{machines[0]}"
-        there = self._with_machine(machine)
-        if there is not None:
-            because, hint = f"it is one of {there.partition(':')[0]}", there
+        name = self._with_machine(machine)
+        if name is not None:
+            because, hint = f"it is one of {name.partition(':')[0]}", name
         return DeviceError(what, because, hint)
 
-    def _with(self, there: DeviceInfo) -> str:
+    def _with(self, info: DeviceInfo) -> str:
         """Return the name of a device on a machine; one that there is already stays."""
-        memories.setdefault(there.name, there.memory)
-        self._elsewhere.setdefault(there.name, there)
-        return there.name
+        memories.setdefault(info.name, info.memory)
+        self._elsewhere.setdefault(info.name, info)
+        return info.name
 
     def _machines_of(self, device: str) -> list[str]:
         """Return the names of a device on machines, as far as somebody asked for them."""

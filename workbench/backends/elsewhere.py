@@ -153,6 +153,8 @@ class ElsewhereProgram:
     def bind(self, buffers: Sequence[Buffer]) -> Launch:
         if self.emulated is not None:
             return self.emulated.bind(buffers)
-        there = self.device
-        because = f"the {there.machine} is not here"
-        raise DeviceError(f"{there.name} runs no kernels", because, there.how_to_get)
+        machine = self.device
+        because = f"the {machine.machine} is not here"
+        raise DeviceError(
+            f"{machine.name} runs no kernels", because, machine.how_to_get
+        )

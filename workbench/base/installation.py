@@ -38,12 +38,12 @@ def install_command(extra: str) -> str:
     rows = [Requirement(row) for row in _requirements(extra)]
     if not rows:
         raise KeyError(extra)
-    here = [
+    installed = [
         row
         for row in rows
         if row.marker is None or row.marker.evaluate({"extra": extra})
     ]
-    packages = [f"{row.name}{row.specifier}" for row in here or rows]
+    packages = [f"{row.name}{row.specifier}" for row in installed or rows]
     return f"pip install {shlex.join(packages)}"
 
 

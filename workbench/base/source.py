@@ -133,7 +133,7 @@ def nodes_between(node: Any, ends: set[Any]) -> list[Any]:
     return nodes
 
 
-def here() -> SourceLine | None:
+def user_line() -> SourceLine | None:
     """Return the nearest line outside this package on the call stack; None if there is none."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None and frame.f_code.co_filename.startswith(_PACKAGE):
@@ -149,7 +149,7 @@ MOST_FRAMES = 200
 MOST_CALLS = 16
 """Most frames of the user's that are stored: the outermost ones, and the one that called this
 package."""
-_PACKAGE = os.path.dirname(os.path.dirname(here.__code__.co_filename)) + os.sep
+_PACKAGE = os.path.dirname(os.path.dirname(user_line.__code__.co_filename)) + os.sep
 LAYERS = os.path.join(_PACKAGE, "nn") + os.sep
 """The folder of this package's own layers: objects of the user's model, in code of a library."""
 # where a frame is from

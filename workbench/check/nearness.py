@@ -126,9 +126,9 @@ def _of_floats(actual: Array, references: References) -> Nearness:
         between = (own >= low - slack) & (own <= high + slack)
     near = np.where(between, near, np.minimum(near, slack))
     rest = errors > near
-    around = is_open & _within(own, low, high)
-    within = _within(own, low.min(initial=np.inf), high.max(initial=-np.inf))
-    rule = _Exceptions(rest, like_other, between, around, within, is_open)
+    around = is_open & _nearness(own, low, high)
+    nearness = _nearness(own, low.min(initial=np.inf), high.max(initial=-np.inf))
+    rule = _Exceptions(rest, like_other, between, around, nearness, is_open)
     failures = rule.deciding()
     flipped = rule.flipped if failures is None else 0
     among = ~rest if failures is None else failures
@@ -146,7 +146,7 @@ def _range(values: Array) -> tuple[Array, Array]:
     return np.where(is_all, ends[0], low), np.where(is_all, ends[1], high)
 
 
-def _within(own: Array, low: Array, high: Array) -> Array:
+def _nearness(own: Array, low: Array, high: Array) -> Array:
     """Return which values are not far from a range."""
     with np.errstate(all="ignore"):
         room = high - low
@@ -218,9 +218,11 @@ def _of_whole(actual: Array, references: References) -> Nearness:
     rest = (actual != wide) & (actual != narrow) & (is_open | ~between)
     like_other = (values == actual).any(0)
     own, least, greatest = (a.astype(np.float64) for a in (actual, low, high))
-    around = is_open & _within(own, least, greatest)
+    around = is_open & _nearness(own, least, greatest)
     ends = least.min(initial=np.inf), greatest.max(initial=-np.inf)
-    rule = _Exceptions(rest, like_other, between, around, _within(own, *ends), is_open)
+    rule = _Exceptions(
+        rest, like_other, between, around, _nearness(own, *ends), is_open
+    )
     failures = rule.deciding()
     if failures is None:
         return Nearness(0.0, 0.0, rule.flipped)

@@ -136,10 +136,10 @@ class Cells:
     def _at_once(self, access: CellAccess) -> Conflict | None:
         """Two lanes of one step that write one cell: one of them is noted."""
         winners = self.writes.items[access.cells]
-        beaten = winners != access.items
-        if not beaten.any():
+        lost = winners != access.items
+        if not lost.any():
             return None
-        lane = int(np.argmax(beaten))
+        lane = int(np.argmax(lost))
         items = int(access.items[lane]), int(winners[lane])
         at = access.position, access.position
         return Conflict(int(access.cells[lane]), items, at, ("writes", "writes"))

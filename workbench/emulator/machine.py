@@ -370,14 +370,16 @@ class Machine:
                 int(self.numbers[group, item]), lane, position, why
             )
             return
-        here, off = (
+        present_lanes, off = (
             by_warps(m, self.warp_lanes, False) for m in (self.mask, ~self.mask)
         )
-        partial = here.any(1) & off.any(1)
+        partial = present_lanes.any(1) & off.any(1)
         if partial.any():
             warp = int(np.argmax(partial))
             numbers = by_warps(self.numbers, self.warp_lanes, -1)[warp]
-            absent, present = (int(numbers[np.argmax(m[warp])]) for m in (off, here))
+            absent, present = (
+                int(numbers[np.argmax(m[warp])]) for m in (off, present_lanes)
+            )
             self.findings.partial_shuffle(absent, present, position)
 
     # memory

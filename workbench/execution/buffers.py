@@ -99,7 +99,7 @@ def allocated(node: UOp) -> Buffer | None:
     return _memory.get(node)
 
 
-def put(node: UOp, memory: Buffer) -> None:
+def set_memory(node: UOp, memory: Buffer) -> None:
     """Let a BUFFER be in `memory`."""
     _memory[node] = memory
 

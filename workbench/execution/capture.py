@@ -12,7 +12,7 @@ from workbench.ir.schedule.item import ScheduleItem
 
 _capture: ContextVar[Capture | None] = ContextVar("capture", default=None)
 _roots: ContextVar[list[UOp] | None] = ContextVar("roots", default=None)
-_others: ContextVar[set[UOp] | None] = ContextVar("others", default=None)
+_enclosing: ContextVar[set[UOp] | None] = ContextVar("others", default=None)
 _watches: dict[int, set[UOp]] = {}
 """The sets of all `noting_others` blocks that are open, in any thread, by their identity."""
 
@@ -89,19 +89,19 @@ def noting_others() -> Generator[set[UOp], None, None]:
     """Record the values that other threads compute or write while the block runs, and their
     memory."""
     others: set[UOp] = set()
-    token = _others.set(others)
+    token = _enclosing.set(others)
     _watches[id(others)] = others
     try:
         yield others
     finally:
         del _watches[id(others)]
-        _others.reset(token)
+        _enclosing.reset(token)
 
 
 def note_to_others(nodes: Iterable[UOp]) -> None:
     """Note that this thread has computed or written `nodes`, in the blocks of others."""
     if _watches:
-        own, nodes = _others.get(), [*nodes]
+        own, nodes = _enclosing.get(), [*nodes]
         for others in [*_watches.values()]:
             if others is not own:
                 others.update(nodes)

@@ -79,15 +79,12 @@ class MemoryPlan:
         return sum(piece.size_bytes for piece in self.pieces.values())
 
     def __str__(self) -> str:
-        apart, together = (
-            self.apart_bytes,
-            sum(b.size_bytes for b in self.blocks.values()),
-        )
+        shared_bytes = sum(b.size_bytes for b in self.blocks.values())
         if not self.pieces:
             return f"no values share memory; at most {self.peak_bytes:,} bytes are held"
         return (
-            f"{len(self.pieces)} values on the way need {together:,} bytes instead of {apart:,}; "
-            f"at most {self.peak_bytes:,} bytes are held"
+            f"{len(self.pieces)} values on the way need {shared_bytes:,} bytes instead of "
+            f"{self.apart_bytes:,}; at most {self.peak_bytes:,} bytes are held"
         )
 
 
@@ -126,10 +123,10 @@ def plan_memory(
     lives = {b: (first[b], last[b]) for b in first if b in inner}
     pieces = _placed(items, lives, alignment, owner)
     blocks = _blocks(pieces)
-    together = MemoryPlan(pieces, blocks, _usage(items, lives, blocks, owner))
-    apart = MemoryPlan({}, {}, _usage(items, lives, {}, owner))
-    most = apart.peak_bytes * (1 + EXCESS)
-    return together if is_kept or together.peak_bytes <= most else apart
+    shared = MemoryPlan(pieces, blocks, _usage(items, lives, blocks, owner))
+    unshared = MemoryPlan({}, {}, _usage(items, lives, {}, owner))
+    most = unshared.peak_bytes * (1 + EXCESS)
+    return shared if is_kept or shared.peak_bytes <= most else unshared
 
 
 class MemoryBlocks:

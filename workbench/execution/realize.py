@@ -26,7 +26,7 @@ from workbench.execution.buffers import (
     memory_of,
     memory_under,
     name_of_shared,
-    put,
+    set_memory,
     sharing,
 )
 from workbench.execution.capture import is_capturing, note_roots, present_capture
@@ -236,7 +236,7 @@ class _ItemRun:
         for buffer in item.outputs:
             part = self._blocks.part(buffer)
             if part is not None:
-                put(buffer, part)
+                set_memory(buffer, part)
         versions, is_begun = self._versions(item), False
         try:
             _give_memory(versions)
@@ -298,7 +298,7 @@ def _give_memory(versions: Sequence[tuple[UOp, UOp]]) -> None:
     """Let new BUFFERs have the memory of old ones."""
     capture = present_capture()
     for new, old in versions:
-        put(new, memory_of(old))
+        set_memory(new, memory_of(old))
         if capture is not None:
             capture.pieces[new] = old, 0
 

@@ -97,13 +97,13 @@ class Replay:
         steady: Collection[UOp] = (),
     ):
         self._pieces, self._tuner = captured.pieces, tuner
-        again = {*rewritten, *captured.overwritten()}
-        items, targets = self._dependent(captured.items, inputs, again)
+        repeated = {*rewritten, *captured.overwritten()}
+        items, targets = self._dependent(captured.items, inputs, repeated)
         roots = [self._root(o)[0] for o in outputs]
         fresh = dict.fromkeys(r for r in roots if r in targets)
         self._uses: dict[UOp, list[_Use]] = {node: [] for node in (*inputs, *fresh)}
         inner = {t for t in targets if self._root(t)[0] is t}
-        moving = {*inputs, *fresh, *again}.difference(steady)
+        moving = {*inputs, *fresh, *repeated}.difference(steady)
         prelude = self._prelude_of(items, moving, steady)
         lasting = {b for item in prelude for b in item.outputs}
         self._memory = self._shared(items, inner.difference(fresh, lasting))

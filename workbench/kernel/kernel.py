@@ -41,7 +41,7 @@ from workbench.search import search as searching
 from workbench.search.result import SearchResult
 
 Array = np.ndarray[Any, Any]
-NOWHERE: Mapping[str, int] = MappingProxyType({})
+NO_POSITIONS: Mapping[str, int] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -163,7 +163,7 @@ class Kernel(RunnableKernel, Displayed):
 
     # inspection
 
-    def values(self, node: UOp, at: Mapping[str, int] = NOWHERE) -> NodeValues:
+    def values(self, node: UOp, at: Mapping[str, int] = NO_POSITIONS) -> NodeValues:
         """Return the values of a node of `ast`, or of a state of the passes before lowering, on
         the expression's own data. `at` fixes positions by axis name: {"g0": 1}.
 

@@ -27,7 +27,7 @@ def graph_of(text: object) -> UOp:
 def to_python(kernel: RunnableKernel) -> str:
     """Return self-contained code that binds `kernel`: this one, on seeded data."""
     off = ", ".join(map(repr, kernel.rules_off))
-    calls = there(kernel) + (f".without({off})" if off else "")
+    calls = device_call(kernel) + (f".without({off})" if off else "")
     applied = "".join(f"    {opt!r},\n" for opt in kernel.applied_opts)
     calls += f".apply(\n{applied})" if applied else ""
     text = to_text(kernel.original).replace("\\", "\\\\").replace("'", r"\'")
@@ -38,7 +38,7 @@ def to_python(kernel: RunnableKernel) -> str:
     )
 
 
-def there(kernel: RunnableKernel) -> str:
+def device_call(kernel: RunnableKernel) -> str:
     """Return the call that makes a kernel one for a machine that is not here; "" for others."""
     is_elsewhere = Device[kernel.device].is_elsewhere
     return f".on({json.dumps(kernel.device)}).kernel" if is_elsewhere else ""

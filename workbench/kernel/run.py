@@ -36,7 +36,7 @@ from workbench.ir.rewriting.rewrite import without
 from workbench.ir.schedule.item import ScheduleItem, base
 from workbench.pipeline import Tuner, build
 
-NOTHING: Mapping[UOp, Array] = MappingProxyType({})
+NO_ARRAYS: Mapping[UOp, Array] = MappingProxyType({})
 IN_MEMORY = "nothing is computed: all is in memory, and it is not known what of"
 
 
@@ -112,7 +112,7 @@ class Run:
         )
 
     def results(
-        self, device: str, number: int = 0, outputs: Mapping[UOp, Array] = NOTHING
+        self, device: str, number: int = 0, outputs: Mapping[UOp, Array] = NO_ARRAYS
     ) -> list[Array]:
         """Return all results, flat, after all items ran; item `number` wrote `outputs`, where they
         are given, not what it would write."""
@@ -135,7 +135,7 @@ class Run:
         return [np.broadcast_to(array, n.shape).reshape(-1) for array, n in pairs]
 
     def check(
-        self, device: str, number: int = 0, outputs: Mapping[UOp, Array] = NOTHING
+        self, device: str, number: int = 0, outputs: Mapping[UOp, Array] = NO_ARRAYS
     ) -> CheckResult:
         """Compare all results with what the expression means (see `results`). Where no item
         computes them, they are compared with the expression that they were computed from before.
@@ -184,7 +184,7 @@ class Run:
         return memory[node]
 
     def buffers(
-        self, number: int, device: str, inputs: Mapping[UOp, Array] = NOTHING
+        self, number: int, device: str, inputs: Mapping[UOp, Array] = NO_ARRAYS
     ) -> list[Buffer]:
         """Return the buffers of item `number` by slot: new ones for its outputs, and its inputs:
         those that are given, or else all, after running their producers."""

@@ -13,7 +13,7 @@ from workbench.backends.contract import Program, require_room
 from workbench.backends.device import Device
 from workbench.base.display import Printed
 from workbench.base.errors import DeviceError, KernelOptError
-from workbench.base.source import ModuleCall, SourceLine, here
+from workbench.base.source import ModuleCall, SourceLine, user_line
 from workbench.base.trace import PassRecord, unobserved
 from workbench.check.answer import CheckResult
 from workbench.check.oracle import observed
@@ -45,7 +45,7 @@ from workbench.pipeline import (
 )
 
 Array = np.ndarray[Any, Any]
-NOWHERE: Mapping[str, int] = MappingProxyType({})
+NO_POSITIONS: Mapping[str, int] = MappingProxyType({})
 
 
 K = TypeVar("K")
@@ -169,7 +169,7 @@ class RunnableKernel:
         """
         target = Device[self.device].target
         ast, applied = self.ast, list(self.applied_opts)
-        line = here()
+        line = user_line()
         where = "" if line is None else line.where
         with without(self.rules_off):
             for opt in additions:

@@ -106,8 +106,10 @@ def _parser() -> argparse.ArgumentParser:
     )
     where = "a device: new tensors go there, and kernels are for it"
     parser.add_argument("-d", "--device", nargs="+", default=[], help=where)
-    there = "a machine that need not be here, such as RTX 4090: kernels are for it"
-    parser.add_argument("-t", "--target", nargs="+", default=[], help=there)
+    target_help = (
+        "a machine that need not be here, such as RTX 4090: kernels are for it"
+    )
+    parser.add_argument("-t", "--target", nargs="+", default=[], help=target_help)
     parser.add_argument(
         "-o", "--opt", action="append", default=[], help="opts for the first kernel"
     )

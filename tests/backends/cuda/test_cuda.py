@@ -62,7 +62,7 @@ def test_it_is_there_with_a_gpu_and_missing_without(gpu: FakeGpu) -> None:
     assert info.is_available
     target = info.target
     assert (target.group_items, target.warp_lanes, target.cores) == (1024, 32, 132)
-    assert CudaDriver.here().arch == "sm_90"
+    assert CudaDriver.current().arch == "sm_90"
 
 
 def test_a_launch_gives_tiles_that_are_too_large_for_arrays_their_memory(

@@ -54,7 +54,7 @@ def gpu(played: FakeGpu) -> Iterator[FakeGpu]:
 
 def test_its_target_is_the_machines_with_what_its_driver_says(gpu: FakeGpu) -> None:
     here = Device[NAME].target
-    assert HipDriver.here().arch == "gfx942"
+    assert HipDriver.current().arch == "gfx942"
     assert (here.group_items, here.warp_lanes, here.cores) == (1024, 64, 304)
     assert here.l2_bytes == 4 << 20 and here.shared_bytes == 64 << 10
     check_target(NAME, "MI300X", MI300X.totalGlobalMem)
@@ -156,9 +156,9 @@ def test_properties_as_each_release_of_the_package_has_them(
         found = HipDriver.find()
         assert found is not None and found.name == MI300X.name
     texts = replace_words(MI300X)
-    monkeypatch.setattr(HipDriver.here(), "properties", texts)
-    assert HipDriver.here().arch == "gfx942"
-    assert HipDriver.here().target().hardware == Device[NAME].target.hardware
+    monkeypatch.setattr(HipDriver.current(), "properties", texts)
+    assert HipDriver.current().arch == "gfx942"
+    assert HipDriver.current().target().hardware == Device[NAME].target.hardware
 
 
 def replace_words(properties: SimpleNamespace) -> SimpleNamespace:

@@ -40,13 +40,13 @@ def played() -> Iterator[FakeGpu]:
 @pytest.fixture
 def gpu(played: FakeGpu) -> Iterator[FakeGpu]:
     yield played
-    MetalDriver.here().pending.clear()
+    MetalDriver.current().pending.clear()
     mend(played)
 
 
 def test_its_target_is_the_machines_with_what_its_driver_says(gpu: FakeGpu) -> None:
     here = Device[NAME].target
-    assert MetalDriver.here().arch == "apple9"
+    assert MetalDriver.current().arch == "apple9"
     assert (here.group_items, here.shared_bytes) == (1024, 32 << 10)
     check_target(NAME, "M3", 5_726_633_984)
 

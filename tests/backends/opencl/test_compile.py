@@ -39,7 +39,7 @@ def no_cache(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def need_pocl() -> None:
-    if not pocl.is_pocl(OpenCLDriver.here().device):
+    if not pocl.is_pocl(OpenCLDriver.current().device):
         pytest.skip("the driver is another one than PoCL")
 
 
@@ -139,7 +139,7 @@ def test_a_pocl_that_is_not_as_expected_compiles_the_rest_here(
     monkeypatch.setattr(pocl, "own_cache", lambda: SimpleNamespace(name=str(tmp_path)))
 
     def binary_of(kernel: compiling.KernelText) -> compiling.KernelBinary:
-        data = pocl.binary(OpenCLDriver.here().context, *kernel)
+        data = pocl.binary(OpenCLDriver.current().context, *kernel)
         return compiling.KernelBinary(data, pocl.KERNEL)
 
     monkeypatch.setattr(runtime, "binary_of", binary_of)

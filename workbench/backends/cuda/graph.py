@@ -13,17 +13,19 @@ class CudaGraph(LaunchGraph[CudaLaunch]):
     """A graph that a builder of cuda-core records."""
 
     def build(self) -> Any:
-        return CudaDriver.here().explain("CUDA cannot build a graph", self._built)
+        return CudaDriver.current().explain("CUDA cannot build a graph", self._built)
 
     def launch(self, graph: Any) -> None:
-        here = CudaDriver.here()
-        here.explain("CUDA cannot launch a graph", lambda: graph.launch(here.stream))
+        driver = CudaDriver.current()
+        driver.explain(
+            "CUDA cannot launch a graph", lambda: graph.launch(driver.stream)
+        )
 
     def _built(self) -> Any:
-        here = CudaDriver.here()
-        here.gpu.set_current()
-        builder = here.gpu.create_graph_builder()
+        driver = CudaDriver.current()
+        driver.gpu.set_current()
+        builder = driver.gpu.create_graph_builder()
         builder.begin_building()
         for launch in self.launches:
-            launch.enqueue(here, builder)
+            launch.enqueue(driver, builder)
         return builder.end_building().complete()

@@ -20,8 +20,8 @@ class CudaMemory(AddressMemory):
 
     @property
     def stream(self) -> Any:
-        return CudaDriver.here().stream.handle
+        return CudaDriver.current().stream.handle
 
     def apply(self, name: str, arguments: Sequence[Any]) -> Any:
-        CudaDriver.here().gpu.set_current()  # a thread has no context of its own
+        CudaDriver.current().gpu.set_current()  # a thread has no context of its own
         return call(name, *arguments)

@@ -31,7 +31,7 @@ class CudaProgram:
     @once
     def image(self) -> nvrtc.Image:
         """The cubin, compiled in the process of compilers."""
-        text, arch = self.source.text, CudaDriver.here().arch
+        text, arch = self.source.text, CudaDriver.current().arch
         with errors_in(self.source):
             image: nvrtc.Image = in_child(nvrtc.compile_text, text, arch)
         return image
@@ -51,11 +51,11 @@ class CudaProgram:
         shared = self.source.shared_bytes
 
         def act() -> Any:
-            here = CudaDriver.here()
-            here.gpu.set_current()
+            driver = CudaDriver.current()
+            driver.gpu.set_current()
             kernel = core.ObjectCode.from_cubin(cubin).get_kernel(name)
             if shared:
-                here.allow_shared(kernel, shared)
+                driver.allow_shared(kernel, shared)
             return kernel
 
         return CudaDriver.explain(f"the GPU does not load {name}", act)
@@ -63,10 +63,10 @@ class CudaProgram:
     @once
     def machine_code(self) -> MachineCode:
         """The SASS, with the registers that are in use."""
-        compiler = f"NVRTC for {CudaDriver.here().arch}"
+        compiler = f"NVRTC for {CudaDriver.current().arch}"
         image = self.image
         code: MachineCode = in_child(
-            sass.read_cubin, image.data, CudaDriver.here().arch, compiler, image.log
+            sass.read_cubin, image.data, CudaDriver.current().arch, compiler, image.log
         )
         return code
 
@@ -100,28 +100,29 @@ class CudaLaunch(AddressLaunch):
         self.config = config(**sizes)
 
     def __call__(self, wait: bool = True) -> None:
-        here = CudaDriver.here()
-        here.explain(
-            f"CUDA cannot launch {self.name}", lambda: self.enqueue(here, here.stream)
+        driver = CudaDriver.current()
+        driver.explain(
+            f"CUDA cannot launch {self.name}",
+            lambda: self.enqueue(driver, driver.stream),
         )
         if wait:
-            here.explain(f"the GPU stopped in {self.name}", here.stream.sync)
+            driver.explain(f"the GPU stopped in {self.name}", driver.stream.sync)
 
     def timed(self) -> float:
         """Run, and return the seconds between two events of the stream."""
         return CudaDriver.explain(f"the GPU stopped in {self.name}", self._timed)
 
     def _timed(self) -> float:
-        here = CudaDriver.here()
+        driver = CudaDriver.current()
         has_clock = library("cuda.core").EventOptions(timing_enabled=True)
-        begin = here.stream.record(options=has_clock)
-        self.enqueue(here, here.stream)
-        end = here.stream.record(options=has_clock)
+        begin = driver.stream.record(options=has_clock)
+        self.enqueue(driver, driver.stream)
+        end = driver.stream.record(options=has_clock)
         end.sync()
         return float(end - begin) * 1e-3
 
-    def enqueue(self, here: CudaDriver, stream: Any) -> None:
+    def enqueue(self, driver: CudaDriver, stream: Any) -> None:
         """Launch on a stream, or in a graph that is being built."""
-        here.gpu.set_current()
+        driver.gpu.set_current()
         places = self.places.values()
         library("cuda.core").launch(stream, self.config, self.kernel, *places)

@@ -49,11 +49,11 @@ class AddressMemory(Memory):
 
     def copy_in(self, handle: Any, offset: int, data: Bytes) -> None:
         self._copy("HtoD", handle + offset, data.ctypes.data, data.size)
-        self.driver.here().wait()
+        self.driver.current().wait()
 
     def copy_out(self, handle: Any, offset: int, data: Bytes) -> None:
         self._copy("DtoH", data.ctypes.data, handle + offset, data.size)
-        self.driver.here().wait()
+        self.driver.current().wait()
 
     def copy(
         self,

@@ -65,7 +65,7 @@ class GpuDriver(ABC):
         return find_once(cls)
 
     @classmethod
-    def here(cls) -> Self:
+    def current(cls) -> Self:
         """Return the driver with its GPU, the same one each time.
 
         Errors: DeviceError where there is none, and in a process forked from the one that has it.

@@ -120,7 +120,7 @@ class WorkItemMemory:
         constant = source.param not in self.written
         dtype = load.dtype.scalar.vec(count)
         for begin in range(0, load.dtype.count, count):
-            here, there = (
+            target, there = (
                 f"{words} + {begin}" if begin else words for words in (to[0], at[0])
             )
             words: str | None = self.dialect.element(from_name, there)
@@ -136,10 +136,10 @@ class WorkItemMemory:
             if condition:
                 test = self.values.lane(condition[0], begin)
                 words = self.dialect.choose(test, (words, ATOM), zero)[0]
-            text: str | None = f"{self.dialect.element(name, here)} = {words};"
+            text: str | None = f"{self.dialect.element(name, target)} = {words};"
             if count > 1:
                 text = self.dialect.store_vector(
-                    name, here, dtype, "shared", True, words
+                    name, target, dtype, "shared", True, words
                 )
             self.text.put(text or "")
 
@@ -153,14 +153,14 @@ class WorkItemMemory:
             begins = range(0, count, size) if count % size == 0 else range(0)
             parts = [self._store_part(address, value, n, size) for n in begins]
             if parts and None not in parts:
-                self._put(condition, 0, " ".join(filter(None, parts)))
+                self._write_guarded(condition, 0, " ".join(filter(None, parts)))
                 return
         elements = [self._store_element(address, value, i) for i in range(count)]
         if condition and not per_lane:
-            self._put(condition, 0, " ".join(elements))
+            self._write_guarded(condition, 0, " ".join(elements))
             return
         for i, element in enumerate(elements):
-            self._put(condition, i, element)
+            self._write_guarded(condition, i, element)
 
     def _store_part(
         self, address: UOp, value: UOp, begin: int, size: int
@@ -184,7 +184,7 @@ class WorkItemMemory:
         words = self.values.lane(value, i)
         return self.dialect.store_element(name, at, value.dtype.scalar, words)
 
-    def _put(self, condition: Sequence[UOp], i: int, statement: str) -> None:
+    def _write_guarded(self, condition: Sequence[UOp], i: int, statement: str) -> None:
         if not condition:
             self.text.put(statement)
             return

@@ -116,7 +116,7 @@ class WorkGroupDevice(DeviceInfo):
     def _driver(self) -> GpuDriver:
         assert self.driver is not None
         with no_fork:
-            return self.driver.here()
+            return self.driver.current()
 
 
 @lru_cache(maxsize=KEPT_PROGRAMS)

@@ -25,14 +25,14 @@ class HipGraph(LaunchGraph[HipLaunch]):
         return HipDriver.explain("HIP cannot build a graph", self._built)
 
     def launch(self, graph: HipExecutable) -> None:
-        here = HipDriver.here()
-        here.explain(
+        driver = HipDriver.current()
+        driver.explain(
             "HIP cannot launch a graph",
-            lambda: call("GraphLaunch", graph.handle, here.stream),
+            lambda: call("GraphLaunch", graph.handle, driver.stream),
         )
 
     def _built(self) -> HipExecutable:
-        stream, modes = HipDriver.here().stream, part("hip").hipStreamCaptureMode
+        stream, modes = HipDriver.current().stream, part("hip").hipStreamCaptureMode
         call("StreamBeginCapture", stream, modes.hipStreamCaptureModeRelaxed)
         try:
             for launch in self.launches:

@@ -19,7 +19,7 @@ class HipMemory(AddressMemory):
 
     @property
     def stream(self) -> Any:
-        return HipDriver.here().stream
+        return HipDriver.current().stream
 
     def apply(self, name: str, arguments: Sequence[Any]) -> Any:
         return call(name, *arguments)

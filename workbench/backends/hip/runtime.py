@@ -35,15 +35,15 @@ class HipProgram:
     @once
     def kernel(self) -> Any:
         """The kernel on the GPU, with the module that it is of."""
-        here, source = HipDriver.here(), self.source
+        driver, source = HipDriver.current(), self.source
         with errors_in(source):
-            code: bytes = in_child(compile_text, source.text, here.arch)
+            code: bytes = in_child(compile_text, source.text, driver.arch)
 
         def load() -> Any:
             module = call("ModuleLoadData", code)
             return call("ModuleGetFunction", module, source.name.encode()), module
 
-        return here.explain(f"the GPU does not load {source.name}", load)
+        return driver.explain(f"the GPU does not load {source.name}", load)
 
     def __call__(self, buffers: Sequence[Buffer]) -> None:
         self.bind(buffers)()
@@ -60,12 +60,12 @@ class HipLaunch(AddressLaunch):
         super().__init__(program.source, buffers)
 
     def __call__(self, wait: bool = True) -> None:
-        here = HipDriver.here()
-        here.explain(f"HIP cannot launch {self.name}", self.enqueue)
+        driver = HipDriver.current()
+        driver.explain(f"HIP cannot launch {self.name}", self.enqueue)
         if wait:
-            here.explain(
+            driver.explain(
                 f"the GPU stopped in {self.name}",
-                lambda: call("StreamSynchronize", here.stream),
+                lambda: call("StreamSynchronize", driver.stream),
             )
 
     def timed(self) -> float:
@@ -73,7 +73,7 @@ class HipLaunch(AddressLaunch):
         return HipDriver.explain(f"the GPU stopped in {self.name}", self._timed)
 
     def _timed(self) -> float:
-        stream = HipDriver.here().stream
+        stream = HipDriver.current().stream
         begin, end = call("EventCreate"), call("EventCreate")
         try:
             call("EventRecord", begin, stream)
@@ -89,5 +89,5 @@ class HipLaunch(AddressLaunch):
         """Launch in the stream, which may be captured."""
         arguments = tuple(ctypes.c_void_p(place) for place in self.places.values())
         sizes = *self.grid, *self.group
-        stream = HipDriver.here().stream
+        stream = HipDriver.current().stream
         call("ModuleLaunchKernel", self.kernel, *sizes, 0, stream, None, arguments)

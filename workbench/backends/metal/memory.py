@@ -20,7 +20,7 @@ class MetalMemory(Memory):
     offset_bytes = 16
 
     def allocate(self, size_bytes: int, alignment_bytes: int) -> Any:
-        gpu, size = MetalDriver.here().gpu, max(1, size_bytes)
+        gpu, size = MetalDriver.current().gpu, max(1, size_bytes)
         most = gpu.maxBufferLength()
         buffer = (
             gpu.newBufferWithLength_options_(size, SHARED) if size <= most else None
@@ -53,6 +53,6 @@ class MetalMemory(Memory):
             self._bytes(target, target_offset, size_bytes)[:] = data
 
     def _bytes(self, handle: Any, offset: int, size: int) -> Bytes:
-        MetalDriver.here().wait()
+        MetalDriver.current().wait()
         whole = handle.contents().as_buffer(handle.length())
         return np.frombuffer(whole, np.uint8)[offset : offset + size]

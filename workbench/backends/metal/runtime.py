@@ -36,7 +36,7 @@ class MetalProgram:
             return self._compiled()
 
     def _compiled(self) -> Any:
-        gpu, source = MetalDriver.here().gpu, self.source
+        gpu, source = MetalDriver.current().gpu, self.source
         options = library("Metal").MTLCompileOptions.new()
         options.setFastMathEnabled_(False)  # it takes NaN for no value
         compiled, error = gpu.newLibraryWithSource_options_error_(
@@ -85,12 +85,12 @@ class MetalLaunch:
     def __call__(self, wait: bool = True) -> None:
         self._start()
         if wait:
-            MetalDriver.here().wait()
+            MetalDriver.current().wait()
 
     def timed(self) -> float:
         """Run, and return the seconds by the GPU's clock."""
         commands = self._start()
-        MetalDriver.here().wait()
+        MetalDriver.current().wait()
         return float(commands.GPUEndTime() - commands.GPUStartTime())
 
     def _start(self) -> Any:
@@ -98,8 +98,8 @@ class MetalLaunch:
             return self._commit()
 
     def _commit(self) -> Any:
-        here = MetalDriver.here()
-        commands = here.queue.commandBuffer()
+        driver = MetalDriver.current()
+        commands = driver.queue.commandBuffer()
         encoder = commands.computeCommandEncoder()
         encoder.setComputePipelineState_(self.pipeline)
         for place, slot in enumerate(self.slots):
@@ -107,7 +107,7 @@ class MetalLaunch:
             encoder.setBuffer_offset_atIndex_(buffer.handle, buffer.offset, place)
         encoder.dispatchThreadgroups_threadsPerThreadgroup_(self.grid, self.group)
         encoder.endEncoding()
-        here.start(self.name, commands)
+        driver.start(self.name, commands)
         return commands
 
 

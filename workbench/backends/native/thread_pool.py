@@ -39,10 +39,10 @@ def cores() -> int:
 
 def _other_cores() -> set[int] | None:
     """Return the cores that this process may use without the current one, None if unknown."""
-    here = _current_core()
-    if here is None or not hasattr(os, "sched_setaffinity"):
+    current = _current_core()
+    if current is None or not hasattr(os, "sched_setaffinity"):
         return None
-    return os.sched_getaffinity(0) - {here()}
+    return os.sched_getaffinity(0) - {current()}
 
 
 @lru_cache(maxsize=1)

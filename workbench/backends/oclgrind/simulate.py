@@ -54,10 +54,10 @@ def compile_text(text: str, name: str) -> int:
 
     Errors: CompileError where Oclgrind refuses the text.
     """
-    here = _simulator()
+    simulator = _simulator()
     try:
-        return int(here.cl.Kernel(here.program(text), name).num_args)
-    except here.cl.Error:
+        return int(simulator.cl.Kernel(simulator.program(text), name).num_args)
+    except simulator.cl.Error:
         return -1
 
 

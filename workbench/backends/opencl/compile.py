@@ -43,7 +43,7 @@ def binary_of(kernel: KernelText) -> KernelBinary:
 
     Errors: CompileError, with the line of the text where the driver refuses it.
     """
-    device = OpenCLDriver.here().device
+    device = OpenCLDriver.current().device
     driver = device.platform.version, device.name, device.driver_version
     key = key_of("OpenCL", STANDARD, *driver, *map(str, kernel))
     data = object_cache.get(key)
@@ -56,13 +56,13 @@ def binary_of(kernel: KernelText) -> KernelBinary:
 def compile_kernel(kernel: KernelText) -> bytes:
     """Return the binary of a kernel, compiled in this process. Errors: CompileError."""
     pocl.own_cache()
-    here = OpenCLDriver.here()
-    if pocl.is_pocl(here.device):
+    driver = OpenCLDriver.current()
+    if pocl.is_pocl(driver.device):
         try:
-            return pocl.binary(here.context, *kernel)
+            return pocl.binary(driver.context, *kernel)
         except CompileError as error:
             because = error.because.replace(pocl.KERNEL, kernel.name)
             raise CompileError(
                 error.stage, because, hint=error.hint, line=error.line
             ) from None
-    return binary_in(build(here.context, kernel.text))
+    return binary_in(build(driver.context, kernel.text))

@@ -19,7 +19,7 @@ class OpenCLMemory(Memory):
         cl = library("pyopencl")
         try:
             flags = cl.mem_flags.READ_WRITE
-            return cl.Buffer(OpenCLDriver.here().context, flags, size=size_bytes)
+            return cl.Buffer(OpenCLDriver.current().context, flags, size=size_bytes)
         except cl.Error as error:
             raise MemoryError(str(error)) from error
 
@@ -28,12 +28,12 @@ class OpenCLMemory(Memory):
 
     def copy_in(self, handle: Any, offset: int, data: Bytes) -> None:
         cl = library("pyopencl")
-        queue = OpenCLDriver.here().queue
+        queue = OpenCLDriver.current().queue
         cl.enqueue_copy(queue, handle, data, dst_offset=offset, is_blocking=True)
 
     def copy_out(self, handle: Any, offset: int, data: Bytes) -> None:
         cl = library("pyopencl")
-        queue = OpenCLDriver.here().queue
+        queue = OpenCLDriver.current().queue
         cl.enqueue_copy(queue, data, handle, src_offset=offset, is_blocking=True)
 
     def copy(
@@ -46,7 +46,7 @@ class OpenCLMemory(Memory):
     ) -> None:
         cl = library("pyopencl")
         cl.enqueue_copy(
-            OpenCLDriver.here().queue,
+            OpenCLDriver.current().queue,
             target,
             source,
             byte_count=size_bytes,

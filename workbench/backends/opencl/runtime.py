@@ -47,15 +47,15 @@ class OpenCLProgram:
     @once
     def _program(self) -> tuple[Any, str]:
         """The driver's program, and the kernel's name in it."""
-        source, here = self.source, OpenCLDriver.here()
+        source, driver = self.source, OpenCLDriver.current()
         text = KernelText(source.text, source.name, self.items, self.group)
         with errors_in(source):
             binary = binary_of(text)
-            program = load(here.context, here.device, binary.data)
+            program = load(driver.context, driver.device, binary.data)
             if program is not None:
                 return program, binary.name
-            _warn_of_compiler(here.device.platform.name)
-            return build(here.context, source.text), source.name
+            _warn_of_compiler(driver.device.platform.name)
+            return build(driver.context, source.text), source.name
 
     def __call__(self, buffers: Sequence[Buffer]) -> None:
         self.bind(buffers)()
@@ -89,7 +89,7 @@ class OpenCLLaunch:
         cl = library("pyopencl")
         try:
             return cl.enqueue_nd_range_kernel(
-                OpenCLDriver.here().queue, self.kernel, self.items, self.group
+                OpenCLDriver.current().queue, self.kernel, self.items, self.group
             )
         except cl.Error as error:
             raise DeviceError(

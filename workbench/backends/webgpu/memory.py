@@ -25,7 +25,7 @@ class WebGpuMemory(Memory):
     offset_bytes = 256
 
     def allocate(self, size_bytes: int, alignment_bytes: int) -> Any:
-        most = WebGpuDriver.here().device.limits["max-storage-buffer-binding-size"]
+        most = WebGpuDriver.current().device.limits["max-storage-buffer-binding-size"]
         if size_bytes > most:
             raise MemoryError(f"a buffer has at most {most:,} bytes")
         wgpu = library("wgpu")
@@ -33,7 +33,7 @@ class WebGpuMemory(Memory):
         use = usage.STORAGE | usage.COPY_SRC | usage.COPY_DST
         try:
             size = max(WORD, whole_words(size_bytes))
-            return WebGpuDriver.here().device.create_buffer(size=size, usage=use)
+            return WebGpuDriver.current().device.create_buffer(size=size, usage=use)
         except wgpu.GPUError as error:
             raise MemoryError(str(error)) from error
 
@@ -43,11 +43,11 @@ class WebGpuMemory(Memory):
     def copy_in(self, handle: Any, offset: int, data: Bytes) -> None:
         whole = data.size // WORD * WORD
         if whole:
-            WebGpuDriver.here().queue.write_buffer(handle, offset, data[:whole])
+            WebGpuDriver.current().queue.write_buffer(handle, offset, data[:whole])
         if whole < data.size:  # the rest of the last word stays as it is
             last = self._read(handle, offset + whole, WORD)
             last[: data.size - whole] = data[whole:]
-            WebGpuDriver.here().queue.write_buffer(handle, offset + whole, last)
+            WebGpuDriver.current().queue.write_buffer(handle, offset + whole, last)
 
     def copy_out(self, handle: Any, offset: int, data: Bytes) -> None:
         if data.size:
@@ -66,11 +66,11 @@ class WebGpuMemory(Memory):
             data = self._read(source, source_offset, whole_words(size_bytes))
             self.copy_in(target, target_offset, data[:size_bytes])
         elif size_bytes:
-            commands = WebGpuDriver.here().device.create_command_encoder()
+            commands = WebGpuDriver.current().device.create_command_encoder()
             place = target, target_offset, size_bytes
             commands.copy_buffer_to_buffer(source, source_offset, *place)
-            WebGpuDriver.here().queue.submit([commands.finish()])
+            WebGpuDriver.current().queue.submit([commands.finish()])
 
     def _read(self, handle: Any, offset: int, nbytes: int) -> Bytes:
-        words = WebGpuDriver.here().queue.read_buffer(handle, offset, nbytes)
+        words = WebGpuDriver.current().queue.read_buffer(handle, offset, nbytes)
         return np.frombuffer(words, np.uint8).copy()

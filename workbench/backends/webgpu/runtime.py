@@ -47,7 +47,7 @@ class WebGpuProgram:
             return self._compiled()
 
     def _compiled(self) -> Any:
-        device, wgpu = WebGpuDriver.here().device, library("wgpu")
+        device, wgpu = WebGpuDriver.current().device, library("wgpu")
         most = device.limits["max-storage-buffers-per-shader-stage"]
         if len(self.slots) > most:
             because = (
@@ -99,18 +99,18 @@ class WebGpuLaunch:
     def __call__(self, wait: bool = True) -> None:
         self._submit(1)
         if wait:
-            WebGpuDriver.here().wait()
+            WebGpuDriver.current().wait()
 
     def mean_s(self, batch: int) -> float:
         """Return the seconds of one of a batch of runs, by this process's clock."""
-        WebGpuDriver.here().wait()
+        WebGpuDriver.current().wait()
         begin = time.perf_counter()
         self._submit(batch)
-        WebGpuDriver.here().wait()
+        WebGpuDriver.current().wait()
         return (time.perf_counter() - begin) / batch
 
     def _submit(self, runs: int) -> None:
-        wgpu, device = library("wgpu"), WebGpuDriver.here().device
+        wgpu, device = library("wgpu"), WebGpuDriver.current().device
         try:
             self._bind()
             commands = device.create_command_encoder()
@@ -136,7 +136,7 @@ class WebGpuLaunch:
     def _bind(self) -> None:
         if self._group is not None:
             return
-        device, usage = WebGpuDriver.here().device, library("wgpu").BufferUsage
+        device, usage = WebGpuDriver.current().device, library("wgpu").BufferUsage
         slots, written_slots = self.program.slots, self.program.written
         written = {id(self.buffers[slot].handle) for slot in written_slots}
         self._copies = {

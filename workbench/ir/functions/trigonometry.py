@@ -176,9 +176,9 @@ def _half_angle(size: UOp, large: UOp) -> tuple[UOp, UOp]:
 
 def _half_exponentials(size: UOp) -> tuple[UOp, UOp]:
     """Return e**size / 2 and e**-size / 2. The first is finite where e**size no longer is."""
-    less = exp(size - 1.0)
+    reduced = exp(size - 1.0)
     high, low = HALF_E[size.dtype]
-    return fma(less, less.like(high), less * low), 1 / (2 * math.e) / less
+    return fma(reduced, reduced.like(high), reduced * low), 1 / (2 * math.e) / reduced
 
 
 def _below_overflow(x: UOp) -> tuple[UOp, UOp]:

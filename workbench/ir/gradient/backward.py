@@ -49,23 +49,23 @@ class Backward:
     def of(self, nodes: Sequence[UOp], zero: UOp) -> UOp:
         """Return the gradient of a tensor that several of the targets stand for, `zero` where none
         has one."""
-        return self._twins_apart(nodes, zero, self._total(nodes, zero))
+        return self._with_twins(nodes, zero, self._total(nodes, zero))
 
     def _total(self, nodes: Sequence[UOp], zero: UOp) -> UOp:
         shares = [self.gradients[n] for n in nodes if n in self.gradients]
         return sum(shares[1:], shares[0]) if shares else zero
 
-    def _twins_apart(self, nodes: Sequence[UOp], zero: UOp, total: UOp) -> UOp:
+    def _with_twins(self, nodes: Sequence[UOp], zero: UOp, total: UOp) -> UOp:
         root, seed = self.root, self.seed
 
-        def again(apart: frozenset[UOp]) -> UOp:
-            return backward(root, nodes, seed, apart)._total(nodes, zero)
+        def differentiate(separate: frozenset[UOp]) -> UOp:
+            return backward(root, nodes, seed, separate)._total(nodes, zero)
 
-        return with_twins(total, self.twins, again)
+        return with_twins(total, self.twins, differentiate)
 
 
 def backward(
-    root: UOp, targets: Sequence[UOp], seed: UOp, apart: frozenset[UOp] = frozenset()
+    root: UOp, targets: Sequence[UOp], seed: UOp, separate: frozenset[UOp] = frozenset()
 ) -> Backward:
     """Return the gradients of `root`, whose own is `seed`, with respect to `targets`. They can be
     differentiated by these, and by the occurrences in `apart`.
@@ -75,7 +75,7 @@ def backward(
     """
     result, start = Backward(root, seed), time.perf_counter()
     with GRADIENT.recording(UOp.sink(root, *targets)) as record:
-        graph = MergedGraph(root, apart.union(targets))
+        graph = MergedGraph(root, separate.union(targets))
         _add_gradients(result, graph, frozenset(targets))
         result.twins = graph.twins
         if record.matches is not None:

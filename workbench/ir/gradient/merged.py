@@ -17,19 +17,19 @@ from workbench.ir.node.uop import UOp
 
 
 class MergedGraph:
-    """The graph under `root` down to where no gradient flows, in which the occurrences in `apart`
-    are nodes of their own.
+    """The graph under `root` down to where no gradient flows, in which the occurrences in
+    `separate` are nodes of their own.
 
     `order` has one node of each value, sources first; `of` has that of every node. `twins` are the
     occurrences that are one with what other nodes read: a gradient of this graph does not tell
     them apart.
     """
 
-    def __init__(self, root: UOp, apart: frozenset[UOp]):
-        self.root, self.apart = root, apart
+    def __init__(self, root: UOp, separate: frozenset[UOp]):
+        self.root, self.separate = root, separate
         self.order: list[UOp] = []
         self.of: dict[UOp, UOp] = {}
-        self._made_again: dict[UOp, UOp] = {}
+        self._recomputed: dict[UOp, UOp] = {}
         self._read: dict[UOp, UOp | None] = {}
         """Of each value the one occurrence that is read, None where several are."""
         self._equals: dict[Any, UOp] = {}
@@ -67,20 +67,20 @@ class MergedGraph:
         if not gradient_sources(node):
             return ()
         twins = node.arg
-        if not isinstance(twins, Twins) or self.apart.isdisjoint(twins.occurrences):
+        if not isinstance(twins, Twins) or self.separate.isdisjoint(twins.occurrences):
             return node.src
-        if node not in self._made_again:
-            self._made_again[node] = twins.again(self.apart)
-        return (self._made_again[node],)
+        if node not in self._recomputed:
+            self._recomputed[node] = twins.differentiate(self.separate)
+        return (self._recomputed[node],)
 
     def _add(self, node: UOp) -> None:
         below = self._below(node)
-        is_apart = node in self.apart
-        if isinstance(node.arg, Twins) or (is_alias(node) and not is_apart):
+        is_separate = node in self.separate
+        if isinstance(node.arg, Twins) or (is_alias(node) and not is_separate):
             self.of[node] = self.of[below[0]]
             return
         first = node
-        if below and not is_apart:
+        if below and not is_separate:
             values = tuple([self.of[s] for s in below])
             key = node.op, node.dtype, values, node.arg, node.arg.__class__
             first = self._equals.setdefault(key, node)

@@ -28,11 +28,12 @@ class Occurrence(NamedTuple):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Twins:
-    """The arg of a gradient in whose graph the `occurrences` were one with others: `again` makes
-    it with some of them apart, to be differentiated by these."""
+    """The arg of a gradient in whose graph the `occurrences` were one with others: `differentiate`
+    makes it with some of them apart, to be differentiated by these.
+    """
 
     occurrences: frozenset[UOp]
-    again: Callable[[frozenset[UOp]], UOp]
+    differentiate: Callable[[frozenset[UOp]], UOp]
 
 
 def duplicate(value: UOp) -> UOp:
@@ -49,12 +50,12 @@ def alias(value: UOp) -> UOp:
 
 
 def with_twins(
-    gradient: UOp, twins: frozenset[UOp], again: Callable[[frozenset[UOp]], UOp]
+    gradient: UOp, twins: frozenset[UOp], differentiate: Callable[[frozenset[UOp]], UOp]
 ) -> UOp:
     """Return a gradient that is made again where it is differentiated by some of `twins`."""
     if not twins:
         return gradient
-    return UOp(Ops.DETACH, gradient.dtype, (gradient,), Twins(twins, again))
+    return UOp(Ops.DETACH, gradient.dtype, (gradient,), Twins(twins, differentiate))
 
 
 def is_duplicate(node: UOp) -> bool:
@@ -85,12 +86,12 @@ def without_aliases(nodes: Sequence[UOp]) -> tuple[UOp, ...]:
     return tuple([images[node] for node in nodes])
 
 
-def merged(nodes: Sequence[UOp], apart: Collection[UOp]) -> dict[UOp, UOp]:
-    """Return what each node under `nodes` is without aliases, but for those in `apart`."""
+def merged(nodes: Sequence[UOp], separate: Collection[UOp]) -> dict[UOp, UOp]:
+    """Return what each node under `nodes` is without aliases, but for those in `separate`."""
     images: dict[UOp, UOp] = {}
     with derived_from():
         for node in UOp.sink(*nodes).toposort():
-            if node not in apart and (is_alias(node) or isinstance(node.arg, Twins)):
+            if node not in separate and (is_alias(node) or isinstance(node.arg, Twins)):
                 images[node] = images[node.src[0]]
             else:
                 images[node] = node.rebuild(tuple([images[s] for s in node.src]))

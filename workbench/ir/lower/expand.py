@@ -142,8 +142,8 @@ class Expander:
             if source.op is Ops.BITCAST:  # the instruction knows the format of the bits
                 source = source.src[0]
             own = next((r for r in closes if r in source.ranges), None)
-            here = lanes if own is None else {**lanes, own: 0}
-            part, count = self.value(source, own, here), fragment.per_lane
+            position = lanes if own is None else {**lanes, own: 0}
+            part, count = self.value(source, own, position), fragment.per_lane
             if part.dtype.count < count:  # a tile beyond the end of a padded sum is 0
                 part = UOp(Ops.BROADCAST, part.dtype.vec(count), (part,))
             operands.append(part)
@@ -169,16 +169,16 @@ class Expander:
         """Combine a value over lanes: along a whole vector as a tree, over others in turn."""
         own = node.src[1:]
         inner = self._own_vector(node, vector)
-        rest = [r for r in own if r is not inner]
+        scalar_lanes = [r for r in own if r is not inner]
         total: UOp | None = None
-        for steps in product(*[range(r.extent) for r in rest]):
-            here = {**lanes, **dict(zip(rest, steps, strict=True))}
+        for steps in product(*[range(r.extent) for r in scalar_lanes]):
+            position = {**lanes, **dict(zip(scalar_lanes, steps, strict=True))}
             for start in starts(inner, self.widths):
                 across = vector if inner is None else inner
                 one = self.value(
                     node.src[0],
                     across,
-                    here if inner is None else {**here, inner: start},
+                    position if inner is None else {**position, inner: start},
                 )
                 total = (
                     _rounded(one)

@@ -126,8 +126,10 @@ class StatementExpander:
             return
         if vector is None and self.of_items:
             vector = self._block_axis(target, lanes)
-        for here in spread(lanes, vector, self.widths):
-            self._write(target, self.expander.value(value, vector, here), vector, here)
+        for position in spread(lanes, vector, self.widths):
+            self._write(
+                target, self.expander.value(value, vector, position), vector, position
+            )
 
     def _accumulate(
         self, node: UOp, lanes: list[UOp], more: list[UOp], vector: UOp | None
@@ -135,46 +137,48 @@ class StatementExpander:
         """Combine into each accumulator; reduction lanes outermost, so that few values are live at
         once."""
         target, value = node.src
-        places = list(spread(lanes, vector, self.widths))
-        totals = [self._current(target, vector, here) for here in places]
+        positions = list(spread(lanes, vector, self.widths))
+        totals = [self._current(target, vector, position) for position in positions]
         for step in spread(more, None, self.widths):
-            for i, here in enumerate(places):
-                one = self.expander.value(value, vector, {**here, **step})
+            for i, position in enumerate(positions):
+                one = self.expander.value(value, vector, {**position, **step})
                 totals[i] = self._machine(combine(node, node.combines, totals[i], one))
                 self._operations.append(totals[i])
-        for total, here in zip(totals, places, strict=True):
-            self._write(target, total, vector, here)
+        for total, position in zip(totals, positions, strict=True):
+            self._write(target, total, vector, position)
 
-    def _current(self, target: UOp, vector: UOp | None, here: dict[UOp, int]) -> UOp:
-        return self.expander.value(construct.running(target), vector, here)
+    def _current(
+        self, target: UOp, vector: UOp | None, position: dict[UOp, int]
+    ) -> UOp:
+        return self.expander.value(construct.running(target), vector, position)
 
     def _write(
-        self, target: UOp, value: UOp, vector: UOp | None, here: dict[UOp, int]
+        self, target: UOp, value: UOp, vector: UOp | None, position: dict[UOp, int]
     ) -> None:
         count = 1 if vector is None else self.widths[vector.axis_name]
         if value.dtype.count < count:
             value = UOp(Ops.BROADCAST, value.dtype.vec(count), (value,))
         accumulator = self.registers.get(target.src[0])
         if accumulator is not None:
-            register, _ = accumulator.at(here)
+            register, _ = accumulator.at(position)
             value = self._machine(value)
             self._operations.append(UOp(Ops.SET, dtypes.void, (register, value)))
             return
         whole, gate = split_gate(flat(target))
-        index, stride = self.expander.address(whole, vector, here)
+        index, stride = self.expander.address(whole, vector, position)
         if count > 1 and stride != 1:
-            self._scatter(target, value, vector, here, count)
+            self._scatter(target, value, vector, position, count)
             return
         place = self._machine(construct.index(target.memory, index))
         value = self._machine(value)
-        condition = self._condition(gate, vector, here, count)
+        condition = self._condition(gate, vector, position, count)
         self._operations.append(construct.store(place, value, condition=condition))
 
     def _condition(
-        self, gate: UOp | None, vector: UOp | None, here: dict[UOp, int], count: int
+        self, gate: UOp | None, vector: UOp | None, position: dict[UOp, int], count: int
     ) -> tuple[UOp, ...]:
         """Return the condition of a store, one bool or one per lane; () where it always holds."""
-        test = None if gate is None else self.expander.value(gate, vector, here)
+        test = None if gate is None else self.expander.value(gate, vector, position)
         if test is None or test.is_const and test.arg:
             return ()
         if 1 < count != test.dtype.count:
@@ -186,20 +190,22 @@ class StatementExpander:
         target: UOp,
         value: UOp,
         vector: UOp | None,
-        here: dict[UOp, int],
+        position: dict[UOp, int],
         count: int,
     ) -> None:
         assert vector is not None
         each = [UOp(Ops.EXTRACT, value.dtype.scalar, (value,), i) for i in range(count)]
-        size = self._block_size(target, vector, here)
+        size = self._block_size(target, vector, position)
         for begin in range(0, count, size):
-            at = {**here, vector: here[vector] + begin}
+            at = {**position, vector: position[vector] + begin}
             tests = self._tests(target, vector, at, size)
             if size > 1 and len(tests) < 2:
                 self._write_block(target, each[begin : begin + size], at, tests)
                 continue
             for i in range(begin, begin + size):
-                self._write(target, each[i], None, {**here, vector: here[vector] + i})
+                self._write(
+                    target, each[i], None, {**position, vector: position[vector] + i}
+                )
 
     # a lane's part of a tile: a few neighbours here, a few there
 
@@ -211,40 +217,44 @@ class StatementExpander:
         sizes = {r: self._block_size(target, r, first) for r in tiles}
         return next((r for r, size in sizes.items() if size > 1), None)
 
-    def _block_size(self, target: UOp, vector: UOp, here: dict[UOp, int]) -> int:
+    def _block_size(self, target: UOp, vector: UOp, position: dict[UOp, int]) -> int:
         """Return how many neighbours in memory there are together in a vector."""
         if not self.of_items or vector.axis_kind is not AxisType.WARP:
             return 1
         whole, _ = split_gate(flat(target))
-        count, begin = self.widths[vector.axis_name], here[vector]
+        count, begin = self.widths[vector.axis_name], position[vector]
         return block_size(
             [
-                self.expander.address(whole, None, {**here, vector: begin + i})[0]
+                self.expander.address(whole, None, {**position, vector: begin + i})[0]
                 for i in range(count)
             ]
         )
 
     def _tests(
-        self, target: UOp, vector: UOp, here: dict[UOp, int], size: int
+        self, target: UOp, vector: UOp, position: dict[UOp, int], size: int
     ) -> set[UOp]:
         """Return the conditions of a block of neighbours: one, where they share it, or none."""
         _, gate = split_gate(flat(target))
         if gate is None:
             return set()
-        lanes = [UOp.index(here[vector] + i) for i in range(size)]
+        lanes = [UOp.index(position[vector] + i) for i in range(size)]
         return {SIMPLIFY_INDEX(gate.substitute({vector: lane})) for lane in lanes}
 
     def _write_block(
-        self, target: UOp, lanes: Sequence[UOp], here: dict[UOp, int], tests: set[UOp]
+        self,
+        target: UOp,
+        lanes: Sequence[UOp],
+        position: dict[UOp, int],
+        tests: set[UOp],
     ) -> None:
         """Write neighbours at once, where the condition that they share holds."""
         whole, _ = split_gate(flat(target))
-        index, _ = self.expander.address(whole, None, here)
+        index, _ = self.expander.address(whole, None, position)
         place = self._machine(construct.index(target.memory, index))
         dtype = lanes[0].dtype.vec(len(lanes))
         value = self._machine(UOp(Ops.STACK, dtype, tuple(lanes)))
         gate = next(iter(tests), None)
-        condition = self._condition(gate, None, here, len(lanes))
+        condition = self._condition(gate, None, position, len(lanes))
         self._operations.append(construct.store(place, value, condition=condition))
 
     def _machine(self, node: UOp) -> UOp:

@@ -264,9 +264,9 @@ class _Emission:
             begin = [construct.when(first < axis.extent, begin)]
         parts: Sequence[UOp] = _nodes(others)
         if axis.extent > distance:
-            within = axis < axis.extent - distance
+            has_step = axis < axis.extent - distance
             later = [
-                _where(p.substitute({axis: axis + distance}), within) for p in fills
+                _where(p.substitute({axis: axis + distance}), has_step) for p in fills
             ]
             parts = interleaved(parts, later)
             own += _steps([TreePart.of(fill, PLACE_PIPELINE) for fill in later])
@@ -312,10 +312,10 @@ class _Emission:
             if plan.cells > 1 and not plan.is_repeated:
                 rest = UOp.range(plan.cells, loop.axis.axis_name, loop.axis.axis_kind)
                 return [TreePart(loop.substitute({loop.axis: rest}), part.steps)]
-            again = [tile.again() for tile in tiles] if plan.is_repeated else []
+            repeats = [tile.repeated() for tile in tiles] if plan.is_repeated else []
             updates = zip(tiles, loop.body, strict=True)
             reads = [tile.read(update) for tile, update in updates]
-        shuffles = [TreePart.of(statement, PLACE_SHUFFLE) for statement in again]
+        shuffles = [TreePart.of(statement, PLACE_SHUFFLE) for statement in repeats]
         pairs = zip(reads, part.steps, strict=True)
         return [*shuffles, *[TreePart(read, (step,)) for read, step in pairs]]
 
@@ -352,16 +352,16 @@ class _Emission:
             return construct.store(
                 self._element(node), identity(node.combines, node.dtype), vector
             )
-        here = item.insertion_point.path()
+        loops = item.insertion_point.path()
         reads = {
-            n: self._read(n, here) for n in item.statement.reads if n.op is Ops.REDUCE
+            n: self._read(n, loops) for n in item.statement.reads if n.op is Ops.REDUCE
         }
         stages = [n for n in item.statement.reads if n.op is Ops.STAGE]
         value = node.value if node.op is Ops.STORE else node.src[0]
-        value = self._stage_reads(value, stages, here, reads)
+        value = self._stage_reads(value, stages, loops, reads)
         if node.op is Ops.STORE:
             return construct.store(
-                self._stage_reads(node.place, stages, here, reads), value, vector
+                self._stage_reads(node.place, stages, loops, reads), value, vector
             )
         if node.op is Ops.REDUCE:
             register = self.registers.get(node)
@@ -373,7 +373,9 @@ class _Emission:
             return construct.accumulate(into, value, node.combines, vector)
         define, array, lanes, pipeline = self.allocations[node]
         buffer = () if pipeline is None else (pipeline.buffer,)
-        indexes = tuple(self._stage_reads(s, stages, here, reads) for s in node.src[1:])
+        indexes = tuple(
+            self._stage_reads(s, stages, loops, reads) for s in node.src[1:]
+        )
         return construct.store(
             construct.index(define, *buffer, *array, *lanes, *indexes),
             value,
@@ -384,11 +386,11 @@ class _Emission:
         define, array, lanes, _ = self.allocations[node]
         return construct.index(define, *array, *lanes)
 
-    def _read(self, node: UOp, here: dict[UOp, Loop]) -> UOp:
+    def _read(self, node: UOp, loops: dict[UOp, Loop]) -> UOp:
         """Return the result of a reduction; lanes that its accumulator keeps apart are combined."""
         zero = UOp.index(0)
         define, array, lanes, _ = self.allocations[node]
-        place = tuple(a if a in here else zero for a in array)
+        place = tuple(a if a in loops else zero for a in array)
         with derived_from(node):
             value = construct.load(construct.index(define, *place, *lanes))
             open_lanes = self.vectors.accumulator_lanes(self.placed.statements[node])
@@ -398,7 +400,7 @@ class _Emission:
         self,
         value: UOp,
         stages: list[UOp],
-        here: dict[UOp, Loop],
+        loops: dict[UOp, Loop],
         reads: dict[UOp, UOp],
     ) -> UOp:
         """Replace every value of another statement by a read of that statement's storage."""
@@ -410,7 +412,7 @@ class _Emission:
                 zero = UOp.index(0)
                 define, array, lanes, pipeline = self.allocations[stage]
                 buffer = () if pipeline is None else (pipeline.buffer,)
-                place = tuple(a if a in here else zero for a in array)
+                place = tuple(a if a in loops else zero for a in array)
                 inner = tuple(s.substitute(changes) for s in node.src[1:])
                 with derived_from(node):
                     changes[node] = construct.index(

@@ -125,13 +125,13 @@ class _Machine:
     def run(self, steps: list[InterpreterStep], windows: Windows) -> None:
         """Carry out the steps of one STORE for the parts of ranges in `windows`."""
         self.values, self.windows = {}, windows
-        uses = Counter(s for step in steps for s in step.takes)
+        uses = Counter(s for step in steps for s in step.inputs)
         for step in steps:
             if step.node.op is Ops.STORE:
                 self._store(step.node)
             else:
                 self.values[step.node] = self._value(step)
-            for source in step.takes:
+            for source in step.inputs:
                 uses[source] -= 1
                 if not uses[source]:
                     self.values.pop(source, None)
@@ -273,7 +273,7 @@ class _Machine:
 
     def _contract(self, step: InterpreterStep) -> _Value:
         """Sum a product over ranges of both factors, as a matrix product where it is one."""
-        factors, closes = [self.values[s] for s in step.takes[:2]], step.node.src[1:]
+        factors, closes = [self.values[s] for s in step.inputs[:2]], step.node.src[1:]
         axes = self._union(*[f.axes for f in factors])
         number = {r: i for i, r in enumerate(axes)}
         operands: list[object] = []

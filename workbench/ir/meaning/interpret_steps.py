@@ -27,7 +27,7 @@ class InterpreterStep(NamedTuple):
     factors is a contraction, and never in memory as a whole: `product` is that MUL."""
 
     node: UOp
-    takes: tuple[UOp, ...]
+    inputs: tuple[UOp, ...]
     product: UOp | None
 
 

@@ -149,9 +149,9 @@ def _reduced(node: UOp, needed: Positions) -> Positions:
     begins = _flat(_coordinates(needed, node.shape), shape)
     axes = sorted(node.reduced_axes)
     inner = np.arange(math.prod(shape[a] for a in axes))
-    within = _coordinates(inner, [shape[a] for a in axes])
+    steps = _coordinates(inner, [shape[a] for a in axes])
     at = [inner * 0] * len(shape)
-    for axis, positions in zip(axes, within, strict=True):
+    for axis, positions in zip(axes, steps, strict=True):
         at[axis] = positions
     return begins[:, None] + _flat(at, shape)[None, :]
 

@@ -79,9 +79,9 @@ def _at_most(one: IndexSteps, starts: Sequence[int]) -> int:
     span = 1 + sum(stride * (extent - 1) for stride, extent in one.steps)
     points = math.prod(extent for _, extent in one.steps)
     count = count_sums(one.steps)
-    alone = len(starts) * (min(span, points) if count is None else count)
+    by_starts = len(starts) * (min(span, points) if count is None else count)
     box = _box(one.steps, starts)
-    return one.others * (alone if box is None else min(alone, box))
+    return one.others * (by_starts if box is None else min(by_starts, box))
 
 
 def _box(steps: Sequence[Step], starts: Sequence[int]) -> int | None:

@@ -43,18 +43,20 @@ def item_dims(nests: Iterable[Sequence[Axis]]) -> dict[Axis, int]:
     they have different dimensions. Longer nests choose first, and their innermost axis is
     dimension 0."""
     dimension: dict[Axis, int] = {}
-    apart: dict[Axis, dict[Axis, None]] = {}
+    conflicts: dict[Axis, dict[Axis, None]] = {}
     ordered = sorted(nests, key=len, reverse=True)
     for nest in ordered:
         for axis in nest:
-            apart.setdefault(axis, {}).update(
+            conflicts.setdefault(axis, {}).update(
                 dict.fromkeys(a for a in nest if a != axis)
             )
     for nest in ordered:
         for axis in reversed(nest):
-            others = {dimension[a] for a in apart[axis] if a in dimension}
+            others = {dimension[a] for a in conflicts[axis] if a in dimension}
             if axis not in dimension:
-                dimension[axis] = next(d for d in range(len(apart)) if d not in others)
+                dimension[axis] = next(
+                    d for d in range(len(conflicts)) if d not in others
+                )
     return dimension
 
 

@@ -114,7 +114,7 @@ def _reads(sink: UOp) -> tuple[list[UOp], dict[UOp, list[UOp]]]:
     reads: dict[UOp, list[UOp]] = {}
     below: dict[UOp, dict[UOp, None]] = {}
     for node in sink.toposort():
-        merged = _NOTHING
+        merged = _NO_READS
         for source in node.src:
             more = below[source]
             if more and more is not merged:  # a table of its own only where two meet
@@ -122,12 +122,12 @@ def _reads(sink: UOp) -> tuple[list[UOp], dict[UOp, list[UOp]]]:
         if is_statement(node):
             nodes.append(node)
             reads[node] = list(merged)
-            merged = _NOTHING if node.op is Ops.STORE else {node: None}
+            merged = _NO_READS if node.op is Ops.STORE else {node: None}
         below[node] = merged
     return nodes, reads
 
 
-_NOTHING: dict[UOp, None] = {}
+_NO_READS: dict[UOp, None] = {}
 
 
 def tree_statements(block: UOp) -> list[UOp]:

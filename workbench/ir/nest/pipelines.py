@@ -74,8 +74,8 @@ def pipelines(
         if axis is None or axis.axis_kind is not AxisType.REDUCE or len(counts) != 1:
             continue
         (buffers,) = counts
-        alone = not any(m.statement.reads for m in makers)
-        if buffers > 1 and alone and _all_inside(loop, tiles, items, shared):
+        is_independent = not any(m.statement.reads for m in makers)
+        if buffers > 1 and is_independent and _all_inside(loop, tiles, items, shared):
             result[loop] = Pipeline(axis, buffers, tiles)
     return result
 

@@ -118,8 +118,8 @@ def _value_at(
             src = tuple([changes[s] for s in node.src])
             if node.op is Ops.STAGE and node in inner:
                 name, *shape = node.arg
-                again = (f"{name}_{next(names)}", *shape)
-                changes[node] = UOp(node.op, node.dtype, src, again)
+                arg = (f"{name}_{next(names)}", *shape)
+                changes[node] = UOp(node.op, node.dtype, src, arg)
             else:
                 changes[node] = node.rebuild(src)
     return changes[value]

@@ -86,8 +86,8 @@ def _compare(node: Node) -> Bounds:
         return ah < bl, al < bh
     if node.op is Ops.CMPLE:
         return ah <= bl, al <= bh
-    same, apart = al == ah == bl == bh, ah < bl or bh < al
-    return (same, not apart) if node.op is Ops.CMPEQ else (apart, not same)
+    equal, different = al == ah == bl == bh, ah < bl or bh < al
+    return (equal, not different) if node.op is Ops.CMPEQ else (different, not equal)
 
 
 def _cast(node: Node, full: Bounds) -> Bounds:

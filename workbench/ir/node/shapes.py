@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from workbench.base.errors import ShapeError, VerifyError
-from workbench.base.source import here
+from workbench.base.source import user_line
 from workbench.base.words import cut
 from workbench.ir.node.ops import ELEMENTWISE, Ops
 
@@ -30,7 +30,7 @@ def addressable(shape: Shape) -> Shape:
     """Return `shape`. Errors: ShapeError for more elements than 64-bit positions can name,
     which no index expression could tell apart."""
     if math.prod(shape) >= LIMIT or max(shape, default=0) >= LIMIT:
-        line = here()
+        line = user_line()
         raise ShapeError(
             f"cannot make a tensor of shape {cut(str(shape), 80)}",
             "positions are 64-bit integers, and it has 2**63 elements or more",

@@ -173,7 +173,7 @@ class OptKinds:
 
     def add(self, *kinds: OptKind) -> None:
         """Add the package's own kinds."""
-        self._put({kind.name: kind for kind in kinds})
+        self._add({kind.name: kind for kind in kinds})
         self._own |= {kind.name for kind in kinds}
 
     def is_own(self, kind: OptKind) -> bool:
@@ -197,7 +197,7 @@ class OptKinds:
             reason = f"the package has an opt {kind.name}", "another name"
         if reason is not None:
             raise RegisterError(f"cannot register the opt {kind.name!s:.40}", *reason)
-        self._put({kind.name: kind})
+        self._add({kind.name: kind})
         return kind
 
     def unregister(self, name: str) -> None:
@@ -208,7 +208,7 @@ class OptKinds:
             )
         self.__members__ = {n: k for n, k in self.__members__.items() if n != name}
 
-    def _put(self, kinds: Mapping[str, OptKind]) -> None:
+    def _add(self, kinds: Mapping[str, OptKind]) -> None:
         self.__members__ = {**self.__members__, **kinds}
 
 

@@ -161,8 +161,8 @@ class Pat:
         if self.src is None:
             pieces.append(self._leaf_text())
         else:
-            alone = self.ops[0] if self.ops and len(self.ops) == 1 else None
-            infix = OPS[alone].symbol if alone and len(self.src) == 2 else ""
+            op = self.ops[0] if self.ops and len(self.ops) == 1 else None
+            infix = OPS[op].symbol if op and len(self.src) == 2 else ""
             between = f" {infix} " if infix else ", "
             name = "" if self.name is None else f"{self.name}="
             pieces.append(f"{name}{'' if infix else op_names(self.ops)}(")

@@ -152,8 +152,8 @@ class RuleSet:
         """Return the set without the rules named in `off`; memoised."""
         subset = self._less.get(off)
         if subset is None:
-            here = [r.name for r in self.rules if r.name in off]
-            subset = self._less[off] = self.without(*here) if here else self
+            names = [r.name for r in self.rules if r.name in off]
+            subset = self._less[off] = self.without(*names) if names else self
         return subset
 
     def more(self, added: tuple[RuleSet, ...]) -> RuleSet:

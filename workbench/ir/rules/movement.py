@@ -163,9 +163,9 @@ def _one_piece(left: UOp, right: UOp, axis: int) -> UOp | None:
         return None if piece is None else UOp(left.op, left.dtype, (piece,), left.arg)
     bounds = [*left.arg]
     bounds[axis] = left.arg[axis][0], right.arg[axis][1]
-    apart = [*right.arg]
-    apart[axis] = left.arg[axis][0], right.arg[axis][1]
-    is_next = left.arg[axis][1] == right.arg[axis][0] and bounds == apart
+    expected = [*right.arg]
+    expected[axis] = left.arg[axis][0], right.arg[axis][1]
+    is_next = left.arg[axis][1] == right.arg[axis][0] and bounds == expected
     if left.src != right.src or not is_next:
         return None
     return UOp(Ops.SHRINK, left.dtype, left.src, tuple(bounds))

@@ -74,11 +74,11 @@ def _stores(
     plan: SchedulePlan, buffers: Mapping[UOp, UOp], matches: list[Match] | None
 ) -> dict[UOp, UOp]:
     """Return the STORE of each value that a kernel stores, all reads resolved."""
-    apart = (Ops.COPY, Ops.CUSTOM)
+    separate = (Ops.COPY, Ops.CUSTOM)
     kernels = dict.fromkeys(
         plan.members(n)
         for n in plan.nodes
-        if n in plan.stored and n.size and n.op not in apart
+        if n in plan.stored and n.size and n.op not in separate
     )
     if not kernels:
         return {}

@@ -57,7 +57,7 @@ class Facts:
     """Whether a matrix product is: a reduction that reads its operands many times."""
     forced: Mapping[UOp, bool]
     """The values that a user stores (True) or fuses (False)."""
-    apart: Mapping[UOp, Decision] = field(default_factory=dict)
+    separated: Mapping[UOp, Decision] = field(default_factory=dict)
     """The values that are stored to give each product a kernel of its own."""
     groups: Mapping[UOp, OutputGroup] = field(default_factory=dict)
     """The values that are outputs of one kernel with others."""
@@ -72,8 +72,8 @@ def choose(
         return Decision("store-asked", node, True, facts.store_reasons[node]), None
     if node in facts.forced:
         return _forced(node, reads, facts)
-    if node in facts.apart:
-        return facts.apart[node], None
+    if node in facts.separated:
+        return facts.separated[node], None
     if node.op in GROWING and any(_long_index(a) for a in reads):
         reason = "its index expressions have grown too long"
         return Decision("store-long-index", node, True, reason), None
@@ -110,12 +110,12 @@ def _estimates(
         "reads": len(reads),
         "evaluations": evaluations,
         "elements": elements,
-        "cost_to_recompute": _again(node, evaluations, facts, cost),
+        "cost_to_recompute": _recompute_cost(node, evaluations, facts, cost),
         "cost_to_store": elements * STORE_COST + LAUNCH_COST,
     }
 
 
-def _again(
+def _recompute_cost(
     node: UOp, evaluations: int, facts: Facts, cost: Mapping[UOp, float]
 ) -> float:
     """Return the cost of the evaluations of a value beyond one per element."""
@@ -131,13 +131,13 @@ def _row(
     """Return how to stage a row of a value in the kernel, and the cost, where it is lower than
     computing the value at each read. Loops around the row that the value does not depend on fill it
     again and again."""
-    again = estimates["cost_to_recompute"]
-    row = staging(node, reads) if again > node.size * STAGE_COST else None
+    recompute_cost = estimates["cost_to_recompute"]
+    row = staging(node, reads) if recompute_cost > node.size * STAGE_COST else None
     if row is None:
         return None
     fills = row.fill.evaluations
-    cost = fills * STAGE_COST + _again(node, fills, facts, facts.cost)
-    return (row, cost) if cost < again else None
+    cost = fills * STAGE_COST + _recompute_cost(node, fills, facts, facts.cost)
+    return (row, cost) if cost < recompute_cost else None
 
 
 def _long_index(access: Access) -> bool:
@@ -223,7 +223,7 @@ def _by_cost(
     kernel."""
     estimates = _estimates(node, reads, facts, facts.cost)
     evaluations = int(estimates["evaluations"])
-    again, storing = estimates["cost_to_recompute"], estimates["cost_to_store"]
+    recompute_cost, storing = estimates["cost_to_recompute"], estimates["cost_to_store"]
     staged = _row(node, reads, facts, estimates)
     if staged is not None and staged[1] <= storing:
         row, row_cost = staged
@@ -231,7 +231,7 @@ def _by_cost(
         return Decision(
             "fuse-row", node, False, reason, estimates | {"cost_to_stage": row_cost}
         ), row
-    if again > storing:
+    if recompute_cost > storing:
         reason = (
             f"computing it {evaluations:,} times for {node.size:,} elements costs more"
         )

@@ -66,8 +66,8 @@ def totals(
     for node in nodes:
         below = sum(to_users[s] for s in set(node.src))
         cost[node] = min(_CAP, below + _own(node))
-        apart = node.op is Ops.REDUCE_AXIS and not products.get(node, False)
-        read = node in boundaries or apart
+        is_separate = node.op is Ops.REDUCE_AXIS and not products.get(node, False)
+        read = node in boundaries or is_separate
         to_users[node] = float(node.size) if read else cost[node] / max(1, users[node])
     return cost
 

@@ -27,11 +27,11 @@ from workbench.ir.schedule.item import base
 from workbench.ir.schedule.outputs.groups import output_groups
 from workbench.ir.schedule.outputs.ranges import SharedRanges, fitting
 from workbench.ir.schedule.plan import SchedulePlan
-from workbench.ir.schedule.products import stored_apart
+from workbench.ir.schedule.products import separations
 from workbench.ir.verify.custom import custom_kernel
 
 LEAVES = frozenset({Ops.BUFFER, Ops.CONST, Ops.IOTA, Ops.VAR})
-APART = frozenset({Ops.COPY, Ops.CONTIGUOUS, Ops.CUSTOM})
+SEPARATE = frozenset({Ops.COPY, Ops.CONTIGUOUS, Ops.CUSTOM})
 """Values with a kernel of their own: no kernel copies, a user asks for contiguous() to have a
 boundary there, and wrote the whole kernel of a CUSTOM."""
 NOTHING_FORCED: Mapping[UOp, bool] = MappingProxyType({})
@@ -63,8 +63,8 @@ def decide(
         forced=forced,
     )
     plan, facts = _settled(nodes, facts)
-    alone = {*forced, *[n for n in plan.stored if n.op in APART or not n.size]}
-    groups = output_groups(plan, alone, devices_of(nodes), _products(plan))
+    single = {*forced, *[n for n in plan.stored if n.op in SEPARATE or not n.size]}
+    groups = output_groups(plan, single, devices_of(nodes), _products(plan))
     while groups:
         by_member = {node: group for group in groups for node in group.members}
         joined, _ = _settled(nodes, replace(facts, groups=by_member))
@@ -106,10 +106,8 @@ def _settled(nodes: dict[UOp, None], facts: Facts) -> tuple[SchedulePlan, Facts]
     """Return the plan in which products that need kernels of their own have them, and the facts
     that led to it. Each round stores at least one value more and gives none back, so it ends."""
     plan = _walk(nodes, facts)
-    while more := stored_apart(
-        nodes, plan.reads, plan.stored, facts.forced, facts.cost
-    ):
-        facts = replace(facts, apart={**facts.apart, **more})
+    while more := separations(nodes, plan.reads, plan.stored, facts.forced, facts.cost):
+        facts = replace(facts, separated={**facts.separated, **more})
         plan = _walk(nodes, facts)
     return plan, facts
 

@@ -28,23 +28,24 @@ from workbench.ir.schedule.item import Decision
 
 class Member(NamedTuple):
     """A reduction of a kernel. `value` is the value to store for it, None where none can be; `work`
-    is the number of multiplications that a register tile would speed up; `again` is the cost of
-    computing once more the values that the rest of the kernel may share with it."""
+    is the number of multiplications that a register tile would speed up; `recompute_cost` is the
+    cost of computing once more the values that the rest of the kernel may share with it.
+    """
 
     reduction: UOp
     value: UOp | None
     work: int
-    again: float
+    recompute_cost: float
 
     @property
     def cost(self) -> float:
         """The cost of storing it."""
         if self.value is None:
             return math.inf
-        return self.value.size * STORE_COST + LAUNCH_COST + self.again
+        return self.value.size * STORE_COST + LAUNCH_COST + self.recompute_cost
 
 
-def stored_apart(
+def separations(
     nodes: dict[UOp, None],
     reads: Mapping[UOp, list[Access]],
     stored: Collection[UOp],
@@ -76,22 +77,22 @@ def stored_apart(
     ]
     if not several:
         return {}
-    alone, fixed = _alone(nodes, stored), {*stored, *forced}
-    apart: dict[UOp, Decision] = {}
+    chains, fixed = _chains(nodes, stored), {*stored, *forced}
+    decisions: dict[UOp, Decision] = {}
     for reductions in several:
         times = Counter(reductions)  # a product that is read twice is computed twice
         members = []
         for node in times:
-            value = _to_store(alone[node], reads, fixed)
-            again = 0.0 if work[node] else costs[node]
-            members.append(Member(node, value, work[node], again))
+            value = _to_store(chains[node], reads, fixed)
+            recompute_cost = 0.0 if work[node] else costs[node]
+            members.append(Member(node, value, work[node], recompute_cost))
         lost = sum(work[n] for n in reductions) * UNTILED_COST
         stored_members, cost = _cheapest(members, times)
         if cost < lost:
             for member in stored_members:
                 assert member.value is not None  # it has a finite cost
-                apart[member.value] = _decision(member, reads[member.value], lost)
-    return apart
+                decisions[member.value] = _decision(member, reads[member.value], lost)
+    return decisions
 
 
 def _cheapest(
@@ -126,7 +127,7 @@ def _decision(member: Member, reads: list[Access], lost: float) -> Decision:
     return Decision(name, member.value, True, reason, estimates)
 
 
-def _alone(nodes: dict[UOp, None], stored: Collection[UOp]) -> dict[UOp, list[UOp]]:
+def _chains(nodes: dict[UOp, None], stored: Collection[UOp]) -> dict[UOp, list[UOp]]:
     """Return per reduction the values that are computed from it, one from the other and none of
     them larger, until it meets another reduction or has several users."""
     users: dict[UOp, list[UOp]] = {node: [] for node in nodes}

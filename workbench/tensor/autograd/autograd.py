@@ -291,8 +291,8 @@ class Autograd(Base):
     def _nodes_of(self, targets: tuple[Self, ...]) -> list[list[UOp]]:
         """Return the nodes under this tensor that stand for each target."""
         own = [{t.uop, t._former_node()} for t in targets]
-        apart = frozenset([n for some in own for n in some if n is not None])
-        order = [*MergedGraph(self.uop, apart).walk(lets_through)]
+        separate = frozenset([n for some in own for n in some if n is not None])
+        order = [*MergedGraph(self.uop, separate).walk(lets_through)]
         return [
             [n for n in order if n in some or leaf_of(n) is t]
             for t, some in zip(targets, own, strict=True)

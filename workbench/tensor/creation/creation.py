@@ -106,17 +106,17 @@ class Creation(Base):
             start, stop = 0, start
         start, stop = number(start, "arange: start"), number(stop, "arange: stop")
         step = number(step, "arange: step")
-        alone = max(map(scalar_dtype, (start, stop, step)), key=_rank)
-        kind = alone if dtype is None else as_dtype(dtype)
+        natural = max(map(scalar_dtype, (start, stop, step)), key=_rank)
+        kind = natural if dtype is None else as_dtype(dtype)
         count = _steps(start, stop, step)
         if count and kind.is_int:
             for end in (start, start + (count - 1) * step):
                 constant(kind, int(end), "make a range")
         # A fraction counts before it is truncated to an integer type.
-        within = alone if alone.is_float and not kind.is_float else wide_dtype(kind)
-        value = numbered(count, within)
-        if step < 0 and within.is_float:  # 0 times a negative float would be -0.0
-            value, step = cast_to(numbered(count) * -1, within), -step
+        exact = natural if natural.is_float and not kind.is_float else wide_dtype(kind)
+        value = numbered(count, exact)
+        if step < 0 and exact.is_float:  # 0 times a negative float would be -0.0
+            value, step = cast_to(numbered(count) * -1, exact), -step
         value = value if step == 1 else value * step
         value = value if start == 0 else value + start
         return cls._constant(cast_to(value, kind), device)._leaf_if(requires_grad)
@@ -146,8 +146,8 @@ class Creation(Base):
                 "a bool has two values, and none is evenly spaced between them",
                 'dtype="int32", or != 0 on the numbers',
             )
-        within = wide_dtype(kind) if kind.is_float else dtypes.default_float
-        place = numbered(count, within)
+        exact = wide_dtype(kind) if kind.is_float else dtypes.default_float
+        place = numbered(count, exact)
         gap = (stop - start) / max(1, count - 1)
         # Counted from the nearer end, so that both ends are exact.
         first, last = place * gap + start, (place + (1.0 - count)) * gap + stop

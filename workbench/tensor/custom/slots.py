@@ -50,8 +50,8 @@ def laid_out(kernel: UOp, name: str, operands: Sequence[Operand]) -> SlotLayout:
     params = {n.slot: n for n in kernel.toposort() if n.op is Ops.PARAM}
     check_arguments(name, {s: (p.dtype, p.length) for s, p in params.items()}, operands)
     written = kernel.outputs
-    apart = _reads_apart(kernel, params, written)
-    loads = [n for n in apart.toposort() if n.op is Ops.LOAD]
+    split = _reads_apart(kernel, params, written)
+    loads = [n for n in split.toposort() if n.op is Ops.LOAD]
     slots = {n.place.param.slot for n in loads if n.place.param.op is Ops.PARAM}
     read = sorted(
         s - len(operands) if s >= len(operands) else s for s in slots - {*written}
@@ -63,10 +63,10 @@ def laid_out(kernel: UOp, name: str, operands: Sequence[Operand]) -> SlotLayout:
     }
     changes = {
         n: construct.param(n.dtype, places[n.slot], n.length)
-        for n in apart.toposort()
+        for n in split.toposort()
         if n.op is Ops.PARAM
     }
-    return SlotLayout(apart.substitute(changes), written, tuple(read))
+    return SlotLayout(split.substitute(changes), written, tuple(read))
 
 
 def check_arguments(

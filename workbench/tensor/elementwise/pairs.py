@@ -51,23 +51,27 @@ class Pairs(Base):
         Dtypes: all three promote.
         """
         stop, share = self._lift(end, "interpolate"), plain(weight)
-        apart = stop - self
+        difference = stop - self
         if isinstance(share, bool | int | float):
             is_near = share < 0.5
-            return self + apart * share if is_near else stop - apart * (1 - share)
+            return (
+                self + difference * share
+                if is_near
+                else stop - difference * (1 - share)
+            )
         part = self._lift(share, "interpolate")
-        from_end = stop - apart * (1 - part)
-        return part.lt(0.5).where(self + apart * part, from_end)
+        from_end = stop - difference * (1 - part)
+        return part.lt(0.5).where(self + difference * part, from_end)
 
     def logaddexp(self, other: Operand) -> Self:
         """Return log(e ** self + e ** other), which overflows nowhere.
 
         Dtypes: integers and bools are taken as float32.
         """
-        a, b, there = self._meet(other, "add the exponentials of")
+        a, b, operand = self._meet(other, "add the exponentials of")
         kind = a.dtype if a.dtype.is_float else dtypes.default_float
         a, b = (cast_to(v, wide_dtype(kind)) for v in filled(a, b))
-        return self._with(cast_to(added_exponentials(a, b), kind), there)
+        return self._with(cast_to(added_exponentials(a, b), kind), operand)
 
 
 def added_exponentials(a: UOp, b: UOp) -> UOp:
@@ -76,5 +80,5 @@ def added_exponentials(a: UOp, b: UOp) -> UOp:
     Rewrite: -> max(a, b) + log(1 + e ** -|a - b|)
     """
     # Where both are the same infinity, their difference would be NaN.
-    apart = a.eq(b).where(a.like(0.0), a - b)
-    return a.max(b) + (-absolute(apart)).alu(Ops.SOFTPLUS)
+    difference = a.eq(b).where(a.like(0.0), a - b)
+    return a.max(b) + (-absolute(difference)).alu(Ops.SOFTPLUS)

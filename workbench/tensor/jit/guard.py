@@ -136,8 +136,8 @@ class Guard:
         if any(_is_name(p) for p in now.values.keys() - self._paths):
             return False
         leaves = self._leaf_paths
-        there = tensors.keys() & leaves.keys()
-        if any(has_gradients(tensors[p]) is not leaves[p] for p in there):
+        paths = tensors.keys() & leaves.keys()
+        if any(has_gradients(tensors[p]) is not leaves[p] for p in paths):
             return False
         self._note(now, tensors)
         return True

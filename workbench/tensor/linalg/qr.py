@@ -60,9 +60,9 @@ class QR(Base):
         is_done = rest.eq(0)
         length = is_done.where(1.0, first.square() + rest).sqrt()
         target = first.lt(0).where(length, length.neg())
-        apart = is_done.where(1.0, first - target)
-        axis = row.eq(step).where(1.0, below / apart)
-        return axis, is_done.where(0.0, apart / target.neg())
+        divisor = is_done.where(1.0, first - target)
+        axis = row.eq(step).where(1.0, below / divisor)
+        return axis, is_done.where(0.0, divisor / target.neg())
 
     def _unit(self, size: int) -> Self:
         """Return the unit matrix of self's dtype."""

@@ -132,8 +132,8 @@ class ClassLosses(Base):
 
     def _log_softmax(self, axis: int) -> Self:
         """Return `log_softmax(axis)`; along an axis without classes, itself."""
-        apart = self._below_greatest(axis, "log_softmax")
-        return apart - apart.exp().sum(axis, keepdim=True).log()
+        shifted = self._below_greatest(axis, "log_softmax")
+        return shifted - shifted.exp().sum(axis, keepdim=True).log()
 
     def _class_axis(self, what: str, last: bool = False) -> int:
         if not self.ndim:

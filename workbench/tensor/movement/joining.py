@@ -143,10 +143,10 @@ def _check_joined(shapes: Sequence[Shape], axis: int) -> None:
             because = "a tensor without axes has no axis to join along"
         else:
             others = zip(first, shape, strict=True)
-            apart = [i for i, (a, b) in enumerate(others) if a != b and i != axis]
-            if not apart:
+            different = [i for i, (a, b) in enumerate(others) if a != b and i != axis]
+            if not different:
                 continue
-            because = f"only axis {axis} may differ, and axis {apart[0]} does"
+            because = f"only axis {axis} may differ, and axis {different[0]} does"
         raise shape_error(
             f"cannot cat tensors of shapes {first} and {shape}",
             because,

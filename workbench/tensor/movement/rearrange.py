@@ -40,13 +40,13 @@ class Rearrange(Base):
         left, right = _without_dots(left, right, self.ndim, formula)
         lengths = _lengths(left, self.shape, sizes, formula)
         names = [name for axis in left for name in axis]
-        apart = self.reshape([lengths[name] for name in names])
+        split = self.reshape([lengths[name] for name in names])
         right_names = [name for axis in right for name in axis if name != "1"]
         # An axis of size 1 that is not named is in no place: it goes, or comes by reshape.
         order = [names.index(name) for name in right_names]
         rest = [i for i in range(len(names)) if i not in order]
         shape = [math.prod(lengths.get(n, 1) for n in axis) for axis in right]
-        return apart.permute(*order, *rest).reshape(shape)
+        return split.permute(*order, *rest).reshape(shape)
 
 
 def _sides(formula: str) -> tuple[Side, Side]:
@@ -60,9 +60,9 @@ def _sides(formula: str) -> tuple[Side, Side]:
         if twice:
             _refuse(formula, f"{twice} stands twice on one side")
     sets = [{n.strip("()") for axis in side for n in axis} for side in (left, right)]
-    apart = (sets[0] ^ sets[1]) - {"1"}
-    if apart:
-        _refuse(formula, f"{', '.join(sorted(apart))} stands on one side alone")
+    unmatched = (sets[0] ^ sets[1]) - {"1"}
+    if unmatched:
+        _refuse(formula, f"{', '.join(sorted(unmatched))} stands on one side alone")
     return left, right
 
 

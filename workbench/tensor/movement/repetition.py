@@ -33,9 +33,9 @@ class Repetition(Base):
                 f"repeat{(1,) * (self.ndim - len(times)) + times}",
             )
         shape = (1,) * (len(times) - self.ndim) + self.shape
-        apart = [size for n in shape for size in (1, n)]
+        ones = [size for n in shape for size in (1, n)]
         beside = [size for pair in zip(times, shape, strict=True) for size in pair]
-        wide = expanded(reshaped(self.uop, tuple(apart)), tuple(beside))
+        wide = expanded(reshaped(self.uop, tuple(ones)), tuple(beside))
         whole = tuple(t * n for t, n in zip(times, shape, strict=True))
         return self._with(reshaped(wide, whole))
 
@@ -50,8 +50,8 @@ class Repetition(Base):
         axis = one_axis(dim, self.ndim, "repeat_interleave")
         before, size = self.shape[:axis], self.shape[axis : axis + 1] or (1,)
         after = self.shape[axis + 1 :]
-        apart = reshaped(self.uop, (*before, *size, 1, *after))
-        wide = expanded(apart, (*before, *size, times, *after))
+        with_one = reshaped(self.uop, (*before, *size, 1, *after))
+        wide = expanded(with_one, (*before, *size, times, *after))
         return self._with(reshaped(wide, (*before, size[0] * times, *after)))
 
     def roll(self, shifts: Any, dims: Any = None) -> Self:

@@ -135,7 +135,7 @@ def common_shape(
     for axis in range(-ndim, 0):
         wide = {s[axis] for s in shapes if len(s) >= -axis and s[axis] != 1}
         if len(wide) > 1:
-            raise refusal(*_apart(what, shapes, axis))
+            raise refusal(*_mismatch(what, shapes, axis))
         sizes.append(wide.pop() if wide else 1)
     return tuple(sizes)
 
@@ -147,7 +147,7 @@ def expanded(value: UOp, shape: Shape) -> UOp:
     return UOp(Ops.EXPAND, value.dtype, (value,), shape)
 
 
-def _apart(what: str, shapes: tuple[Shape, ...], axis: int) -> tuple[str, str, str]:
+def _mismatch(what: str, shapes: tuple[Shape, ...], axis: int) -> tuple[str, str, str]:
     """Return what / because / try of shapes that do not broadcast."""
     conflicts = dict.fromkeys(s for s in shapes if len(s) >= -axis and s[axis] != 1)
     sizes = " and ".join(str(s[axis]) for s in conflicts)

@@ -9,7 +9,7 @@ from workbench.base.errors import (
     GradientError,
     ShapeError,
 )
-from workbench.base.source import here
+from workbench.base.source import user_line
 
 
 def shape_error(what: str, because: str, hint: str = "") -> ShapeError:
@@ -39,5 +39,5 @@ def gradient_error(what: str, because: str, hint: str = "") -> GradientError:
 
 def where() -> str:
     """Return the user's line as "In[3], line 2"; empty if the package called itself."""
-    line = here()
+    line = user_line()
     return "" if line is None else line.where

@@ -23,9 +23,9 @@ class Normalization(Base):
         all elements (correction 0)."""
         many_axes(axis, self.ndim, "layernorm")
         small, value = number(eps, "layernorm: eps"), self._wide()
-        apart = value - value.mean(axis, keepdim=True)
-        spread = apart.square().mean(axis, keepdim=True) + small
-        return (apart * spread.rsqrt()).cast(self._fraction())
+        centred = value - value.mean(axis, keepdim=True)
+        spread = centred.square().mean(axis, keepdim=True) + small
+        return (centred * spread.rsqrt()).cast(self._fraction())
 
     def batchnorm(
         self,

@@ -176,10 +176,10 @@ def _in_blocks(
     if totals is not None:
         totals = _cut_up(totals, axis, count) if len(sizes) > 2 else None
     blocks = _cut_up(value, axis, count)
-    within = _in_blocks(scan, blocks, totals, axis + 1, sizes[1:])
+    scanned = _in_blocks(scan, blocks, totals, axis + 1, sizes[1:])
     ones = (1,) * (len(sizes) - 1)
-    before = expanded(reshaped(before, (*lead, count, *ones, *rest)), within.shape)
-    return scan.pair(before, within)
+    before = expanded(reshaped(before, (*lead, count, *ones, *rest)), scanned.shape)
+    return scan.pair(before, scanned)
 
 
 def _before(
@@ -317,13 +317,13 @@ def _shares_in_blocks(
     if totals is not None:
         totals = totals.blocks(axis, count) if len(sizes) > 2 else None
     x = _cut_up(x, axis, count)
-    within = _shares_in_blocks(blocks, totals, x, axis + 1, sizes[1:])
+    shared = _shares_in_blocks(blocks, totals, x, axis + 1, sizes[1:])
     ones = (1,) * (len(sizes) - 1)
     last, after = (
-        expanded(reshaped(v, (*lead, count, *ones, *rest)), within.shape)
+        expanded(reshaped(v, (*lead, count, *ones, *rest)), shared.shape)
         for v in (last, after)
     )
-    return within + shares.share(reshaped(x, within.shape), last, after)
+    return shared + shares.share(reshaped(x, shared.shape), last, after)
 
 
 def _after(shares: _Shares, last: UOp, axis: int, count: int) -> UOp:

@@ -39,10 +39,10 @@ class Statistics(Base):
         """Return `var`; `what` names the method, for errors."""
         axes = many_axes(axis, self.ndim, what)
         count = math.prod(self.shape[a] for a in axes)
-        fewer = number(correction, f"{what}: correction")
-        values, freedom = self._wide(), count - fewer
-        apart = values - values.mean(axis, keepdim=True)
-        spread = apart.square().sum(axis, keepdim) / max(0, freedom)
+        lost = number(correction, f"{what}: correction")
+        values, freedom = self._wide(), count - lost
+        centred = values - values.mean(axis, keepdim=True)
+        spread = centred.square().sum(axis, keepdim) / max(0, freedom)
         is_all = axis is None or not self.ndim
         formula = Formula("variance", (axes, freedom, is_all), _of_variance)
         value = with_formula(spread.uop, [values.uop], formula)
@@ -86,9 +86,9 @@ class Statistics(Base):
     def log_softmax(self, axis: int = -1, dtype: DType | str | None = None) -> Self:
         """Return the logarithm of `softmax`, without its loss of precision."""
         value = self if dtype is None else self.cast(dtype)
-        apart = value._below_greatest(axis, "log_softmax")
-        total = apart.exp().sum(axis, keepdim=True)
-        return (apart - total.log()).cast(value._fraction())
+        shifted = value._below_greatest(axis, "log_softmax")
+        total = shifted.exp().sum(axis, keepdim=True)
+        return (shifted - total.log()).cast(value._fraction())
 
     def logsumexp(self, axis: Axes = None, keepdim: bool = False) -> Self:
         """Return log(sum(e ** self)) over `axis`; minus infinity over no elements.
@@ -137,11 +137,11 @@ def _of_variance(
     axes, freedom, is_all = parameter
     count = math.prod(x.shape[a] for a in axes)
     total = combined(Ops.ADD, x, axes)
-    apart = x - expanded(total / float(count), x.shape)
+    centred = x - expanded(total / float(count), x.shape)
     wide = expanded(reshaped(g, reduced_shape(x.shape, axes, True)), x.shape)
     if freedom <= 0 and is_all:
-        return [wide * apart.eq(0.0).where(x.like(math.nan), x.like(math.inf))]
-    return [wide * (apart * (2.0 / freedom if freedom else math.inf))]
+        return [wide * centred.eq(0.0).where(x.like(math.nan), x.like(math.inf))]
+    return [wide * (centred * (2.0 / freedom if freedom else math.inf))]
 
 
 def _root(variance: T) -> T:

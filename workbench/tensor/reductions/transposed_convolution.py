@@ -99,10 +99,10 @@ class TransposedConvolution(Convolution):
         Shapes: (batch, channels * phases, y, x) -> (batch, channels, y * stride, x * stride).
         """
         axes, (batch, _, *sizes) = len(strides), self.shape
-        apart = self.reshape(batch, -1, *strides, *sizes)
+        split = self.reshape(batch, -1, *strides, *sizes)
         order = [axis for i in range(axes) for axis in (2 + axes + i, 2 + i)]
         ends = (n * stride for n, stride in zip(sizes, strides, strict=True))
-        return apart.permute(0, 1, *order).reshape(batch, apart.shape[1], *ends)
+        return split.permute(0, 1, *order).reshape(batch, split.shape[1], *ends)
 
 
 def _box(shape: Shape, each: Sequence[Window], more: Shape) -> list[tuple[int, int]]:

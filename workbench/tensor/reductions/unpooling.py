@@ -65,9 +65,9 @@ class Unpooling(Base):
                 "an axis has one element or more",
                 "less padding, or output_size=",
             )
-        return self._put(places, lead, shape)
+        return self._placed(places, lead, shape)
 
-    def _put(self, places: Self, lead: Shape, shape: Shape) -> Self:
+    def _placed(self, places: Self, lead: Shape, shape: Shape) -> Self:
         """Return zeros of `lead` + `shape` with self at `places`, row-major in `shape`."""
         count = math.prod(self.shape[len(lead) :])
         flat, order = places.reshape(*lead, count), self._with(numbered(count))

@@ -17,7 +17,7 @@ from workbench.ir.node.uop import UOp
 from workbench.ir.rewriting.explain import Explanation
 from workbench.ir.rewriting.rewrite import Rule
 from workbench.ir.schedule.item import ScheduleItem
-from workbench.kernel.kernel import NOWHERE, Kernel
+from workbench.kernel.kernel import NO_POSITIONS, Kernel
 from workbench.kernel.run import Run
 from workbench.tensor.tensor import Tensor
 from workbench.viz import export
@@ -149,7 +149,9 @@ class ScheduledTensors:
         """
         return why_not(rule, self._node(node), of_pass)
 
-    def values(self, node: UOp | Tensor, at: Mapping[str, int] = NOWHERE) -> NodeValues:
+    def values(
+        self, node: UOp | Tensor, at: Mapping[str, int] = NO_POSITIONS
+    ) -> NodeValues:
         """Return the values of a node of the tensor level, on the expression's own data. `at`
         fixes positions by axis: {"0": 3}. Of a kernel's node: `kernel.values`.
 

@@ -278,9 +278,9 @@ def _machine(saved: SavedExploration) -> str:
 def _restore(session: Session, saved: SavedExploration) -> None:
     """Add the variants of a file to a session, at the places that they had. What cannot be here, as
     an opt that is not registered, is left out."""
-    here = machine()
-    is_here = (here.cpu, here.cores) == (saved.cpu, saved.cores)
-    elsewhere = "" if is_here else _machine(saved)
+    this_machine = machine()
+    is_same = (this_machine.cpu, this_machine.cores) == (saved.cpu, saved.cores)
+    elsewhere = "" if is_same else _machine(saved)
     session.put(("baselines",), [
         replace(row, timing=row.timing and _earlier(row.timing, elsewhere))
         for row in saved.baselines

@@ -49,14 +49,14 @@ def file_text(ex: Exploration) -> str:
     places = {node: place for place, node in enumerate(root.toposort())}
     table = _LineTable()
     columns = _node_columns(ex, root)
-    here = machine()
+    this_machine = machine()
     saved = SavedExploration(
         format="workbench exploration",
         v=1,
         program=version(),
         when=int(time.time()),
-        cpu=here.cpu,
-        cores=here.cores,
+        cpu=this_machine.cpu,
+        cores=this_machine.cores,
         graph=expression_text(root),
         devices=list(ex.expression.devices),
         forced=list(ex.forced.values()),

@@ -122,14 +122,16 @@ def cost_sentences(decision: Decision) -> str:
             f"Fused, a product of matrices would lose its register tile: {lost} more. "
             f"Storing it and reading it back is like {_operations(storing)}."
         )
-    again = estimates["cost_to_recompute"]
+    recompute_cost = estimates["cost_to_recompute"]
     each = (
         f"each of its {elements:,.0f} elements" if elements != 1 else "its one element"
     )
-    more = f": {_operations(again)} more" if again > 0 else ""
+    more = f": {_operations(recompute_cost)} more" if recompute_cost > 0 else ""
     often = _often(evaluations / elements)
     if decision.stored:
-        by_cost = " By cost alone it would be fused." if again < storing else ""
+        by_cost = (
+            " By cost alone it would be fused." if recompute_cost < storing else ""
+        )
         return (
             f"Fused, {each} would be computed {often}{more}. "
             f"Storing it and reading it back is like {_operations(storing)}.{by_cost}"

@@ -10,7 +10,7 @@ from workbench.base.trace import Match, PassRecord
 from workbench.ir.rewriting.rewrite import Rule
 from workbench.ir.schedule.item import Decision
 from workbench.kernel.kernel import Kernel
-from workbench.kernel.pasted import there
+from workbench.kernel.pasted import device_call
 from workbench.viz.schema.recipe import PassRecipe
 
 REQUESTED = "store-asked"
@@ -20,7 +20,7 @@ REQUESTED = "store-asked"
 def kernel_recipe(number: int, kernel: Kernel) -> str:
     """Return code that binds `kernel` to a variant of kernel `number`, where `ex` is bound."""
     off = ", ".join(map(json.dumps, kernel.rules_off))
-    call = f"kernel = ex.kernels[{number}]{there(kernel)}"
+    call = f"kernel = ex.kernels[{number}]{device_call(kernel)}"
     call += f".without({off})" if off else ""
     if not kernel.applied_opts:
         return f"{call}\n"

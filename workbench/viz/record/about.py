@@ -79,9 +79,9 @@ def device_rows() -> list[DeviceRow]:
     """Return the devices, those first that can be chosen, and the machines that need not be here.
     What only compiles has no times and no answer, so it is not chosen on a page."""
     devices = [Device[name] for name in Device.names()]
-    here = [_device_row(info) for info in devices if not info.only_compiles]
-    here.sort(key=lambda row: not row.available)
-    return here + [_device_row(Device[name]) for name in Device.machine_names()]
+    local = [_device_row(info) for info in devices if not info.only_compiles]
+    local.sort(key=lambda row: not row.available)
+    return local + [_device_row(Device[name]) for name in Device.machine_names()]
 
 
 def _device_row(info: DeviceInfo) -> DeviceRow:

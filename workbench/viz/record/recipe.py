@@ -30,8 +30,8 @@ def recipe(ex: Exploration) -> str:
     expression = _explored(ex)
     note = "" if expression else f"  # {_tensor_comment(ex)}"
     unknown = "y" if len(ex.tensors) == 1 else "*y"
-    there = f", device={json.dumps(ex.on)}" if ex.on else ""
-    lines = [f"ex = {EXPLORE}({expression or unknown}{off}{there}){note}"]
+    device = f", device={json.dumps(ex.on)}" if ex.on else ""
+    lines = [f"ex = {EXPLORE}({expression or unknown}{off}{device}){note}"]
     if ex.forced:
         changes = (f"{_named(ex, n)}: {store}" for n, store in ex.forced.items())
         lines.append(f"ex = ex.replan({{{', '.join(changes)}}})")

@@ -96,20 +96,21 @@ class Jobs:
         return running is not None and running.is_dropped
 
     @contextmanager
-    def use_worker(self, device: str, alone: bool = False) -> Iterator[Worker]:
-        """Yield a worker for a device: the shared process, or with `alone` a new one that is ended
-        afterwards, for programs that may damage it. No other job measures meanwhile, and a stop
-        reaches it."""
+    def use_worker(self, device: str, exclusive: bool = False) -> Iterator[Worker]:
+        """Yield a worker for a device: the shared process, or with `exclusive` a new one that is
+        ended afterwards, for programs that may damage it. No other job measures meanwhile, and a
+        stop reaches it.
+        """
         with self._turn:
             worker = self.worker
-            if alone or not worker.serves(device):
-                alone, worker = True, worker_for(device, NICE)
+            if exclusive or not worker.serves(device):
+                exclusive, worker = True, worker_for(device, NICE)
             self._busy = worker
             try:
                 yield worker
             finally:
                 self._busy = None
-                if alone:
+                if exclusive:
                     worker.close()
 
     def close(self) -> None:

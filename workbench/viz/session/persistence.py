@@ -70,7 +70,7 @@ Timings = Mapping[tuple[int, str], TimingRow]
 """By variant and device."""
 UNKNOWN = SavedVariant(0, [])
 """The saved data of an unknown variant."""
-NOTHING: Mapping[Key, SavedVariant] = MappingProxyType({})
+NO_VARIANTS: Mapping[Key, SavedVariant] = MappingProxyType({})
 _lock = free_lock()
 
 
@@ -85,7 +85,7 @@ def store(
     record: PageRecord,
     timings: Timings,
     edited: Mapping[int, SourceText],
-    before: Mapping[Key, SavedVariant] = NOTHING,
+    before: Mapping[Key, SavedVariant] = NO_VARIANTS,
 ) -> dict[Key, SavedVariant]:
     """Save the variants of a record, merged with those that other sessions saved of the same
     expression, without variants with rules off, and without those that were deleted here. Without
@@ -198,15 +198,15 @@ def _merged(
     )
     merged = dict(on_disk)
     for key, entry in fresh.items():
-        there = on_disk.get(key, UNKNOWN)
+        stored = on_disk.get(key, UNKNOWN)
         is_note_theirs = key in on_disk and entry.note == before.get(key, UNKNOWN).note
         merged[key] = replace(
             entry,
-            timings=there.timings | entry.timings,
-            origins=_recent([*there.origins, *entry.origins]),
-            search=entry.search or there.search,
-            note=there.note if is_note_theirs else entry.note,
-            edited=_checked(entry.edited, there.edited),
+            timings=stored.timings | entry.timings,
+            origins=_recent([*stored.origins, *entry.origins]),
+            search=entry.search or stored.search,
+            note=stored.note if is_note_theirs else entry.note,
+            edited=_checked(entry.edited, stored.edited),
         )
     pins = fresh if is_pinned_here else {**fresh, **on_disk}
     for key, entry in merged.items():
@@ -220,11 +220,11 @@ def _merged(
     return {key: merged[key] for key in merged if key in set(stay)}
 
 
-def _checked(edit: SavedEdit | None, there: SavedEdit | None) -> SavedEdit | None:
+def _checked(edit: SavedEdit | None, stored: SavedEdit | None) -> SavedEdit | None:
     """Return source with the check of another session, where this one has not checked it."""
-    if edit is None or there is None or edit.check is not None:
+    if edit is None or stored is None or edit.check is not None:
         return edit
-    return replace(edit, check=there.check)
+    return replace(edit, check=stored.check)
 
 
 # what is read
@@ -232,8 +232,8 @@ def _checked(edit: SavedEdit | None, there: SavedEdit | None) -> SavedEdit | Non
 
 def _name(key: str) -> str:
     about = machine()
-    here = key_of(about.cpu, str(about.cores))[:12]
-    return f"{key_of(key)[:32]}-{here}.json"
+    machine_key = key_of(about.cpu, str(about.cores))[:12]
+    return f"{key_of(key)[:32]}-{machine_key}.json"
 
 
 def _keyed(saved: SavedVariants | None, name: str) -> dict[Key, SavedVariant]:

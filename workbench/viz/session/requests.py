@@ -96,8 +96,8 @@ def _refusal(request: object, because: str) -> WorkbenchError:
     )
     if unknown:
         what = f"{do} does not take {', '.join(unknown)[:80]}"
-        takes = ", ".join(name for name in fields_by_name if name != "id")
-        return WorkbenchError(what, f"it takes {takes or 'nothing'}", _example(kind))
+        names = ", ".join(name for name in fields_by_name if name != "id")
+        return WorkbenchError(what, f"it takes {names or 'nothing'}", _example(kind))
     for name, field in fields_by_name.items():
         if name not in request and field.required:
             what = f"{do} needs {name}"

@@ -110,7 +110,7 @@ SAVES = frozenset(
     | {"search"}
 )
 
-_OF_ANOTHER = WorkbenchError(
+_STALE_REQUEST = WorkbenchError(
     "the plan has changed", "this request was for the plan before it", "again"
 )
 
@@ -298,7 +298,7 @@ class Session(LiveRecord):
         try:
             # Its numbers are places in the record at the time of the request.
             if self.recorder is not mine and set(request) - {"id", "do"}:
-                self.send(reply_to(request, None, error_row(_OF_ANOTHER)), asker)
+                self.send(reply_to(request, None, error_row(_STALE_REQUEST)), asker)
             else:
                 self.handle(request, asker)
         finally:

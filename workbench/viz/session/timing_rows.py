@@ -71,8 +71,8 @@ def timing_text(row: TimingRow, speeds: Speeds | None) -> str:
     has one: "13 ms ± 12%, cold 14 ms ± 3%, 9.0% of peak, 20.6 GFLOP/s, 0.242 GB/s"."""
     parts = [f"{seconds_text(row.median_s)} {spread_text(row)}"]
     if row.cold_s is not None:
-        within = "" if row.cold_spread is None else f" {within_text(row.cold_spread)}"
-        parts.append(f"cold {seconds_text(row.cold_s)}{within}")
+        spread = "" if row.cold_spread is None else f" {within_text(row.cold_spread)}"
+        parts.append(f"cold {seconds_text(row.cold_s)}{spread}")
     if row.emulator:
         parts.append(f"EMULATOR ({row.device})")
     else:
@@ -98,8 +98,8 @@ def spread_text(row: TimingRow) -> str:
     whichever is greater: of a single run nothing is known."""
     if row.medians:
         medians = row.median_s, *row.medians
-        apart = (max(medians) - min(medians)) / 2 / row.median_s
-        return within_text(max(row.spread, apart))
+        half_range = (max(medians) - min(medians)) / 2 / row.median_s
+        return within_text(max(row.spread, half_range))
     return "once" if len(row.samples) < 2 else within_text(row.spread)
 
 

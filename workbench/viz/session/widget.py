@@ -62,8 +62,8 @@ class Workbench(anywidget.AnyWidget):
         if saved is not None:
             saved.publish(session)
             session.listen(saved)
-        self.observe(self._looked, "view")
-        self.on_msg(self._heard)
+        self.observe(self._view_changed, "view")
+        self.on_msg(self._message_received)
         session.listen(self)
 
     def close(self) -> None:
@@ -104,7 +104,7 @@ class Workbench(anywidget.AnyWidget):
             if may:
                 self.view = {**self.view, **to_builtins(view)}
 
-    def _looked(self, change: Any) -> None:
+    def _view_changed(self, change: Any) -> None:
         """Remember what the page looks at, for the saved output, and what was guessed: text prints
         all from then on."""
         if self._saved is not None:
@@ -114,7 +114,7 @@ class Workbench(anywidget.AnyWidget):
         if session is not None and isinstance(guess, str):
             session.recorder.exploration.display.guess = guess
 
-    def _heard(self, _: Any, content: Any, buffers: Any) -> None:
+    def _message_received(self, _: Any, content: Any, buffers: Any) -> None:
         with (
             Uninterrupted()
         ):  # half an answer is none, and half a change is wrong for good

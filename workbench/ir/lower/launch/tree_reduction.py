@@ -65,6 +65,6 @@ def in_halves(loop: UOp, count: int) -> list[UOp]:
 def _combined(update: UOp, axis: UOp, step: UOp, half: int) -> UOp:
     """Return the STORE of an element of a tile combined with the one `half` further on."""
     place = update.src[1].src[0]
-    here, there = (place.substitute({axis: at}) for at in (step, step + half))
-    own, other = (construct.running(at, half) for at in (here, there))
-    return construct.store(here, own.alu(update.combines, other), None)
+    target, source = (place.substitute({axis: at}) for at in (step, step + half))
+    own, other = (construct.running(at, half) for at in (target, source))
+    return construct.store(target, own.alu(update.combines, other), None)

@@ -51,7 +51,7 @@ class WarpTile:
             cell = construct.index(define, *array, *lanes, first)
             yield construct.store(cell, construct.load(self._part), self.vector)
 
-    def again(self) -> UOp:
+    def repeated(self) -> UOp:
         """Return the loop in which each warp combines the cells of all."""
         plan, (define, array, lanes, _) = self.plan, self.storage
         own = plan.axis % plan.cell_lanes

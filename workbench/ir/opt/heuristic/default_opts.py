@@ -201,20 +201,20 @@ def pack_operand(kernel: UOp, target: Target) -> HeuristicStep | None:
             continue  # it is already packed
         if not any(r.axis_kind.is_lane and moves.get(r) == 1 for r in load.ranges):
             continue
-        around, again = loops_of(kernel, load)  # loops that it depends on, or not
+        varying, repeating = loops_of(kernel, load)  # loops that it depends on, or not
         inside = [r for r in ranges(kernel).values() if r in load.ranges]
-        tile = [r for r in inside if r not in around]
+        tile = [r for r in inside if r not in varying]
         copied = math.prod(r.extent for r in tile) * load.dtype.itemsize
         bytes_in_place = _tile_elements(load, tile) * load.dtype.itemsize
-        reuse = math.prod(r.extent for r in again)
+        reuse = math.prod(r.extent for r in repeating)
         least = REUSE if lanes_are_neighbours(load) else GATHERED_REUSE
-        if not around or reuse < least or min(copied, bytes_in_place) > most:
+        if not varying or reuse < least or min(copied, bytes_in_place) > most:
             continue
         slot, order = load.place.memory.slot, kernel.arg.order
-        first = min(order.index(r.axis_name) for r in again)
-        late = [r.axis_name for r in around if order.index(r.axis_name) > first]
+        first = min(order.index(r.axis_name) for r in repeating)
+        late = [r.axis_name for r in varying if order.index(r.axis_name) > first]
         opts = [Opt(OptOps.ORDER, name, order[first]) for name in late]
-        names = " ".join(r.axis_name for r in again)
+        names = " ".join(r.axis_name for r in repeating)
         why = f"input {slot} is read again at every step of {names}"
         counts = {"reuse": reuse, "tile_bytes": copied}
         block = _block(kernel, load, target)
@@ -224,7 +224,7 @@ def pack_operand(kernel: UOp, target: Target) -> HeuristicStep | None:
             )
             return HeuristicStep("pack-operand", tuple(opts), why, {"reuse": reuse})
         if copied < OVERLAP * bytes_in_place:
-            opts.append(Opt(OptOps.STAGE, around[-1].axis_name, slot))
+            opts.append(Opt(OptOps.STAGE, varying[-1].axis_name, slot))
             opts += _transposed_fill(load, tile, target)
         else:
             why += (
@@ -240,10 +240,10 @@ def _transposed_fill(load: UOp, tile: list[UOp], target: Target) -> list[Opt]:
     memory: loaded along the axis whose elements are, they are transposed in registers."""
     walk, slot = strides(load), load.place.memory.slot
     wide = target.vector_width(load.dtype.itemsize)
-    apart = [r for r in tile if r.axis_kind.is_lane and walk.get(r) != 1]
+    strided = [r for r in tile if r.axis_kind.is_lane and walk.get(r) != 1]
     across = [r for r in tile if not r.axis_kind.is_lane and walk.get(r) == 1]
-    opts = [Opt(OptOps.UPCAST, fill_name(slot, r), r.extent) for r in apart]
-    whole = [r for r in across if apart and r.extent % wide == 0]
+    opts = [Opt(OptOps.UPCAST, fill_name(slot, r), r.extent) for r in strided]
+    whole = [r for r in across if strided and r.extent % wide == 0]
     opts += [Opt(OptOps.UPCAST, fill_name(slot, r), wide) for r in whole]
     return opts
 
@@ -266,9 +266,9 @@ def sum_blocks(kernel: UOp, target: Target) -> HeuristicStep | None:
         return None
     moves = store_strides(kernel)
     for load in loads(reductions[0].src[0]):
-        around, again = loops_of(kernel, load)
+        varying, repeating = loops_of(kernel, load)
         lanes = [r for r in load.ranges if r.axis_kind.is_lane and moves.get(r) == 1]
-        if not lanes or not around or not again:
+        if not lanes or not varying or not repeating:
             continue
         block = _block(kernel, load, target)
         if block is None:
@@ -277,8 +277,8 @@ def sum_blocks(kernel: UOp, target: Target) -> HeuristicStep | None:
         name = axis.axis_name
         opts = (
             Opt(OptOps.SPLIT, name, length),
-            Opt(OptOps.ORDER, name, around[0].axis_name),
-            Opt(OptOps.STAGE, around[-1].axis_name, slot),
+            Opt(OptOps.ORDER, name, varying[0].axis_name),
+            Opt(OptOps.STAGE, varying[-1].axis_name, slot),
         )
         why = f"along {name} the other operand is read across, a line for each step"
         counts = {"steps": axis.extent, "block": length}
@@ -303,8 +303,8 @@ def _block(kernel: UOp, load: UOp, target: Target) -> tuple[UOp, int] | None:
     for other in loads(reduce.src[0]):
         if other is load or axis not in other.ranges or other.ranges & set(around):
             continue
-        apart = strides(other).get(axis, 1) * other.dtype.itemsize
-        if length and apart >= target.line_bytes and lanes_are_neighbours(other):
+        stride_bytes = strides(other).get(axis, 1) * other.dtype.itemsize
+        if length and stride_bytes >= target.line_bytes and lanes_are_neighbours(other):
             return axis, length
     return None
 

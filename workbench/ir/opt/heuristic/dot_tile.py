@@ -77,8 +77,8 @@ def _tiles(kernel: UOp, target: Target) -> Iterator[DotTile]:
     if len(reductions) != 1 or unit is None:
         return
     (reduce,) = reductions
-    operands, (axis, apart) = loads(reduce.src[0]), dot_axis(reduce)
-    if axis is None or apart != 1 or any(axis not in n.ranges for n in operands):
+    operands, (axis, stride) = loads(reduce.src[0]), dot_axis(reduce)
+    if axis is None or stride != 1 or any(axis not in n.ranges for n in operands):
         return
     wide = target.vector_width(itemsize(kernel))
     lanes, opts = choose_lanes(axis, OptOps.UNROLL, (wide, wide // 2))

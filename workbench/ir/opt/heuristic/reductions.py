@@ -62,11 +62,11 @@ def reduction_lanes(kernel: UOp, target: Target) -> HeuristicStep | None:
         wide = target.vector_width(widest)
         if any(r.axis_kind.is_lane for r in reduce.src[0].ranges):
             continue
-        axis, apart = dot_axis(reduce)
+        axis, stride = dot_axis(reduce)
         if axis is None:
             continue
         row, rows = _dot_rows(kernel, reduce)
-        choices = (CHAINS * wide, 2 * wide, wide, wide // 2)[apart > 1 :]
+        choices = (CHAINS * wide, 2 * wide, wide, wide // 2)[stride > 1 :]
         if row is not None:  # their sums are independent accumulators already
             choices = tuple(c for c in choices if c * rows <= CHAINS * wide)
         lanes, split = choose_lanes(axis, OptOps.UNROLL, choices)

@@ -90,11 +90,11 @@ def best_tile(kernel: UOp, target: Target) -> Tile | None:
         and 0 < sum(r not in n.ranges for n in operands) < len(operands)
     ]
     wide = target.vector_width(itemsize(kernel))
-    apart = gathers(kernel, axis)
-    each = wide if apart and not packs(kernel, axis) else 1
+    is_gathered = gathers(kernel, axis)
+    each = wide if is_gathered and not packs(kernel, axis) else 1
     # packing transposes the operand, in blocks of lanes by a vector
-    most = target.max_lanes // wide if apart else target.max_lanes
-    if apart and not _stays_in_a_loop(operands, axis):
+    most = target.max_lanes // wide if is_gathered else target.max_lanes
+    if is_gathered and not _stays_in_a_loop(operands, axis):
         most = min(most, axis.extent // 2)
     tiles = [
         tile

@@ -92,18 +92,18 @@ def packs(kernel: UOp, axis: UOp) -> bool:
     ]
     if len(reductions) != 1 or len(gathered) != 1 or axis in reductions[0].src[1:]:
         return False
-    around, again = loops_of(kernel, gathered[0])
+    varying, repeating = loops_of(kernel, gathered[0])
     source = gathered[0].place.memory
-    if source.op is not Ops.PARAM or not around:
+    if source.op is not Ops.PARAM or not varying:
         return False
-    if read_by(kernel, source.slot, around[-1].axis_name) is not gathered[0]:
+    if read_by(kernel, source.slot, varying[-1].axis_name) is not gathered[0]:
         return False  # STAGE could not tell it from other reads of the same input
-    if around == [axis] and axis.extent < 2 * FEW_LANES:
+    if varying == [axis] and axis.extent < 2 * FEW_LANES:
         return (
             False  # the loop inside of which it would be packed takes half of the lanes
         )
     least = PACKED_REUSE if dot_axis(reductions[0])[1] == 1 else GATHERED_REUSE
-    return math.prod(r.extent for r in again) >= least
+    return math.prod(r.extent for r in repeating) >= least
 
 
 def loops_of(kernel: UOp, load: UOp) -> tuple[list[UOp], list[UOp]]:

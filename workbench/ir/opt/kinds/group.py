@@ -72,7 +72,7 @@ def apply(kernel: UOp, opt: Opt) -> UOp:
     old, n = ranges(kernel)[str(opt.axis)], amount_of(kernel, opt)
     left = old.extent // n
     member = UOp.range(n, unused(kernel, AxisType.GROUP_REDUCE), AxisType.GROUP_REDUCE)
-    again = UOp.range(n, unused(kernel, AxisType.REDUCE), AxisType.REDUCE)
+    parts = UOp.range(n, unused(kernel, AxisType.REDUCE), AxisType.REDUCE)
     inner = UOp.range(left, old.axis_name, old.axis_kind)
     place = member * left + inner if opt.op is GROUPTOP else inner * n + member
     split = member if left == 1 else place
@@ -87,14 +87,14 @@ def apply(kernel: UOp, opt: Opt) -> UOp:
                 axes = [r for r in node.src[1:] if r is not old] + [inner] * (left > 1)
                 part = construct.reduce(value, axes, node.combines)
                 row = construct.stage(part, [member], next(stages), (n,))
-                read = construct.load(construct.index(row, again))
-                replacements[node] = node.rebuild((read, again))
+                read = construct.load(construct.index(row, parts))
+                replacements[node] = node.rebuild((read, parts))
             else:
                 replacements[node] = node.rebuild(
                     tuple([replacements.get(s, s) for s in node.src])
                 )
     order = list(kernel.arg.order)
-    order.insert(_after_all_own(kernel, old), again.axis_name)
+    order.insert(_after_all_own(kernel, old), parts.axis_name)
     at = order.index(old.axis_name)
     order[at : at + 1] = [member.axis_name, *([old.axis_name] if left > 1 else [])]
     return settled(construct.in_order(replacements[kernel], order))

@@ -152,14 +152,14 @@ def _masked(node: UOp, axis: UOp, end: int) -> UOp:
         clamped = [i.substitute({axis: last}) for i in place.src[1:]]
         return node.rebuild((place.rebuild((place.src[0], *clamped)),))
     index, gate = split_gate(place.src[1])
-    within = inside if gate is None else gate & inside
+    condition = inside if gate is None else gate & inside
     is_read = node.op is Ops.LOAD and terms(index)[0].get(axis) != 1
     if is_read and not any(n.op is Ops.REDUCE for n in place.src[1].toposort()):
         # no neighbours along the axis: reading the last element again needs no mask, where the
         # index has no sum: that of the last element would be another one
         place = place.rebuild((place.src[0], place.src[1].substitute({axis: last})))
     else:
-        place = place.rebuild((place.src[0], gated(index, within)))
+        place = place.rebuild((place.src[0], gated(index, condition)))
     return node.rebuild((place, *node.src[1:]))
 
 

@@ -86,8 +86,8 @@ def apply(kernel: UOp, opt: Opt) -> UOp:
         parts |= _parts(axes, fill)
     with derived_from(load):
         stage = construct.stage(load.substitute(parts), fills, name, shape)
-        here = [_together_index(axes) for axes in dimensions]
-        read = construct.load(construct.index(stage, *here))
+        position = [_together_index(axes) for axes in dimensions]
+        read = construct.load(construct.index(stage, *position))
     order = list(kernel.arg.order)
     after = order.index(str(opt.axis)) + 1
     last = {fill: axes[-1] for axes, fill in zip(dimensions, fills, strict=True)}

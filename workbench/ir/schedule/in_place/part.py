@@ -79,8 +79,8 @@ def _at_position(kernel: UOp, slot: int) -> UOp:
     value = inside if rest is TRUE else rest.where(inside, old)
     valid = TRUE
     for axis, place in places.items():
-        within = (place >= 0) & (place < axis.extent)
-        valid = within if valid is TRUE else valid & within
+        is_inside = (place >= 0) & (place < axis.extent)
+        valid = is_inside if valid is TRUE else valid & is_inside
     place = store.place.replace(src=(store.place.src[0], gated(index, valid)))
     order = [n for n in kernel.arg.order if n not in {a.axis_name for a in places}]
     one = end.replace(src=(store.replace(src=(place, value)), *end.src[1:]))

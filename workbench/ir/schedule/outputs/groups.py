@@ -44,13 +44,13 @@ have the lanes of these."""
 
 def output_groups(
     plan: SchedulePlan,
-    alone: Collection[UOp],
+    single: Collection[UOp],
     devices: Mapping[UOp, str],
     products: Collection[UOp],
 ) -> list[OutputGroup]:
     """Return the groups of stored values that gain from one kernel. Those in `alone` have a kernel
     of their own; `products` are the reductions that need a register tile."""
-    spaces = {node: _space(node, devices) for node in plan.stored if node not in alone}
+    spaces = {node: _space(node, devices) for node in plan.stored if node not in single}
     counts = Counter(spaces.values())
     if all(count < 2 for count in counts.values()):
         return []

@@ -63,7 +63,7 @@ def edit(session: LiveRecord, variant: int, language: str, text: str) -> Variant
     require_readable(text)
     tuning.leave_room(session)
     is_alone = Device[source.device].can_abort
-    with session.jobs.use_worker(source.device, alone=is_alone) as worker:
+    with session.jobs.use_worker(source.device, exclusive=is_alone) as worker:
         code = _compiled(session, worker, variant, source)
         with session.lock:
             child = tuning.edited_variant(session, source, variant)

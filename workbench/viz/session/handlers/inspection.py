@@ -42,18 +42,18 @@ def values(
     root = session.record.kernels[kernel].root
     kernel_at = session.kernels[root if variant is None else variant]
     names = {r.axis_name for r in uop.ranges}
-    here = kernel_at.values(uop, {n: p for n, p in at.items() if n in names})
-    return _value_row(here, kernel_at.values(uop))
+    selected = kernel_at.values(uop, {n: p for n, p in at.items() if n in names})
+    return _value_row(selected, kernel_at.values(uop))
 
 
-def _value_row(here: NodeValues, everywhere: NodeValues) -> NodeValue:
-    first = [_plain(v) for v in here.array.reshape(-1)[:MAX_VALUES].tolist()]
+def _value_row(selected: NodeValues, everywhere: NodeValues) -> NodeValue:
+    first = [_plain(v) for v in selected.array.reshape(-1)[:MAX_VALUES].tolist()]
     return NodeValue(
-        value=first if here.axes else first[0],
+        value=first if selected.axes else first[0],
         least=_plain(everywhere.min),
         greatest=_plain(everywhere.max),
         nan=everywhere.nans,
-        shape=list(here.array.shape),
+        shape=list(selected.array.shape),
     )
 
 

@@ -290,7 +290,7 @@ def use_worker(
     edited = [v for v in variants if v in session.edited]
     device = device_of(session, edited[0]) if edited else session.device
     return session.jobs.use_worker(
-        device, alone=bool(edited) and Device[device].can_abort
+        device, exclusive=bool(edited) and Device[device].can_abort
     )
 
 

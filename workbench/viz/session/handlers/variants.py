@@ -302,7 +302,7 @@ def _show_device(session: LiveRecord, variant: int) -> None:
     """Show the fields of a variant that are known on the session's device."""
     edited = session.edited.get(variant)
     is_apart = edited is not None and not Device[session.device].is_emulator
-    here = variant, edited.device if edited and is_apart else session.device
+    timing_key = variant, edited.device if edited and is_apart else session.device
     row = session.row(variant)
     here_before = session.elsewhere.get((variant, session.device))
     row_here = replace_row(row, **_NEW) if here_before is None else copy(here_before)
@@ -314,9 +314,9 @@ def _show_device(session: LiveRecord, variant: int) -> None:
         others = without_device(row.code_elsewhere, session.device)
         own = [c for c in row.code if is_of_one_device(c) and c not in others]
         session.set(variant, "code_elsewhere", [*others, *own])
-    row_here.timing = session.timings.get(here)
+    row_here.timing = session.timings.get(timing_key)
     # the answer of edited source is that of its own device, whatever is shown
-    answered = here if edited is None else (variant, edited.device)
+    answered = timing_key if edited is None else (variant, edited.device)
     row_here.check = session.checks.get(answered)
     for field in (*OF_DEVICE, "timing", "check"):
         session.set(variant, field, getattr(row_here, field))
@@ -336,12 +336,12 @@ def show_elsewhere(session: LiveRecord, variant: int) -> None:
         session.set(variant, "elsewhere", rows)
 
 
-def _with_bytes(timing: TimingRow, there: VariantRow | None) -> TimingRow:
+def _with_bytes(timing: TimingRow, row: VariantRow | None) -> TimingRow:
     """Return a timing on another device with the bytes that a run moves there, where the variant
     was compiled `there`."""
-    if there is None or there.counts is None:
+    if row is None or row.counts is None:
         return timing
-    moved = there.counts["bytes_loaded"] + there.counts["bytes_stored"]
+    moved = row.counts["bytes_loaded"] + row.counts["bytes_stored"]
     return replace_row(timing, moved_bytes=moved)
 
 

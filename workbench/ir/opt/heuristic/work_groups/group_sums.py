@@ -95,8 +95,8 @@ def _deal_rows(
 
 def _row_axis(reduce: UOp) -> UOp | None:
     """Return the loop along which what is reduced are neighbours, if it is long."""
-    axis, apart = dot_axis(reduce)
-    if axis is None or apart > 1 or axis.extent < SHORT:
+    axis, stride = dot_axis(reduce)
+    if axis is None or stride > 1 or axis.extent < SHORT:
         return None
     return axis if axis.axis_kind is AxisType.REDUCE else None
 

@@ -184,12 +184,12 @@ def _load_together(plan: OptPlan, fills: Sequence[str], itemsize: int) -> None:
     """Let a work-item load several elements that lie apart, and then store them: it waits once for
     all. Neighbours in memory stay those of neighbouring work-items, or are a word of one; where
     neighbours in the tile are others, they are stored as a vector."""
-    *apart, last = [n for n in plan.kernel.arg.order if n in fills]
+    *others, last = [n for n in plan.kernel.arg.order if n in fills]
     width = width_along(plan.kernel, ranges(plan.kernel)[last], plan.target)
     plan.split(OptOps.UPCAST, last, min(width, WORD_BYTES // itemsize))
     count = VECTOR_BYTES // itemsize
-    rows = [n for n in apart if _is_row(plan.kernel, ranges(plan.kernel)[n])]
-    for name in [*rows, *apart]:
+    rows = [n for n in others if _is_row(plan.kernel, ranges(plan.kernel)[n])]
+    for name in [*rows, *others]:
         if plan.split(OptOps.UPCAST, name, math.gcd(plan.extent(name), count)):
             return
 

@@ -145,14 +145,14 @@ def _axes(kernel: UOp) -> tuple[UOp, UOp] | None:
     unit = unit_axis(kernel)
     column = unit if unit in reused else max(reused, key=lambda r: r.extent)
     assert column is not None
-    apart = [
+    rows = [
         r
         for r in reused
         if r is not column
         and any(column in n.ranges and r not in n.ranges for n in operands)
         and any(column not in n.ranges and r in n.ranges for n in operands)
     ]
-    return (max(apart, key=lambda r: r.extent), column) if apart else None
+    return (max(rows, key=lambda r: r.extent), column) if rows else None
 
 
 def _tiles(kernel: UOp, row: UOp, column: UOp, target: Target) -> Iterator[GroupTile]:

@@ -115,8 +115,8 @@ def _moved(kernel: UOp, names: tuple[str, str, str]) -> tuple[float, float, floa
         for axis in (rows, columns)
     )
     most = SECTOR_BYTES // kernel.stores[0].value.dtype.itemsize
-    apart = abs(store_strides(kernel).get(columns, most))
-    return of_rows, of_columns, float(min(max(1, apart), most))
+    stride = abs(store_strides(kernel).get(columns, most))
+    return of_rows, of_columns, float(min(max(1, stride), most))
 
 
 def _sectors(load: UOp, inside: set[UOp]) -> float:

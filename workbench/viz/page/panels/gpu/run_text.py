@@ -29,8 +29,8 @@ def run_text(trace: Trace) -> str:
         lines.append(f"{indent}{line.text}")
         costs = Counter(_costs(trace, line))
         for words, times in costs.items():
-            again = f", {times} times" if times > 1 else ""
-            lines.append(f"{indent}    {words}{again}")
+            repeats = f", {times} times" if times > 1 else ""
+            lines.append(f"{indent}    {words}{repeats}")
     return "\n".join([*lines, *map(trace.with_lines, trace.inefficiencies)])
 
 
