@@ -94,19 +94,19 @@ class DeviceInfo(ABC):
     has_groups: bool = False
     """Whether its Target has work-groups, also where it is not available."""
     notice: str = ""
-    """What somebody has to know who reads kernels for it."""
+    """Facts for readers of its kernels."""
     runs_plain: bool = False
     """Whether its kernels get no default opts."""
     queues: bool = False
     """Whether a launch may return before it is done, so that `synchronize` waits for it."""
     can_abort: bool = True
-    """Whether a wrong kernel may end the process: what somebody edited runs in one of its own. A
+    """Whether a wrong kernel may end the process: edited text runs in one of its own. A
     device that only this process has runs here in any case."""
     takes_text: bool = False
     """Whether a kernel may be text that a user wrote in its language."""
     compiles_text: bool = False
     """Whether it is compiled for one of `machines` from the text of its language, so that a text
-    that somebody edited is, too; else from the linear program alone."""
+    that was edited is, too; else from the linear program alone."""
     renders_anywhere: bool = False
     """Whether its Target, and so its source, is available where it cannot run."""
     only_compiles: bool = False

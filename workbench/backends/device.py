@@ -263,7 +263,7 @@ class Devices:
         return info.name
 
     def _machines_of(self, device: str) -> list[str]:
-        """Return the names of a device on machines, as far as somebody asked for them."""
+        """Return the names of a device on machines, as far as they were requested."""
         return [name for name in self._elsewhere if name.startswith(f"{device}:")]
 
     def _first_machines(self) -> Iterator[DeviceInfo]:

@@ -113,7 +113,7 @@ class Elsewhere(DeviceInfo):
 
 class ElsewhereProgram:
     """A kernel for a machine that is not here: it has machine code; what runs is `emulated`, or
-    nothing, as where somebody edited its text: the emulator runs programs."""
+    nothing, as with an edited text: the emulator runs programs."""
 
     def __init__(
         self,
@@ -125,7 +125,7 @@ class ElsewhereProgram:
 
     @once
     def machine_code(self) -> MachineCode | None:
-        """The machine code, compiled when somebody looks at it. Errors: as `compile_here`."""
+        """The machine code, compiled when it is first read. Errors: as `compile_here`."""
         return self.device.compile_here(self.source)
 
     def require_code(self) -> None:

@@ -1,7 +1,7 @@
 """The installed distribution, and the commands that install its extras.
 
 The distribution is called `tensor-workbench`; `workbench` is the name to import. On PyPI
-`workbench` is somebody else's package, so a hint names the packages themselves.
+`workbench` is another project's package, so a hint names the packages themselves.
 """
 
 from __future__ import annotations

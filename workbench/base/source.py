@@ -124,7 +124,7 @@ def derivations_below(roots: Iterable[Derivation]) -> Iterator[Derivation]:
 
 def nodes_between(node: Any, ends: set[Any]) -> list[Any]:
     """Return `node` and what is below it, down to the `ends`. Leaves are shared by all
-    (constants, host memory): nobody's line made them."""
+    (constants, host memory): no line of the user made them."""
     nodes, visited = [node], {node}
     for one in nodes:  # it grows
         below = [s for s in one.src if s.src and s not in visited and s not in ends]
@@ -204,7 +204,7 @@ def _owner(frame: FrameType, code: CodeType, is_users_frame: bool) -> ref[Any] |
     weakly. Nothing of the user's runs.
 
     Until Python 3.13 a frame copies its variables into one dict, the same each time, which
-    `locals()` returns. So the copy is emptied again: nothing lives longer because somebody looked.
+    `locals()` returns. So the copy is emptied again: nothing lives longer because it was read.
     Of code that may have that dict itself, nothing is read.
     """
     entry = _OPEN.get(id(code))
@@ -227,11 +227,11 @@ _OPEN: dict[int, tuple[ref[CodeType], bool]] = {}
 _READERS = frozenset(
     {"locals", "vars", "dir", "eval", "exec", "f_locals", "breakpoint"}
 )
-"""Names in code whose frame's dict of variables is somebody else's, too."""
+"""Names in code whose frame's dict of variables belongs to other code, too."""
 
 
 def _may_read(code: CodeType) -> bool:
-    """Whether a frame may have a `self`, and its dict of variables is nobody else's."""
+    """Whether a frame may have a `self`, and its dict of variables is its own."""
     is_function = code.co_argcount > 0 and code.co_name[0] != "<"
     names = (*code.co_varnames, *code.co_freevars)
     return is_function and "self" in names and _READERS.isdisjoint(code.co_names)
@@ -275,7 +275,7 @@ def line_for_viewer(origin: Calls, viewer: Calls) -> SourceLine | None:
 
 
 _COMPREHENSIONS = frozenset({"<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>"})
-"""The names of code that Python has for what stands in brackets; nobody called a function there."""
+"""The names of code that Python has for what stands in brackets; no function was called there."""
 
 
 def _without_comprehended(stack: Calls) -> Calls:

@@ -55,7 +55,7 @@ class PassStep:
 
 
 class LazyMatches(Sequence[Match]):
-    """The steps of a pass that is a function, listed when somebody first looks at one, as far as
+    """The steps of a pass that is a function, listed when one is first read, as far as
     the bound of the observer allows."""
 
     __slots__ = ("_listed", "_steps", "_watching")

@@ -23,7 +23,7 @@ from workbench.course import TOUR, course_folder
 
 COPY_NAME = "workbench-notebooks"
 _OWN_FOLDERS = {"__pycache__", ".ipynb_checkpoints"}
-"""Folders that Python and Jupyter make, which are nobody's copy."""
+"""Folders that Python and Jupyter make, which belong to no copy."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -48,7 +48,7 @@ def computed(node: UOp, sources: Sequence[Array]) -> Array:
 
 
 def undefined(node: UOp, sources: Sequence[Array], shadows: Sequence[Array]) -> Array:
-    """Return which values of a node depend on what nobody has written; `shadows` says it of the
+    """Return which values of a node depend on unwritten memory; `shadows` says it of the
     sources. A choice depends on its condition, and on what it chooses."""
     op, count = node.op, node.dtype.count
     if op is Ops.HREDUCE:

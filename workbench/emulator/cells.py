@@ -20,7 +20,7 @@ Array = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 Verbs = tuple[str, str]
 Origin = tuple[str, int, int, int]
-"""A read of what nobody wrote: the name of a memory, an element, the number of a work-item, the
+"""A read of unwritten memory: the name of a memory, an element, the number of a work-item, the
 position in the program."""
 NOBODY = -1
 
@@ -75,7 +75,7 @@ class Cells:
         self.writes, self._reads, self._others = (AccessLog(size) for _ in range(3))
 
     def read(self, access: CellAccess) -> tuple[Conflict | None, Mask | None]:
-        """Note a read; return a race, and which lanes read a cell that nobody has written (None if
+        """Note a read; return a race, and which lanes read an unwritten cell (None if
         none does)."""
         unwritten = ~self.is_written[access.cells]
         conflict = self._conflict(access, self.writes, ("writes", "reads"))
@@ -102,7 +102,7 @@ class Cells:
         return races is None and bool(self.is_written[access.cells].all())
 
     def are_written_freely(self, access: CellAccess) -> bool:
-        """Whether each write is of another cell, and none races, or is of what nobody wrote."""
+        """Whether each write is of another cell, and none races or reads unwritten memory."""
         ordered = np.sort(access.cells)
         logs = (self.writes, self._reads, self._others)
         return (
@@ -112,7 +112,7 @@ class Cells:
         )
 
     def spoil(self, cells: Array, origin: Origin) -> None:
-        """Note that what was written to some cells depends on what nobody wrote."""
+        """Note that what was written to some cells depends on unwritten memory."""
         self.is_written[cells] = False
         self.origins |= dict.fromkeys(cells.tolist(), origin)
 

@@ -46,7 +46,7 @@ def emulate(
     `target` is the name of one or of a machine ("CUDA:H100", "H100"), or a Target; "" is the
     kernel's device, or else a common GPU.
 
-    `code` is another program for it, the text of its `emulate(kernel).code` that somebody edited:
+    `code` is another program for it, the text of its `emulate(kernel).code` after an edit:
     what it computes is compared with what the kernel does. The text of a program may also stand
     alone, in the kernel's place: it runs on seeded random data.
 

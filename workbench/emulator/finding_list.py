@@ -52,7 +52,7 @@ class FindingList:
         self.add("unfinished copy", name, element, items, copy.positions, words)
 
     def unwritten(self, name: str, element: int, number: int, position: int) -> None:
-        """Add a value that a result depends on, and that nobody has written."""
+        """Add a value that a result depends on, and that is unwritten."""
         item = self.item(number)
         words = f"{item} reads {name}[{element}], which nobody has written"
         self.add("unwritten", name, element, (item,), (position,), words)

@@ -67,7 +67,7 @@ class StepAccess:
 @dataclass(frozen=True)
 class MemoryCells:
     """Memory as it is after a step. Of each cell its value, the work-item that wrote it last, and
-    the step of that (-1: nobody has)."""
+    the step of that (-1: none)."""
 
     values: Array
     writers: NDArray[np.int64]
@@ -87,7 +87,7 @@ class CellUse:
 @dataclass(frozen=True)
 class ValueHistory:
     """The values of a node: each with the step that it is of, and which work-items' depend on what
-    nobody has written (None: no one's)."""
+    no work-item has written (None: of no one)."""
 
     steps: list[int]
     values: list[Array]

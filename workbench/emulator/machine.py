@@ -2,7 +2,7 @@
 
 A value is an array (groups, items), or (groups, items, lanes) for a vector, or smaller where it is
 the same for all. An IF switches work-items off. Beside a value there may be a shadow: which of it
-depends on memory that nobody has written (as valgrind's memcheck has it).
+depends on unwritten memory (as valgrind's memcheck has it).
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ class Machine:
     the slots `fresh` before, a program must not use.
 
     `warp_lanes` work-items are a warp; at most `lanes_at_once` run together. `watcher` is told what
-    happens. Where nobody watches, and it `batches`, rounds of a loop are done at once. Copies to
+    happens. Without a history, and if it `batches`, rounds of a loop are done at once. Copies to
     tiles of several buffers go on while the program does, where the device's are `copies_async`.
     """
 
@@ -166,8 +166,9 @@ class Machine:
             self.watcher.close(axis)
 
     def _rounds_together(self, position: int, axis: UOp) -> int:
-        """Run rounds of a loop at once, where nobody watches and it makes no difference; return how
-        many are done."""
+        """Run rounds of a loop at once, where no history is recorded and it makes no difference;
+        return how many are done.
+        """
         if self.watcher is not None or not self.batches:
             return 0
         if position not in self._plans:
@@ -256,7 +257,7 @@ class Machine:
         return self.values[node]
 
     def _register(self, node: UOp) -> Array:
-        """Return what is in a register; if nobody has set it, that is noted."""
+        """Return what is in a register; if it was never set, that is noted."""
         if node not in self.registers:
             self.registers[node] = np.zeros(node.dtype.count, node.dtype.scalar.numpy)
             if node.dtype.count == 1:

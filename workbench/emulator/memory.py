@@ -59,7 +59,7 @@ class Lanes:
 
 @dataclass(frozen=True)
 class Shadow:
-    """Where a value depends on what nobody has written, and one such read."""
+    """Where a value depends on unwritten memory, and one such read."""
 
     mask: Array
     read: Origin
@@ -68,7 +68,7 @@ class Shadow:
 class Memories:
     """The arrays that work-items read and write. `numbers` has the number of each work-item among
     all (groups, items), of those that run together, `epochs` how many barriers each group has
-    passed. Nobody has written the params of the slots `fresh` before."""
+    passed. The params of the slots `fresh` are unwritten."""
 
     def __init__(
         self,
@@ -176,7 +176,7 @@ class Memories:
         return copies is None or copies.unfinished(access) is None
 
     def read(self, position: int, place: UOp, lanes: Lanes) -> Shadow | None:
-        """Note a read; return which lanes read what nobody has written, None if none does."""
+        """Note a read; return which lanes read unwritten memory, None if none does."""
         memory, size = place.param, size_of(place.param)
         cells = self._cells(memory)
         if cells is None or not lanes.takes_part.any():
@@ -289,11 +289,11 @@ class Memories:
 
 
 def spoil(arrays: Sequence[Array], slots: Set[int]) -> None:
-    """Fill arrays with conspicuous values: nobody has written them."""
+    """Fill unwritten arrays with conspicuous values."""
     for slot in slots:
         arrays[slot][...] = poison(dtypes.from_numpy(arrays[slot].dtype))
 
 
 def poison(dtype: DType) -> bool | int | float:
-    """Return a conspicuous value, for what nobody wrote."""
+    """Return a conspicuous value for unwritten memory."""
     return np.nan if dtype.is_float else dtype.min

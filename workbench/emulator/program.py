@@ -191,7 +191,7 @@ class WorkItemLaunch:
         self.program, self.buffers = program, buffers
 
     def __call__(self, wait: bool = True) -> None:
-        """Run. Errors: WorkbenchError for a race, a read of what nobody wrote, and their like."""
+        """Run. Errors: WorkbenchError for a race, a read of unwritten memory and other findings."""
         program, arrays = self.program, [buffer.array for buffer in self.buffers]
         findings = emulated(program.linear, arrays, program.target).findings
         if findings:

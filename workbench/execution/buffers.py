@@ -113,7 +113,7 @@ def copied(node: UOp) -> UOp:
 
 
 def free(node: UOp) -> None:
-    """Let go of the memory of a BUFFER that nobody reads any more."""
+    """Let go of the memory of a BUFFER that is not read any more."""
     del _memory[node]
 
 

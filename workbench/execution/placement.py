@@ -1,6 +1,6 @@
 """Placement of a new version of memory: over the old one, or in memory of its own.
 
-The kernel that computes it may write in place if nobody reads the old version afterwards, and it
+The kernel that computes it may write in place if nothing reads the old version afterwards, and it
 reads each element before it writes it, at the same index. Kernels that read the old version run
 first: where they depend on the new one, there is a cycle, and the new version gets other memory. A
 value is never wrong, it only costs a buffer more. Source of the idea: buffer donation in XLA.
@@ -35,7 +35,7 @@ def place(
     names: Callable[[UOp], Collection[UOp]],
 ) -> Placement:
     """Return where the new versions go. `targets` has the BUFFER of the old version by that of the
-    new one; `is_needed` says whether somebody may read an old version after all items have run, and
+    new one; `is_needed` says whether an old version may be read after all items have run, and
     `names` has the BUFFERs on its memory."""
     order = _Order(items)
     placement = Placement(tuple(items))

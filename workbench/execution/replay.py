@@ -82,9 +82,9 @@ class Replay:
 
     `inputs` are the BUFFERs of the inputs, `outputs` those of the results. Items that depend on
     inputs run again, and those that write one of `rewritten`, or memory that an item overwrites.
-    What the others wrote is read by each run, so nobody overwrites it meanwhile. Items that depend
-    on nothing but `steady` inputs run again only where one of these has another version, unless
-    that would keep more bytes than these inputs have.
+    What the others wrote is read by each run, so nothing may overwrite it meanwhile. Items that
+    depend on nothing but `steady` inputs run again only where one of these has another version,
+    unless that would keep more bytes than these inputs have.
     """
 
     def __init__(

@@ -78,7 +78,7 @@ class Base(Methods):
     _uop: UOp
     _memory: VersionedMemory | None  # None: no other tensor sees what is written to it
     _version: UOp | None  # the version of that memory that _uop is a view of
-    _grad_state: GradientState | None  # None: nobody asked for a gradient
+    _grad_state: GradientState | None  # None: no gradient was asked for
     _expression: ref[UOp] | None  # the node that it had before it was computed
     _is_weak: bool  # made of Python scalars alone, without a dtype
     _device: str | None  # None: a constant, which is on every device

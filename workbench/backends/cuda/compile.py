@@ -20,7 +20,7 @@ def compile_source(source: Source, target: Target) -> MachineCode:
     """Return the SASS of a kernel by NVRTC; where that is not here, PTX by LLVM.
 
     Errors: CompileError with the line of the source; DeviceError without NVRTC, for a text that
-    somebody wrote.
+    a user wrote.
     """
     arch, tools = PTX.processor(target), nvrtc.toolkit()
     if tools is not None and tools.nvdisasm:

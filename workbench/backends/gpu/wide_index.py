@@ -17,7 +17,7 @@ def needs_wide(linear: Sequence[UOp]) -> bool:
     """Return whether an index of a program may leave 32 bits where it matters.
 
     An address is right where its element is accessed, if the memory is small enough: sums and
-    products wrap, and elsewhere nobody reads it. (An index from memory times a row's length has
+    products wrap, and elsewhere it is not read. (An index from memory times a row's length has
     huge bounds, and a condition beside it.)
     """
     indexes = [n for n in linear if n.op is Ops.INDEX]

@@ -28,7 +28,7 @@ def compile_source(source: Source, target: Target) -> MachineCode:
     program by LLVM.
 
     Errors: CompileError with the line of the source; DeviceError without clang, for a text that
-    somebody wrote.
+    a user wrote.
     """
     arch = AMDGCN.processor(target)
     clang = clang_for("amdgcn", arch)

@@ -11,7 +11,7 @@ from workbench.backends.hip.runtime import HipLaunch
 
 
 class HipExecutable:
-    """A graph that can be launched; the driver has it until nobody does."""
+    """A graph that can be launched; the driver holds it until its last reference ends."""
 
     def __init__(self, handle: Any):
         self.handle = handle

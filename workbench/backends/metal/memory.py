@@ -30,7 +30,7 @@ class MetalMemory(Memory):
         return buffer
 
     def free(self, handle: Any) -> None:
-        """Nothing: it is free when nobody refers to it."""
+        """Nothing: it is free without references."""
 
     def copy_in(self, handle: Any, offset: int, data: Bytes) -> None:
         if data.size:

@@ -43,7 +43,7 @@ def compile_source(source: Source, target: Target) -> MachineCode:
     LLVM.
 
     Errors: CompileError with the line of the source; DeviceError without clang, for a text that
-    somebody wrote.
+    a user wrote.
     """
     clang = clang_for(_MACHINE)
     if clang is not None:

@@ -31,7 +31,7 @@ class ProgramAnalysis:
     has the loops of which a launch runs a part. `padded` are arrays of `scratch` that a work-item
     has for itself, whose end no step writes: PADTO made them longer than what fills them. Their end
     is read, and nothing uses what is read, but a compiler may do as it likes with a branch on a
-    value that nobody wrote: languages set it to 0.
+    unwritten value: languages set it to 0.
 
     Units: scratch_bytes; arrays in scratch memory begin at a multiple of alignment_bytes.
     """

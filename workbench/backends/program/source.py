@@ -15,7 +15,7 @@ MOST_CHARACTERS = 1 << 22
 """A compiler takes minutes for a longer text, and no kernel of a person has one."""
 _UNREADABLE = re.compile("\\A\ufeff|[\0\ud800-\udfff]")
 """Characters that not every compiler reads: a NUL ends the text for many, which say nothing of the
-rest, UTF-8 has no half of a pair, and NVRTC refuses a byte order mark, which nobody sees."""
+rest, UTF-8 has no half of a pair, and NVRTC refuses a byte order mark, which is invisible."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,8 +28,8 @@ class Source:
     (`Memory.alignment_bytes`); `block` is the lowered statement tree, for the emulator. `lines`
     has, for each line of the text, the positions in the linear program of the nodes whose code it
     is (none for a brace or a comment); it is empty where that is unknown, as `linear`, that
-    program, is where a user wrote the text. `original` is the Source of which somebody edited the
-    text, None where nobody did; `is_handwritten` says that a user wrote the kernel.
+    program, is where a user wrote the text. `original` is the Source whose text was edited, None
+    for one that was not; `is_handwritten` says that a user wrote the kernel.
 
     Errors: CompileError for a text that no compiler reads as it is shown.
     Units: shared_bytes is the memory of a group that a launch gives it, 0 where its arrays have
@@ -55,7 +55,7 @@ class Source:
         require_readable(self.text)
 
     def edited(self, text: str) -> Source:
-        """Return it with a text that somebody edited."""
+        """Return it with an edited text."""
         return replace(self, text=text, lines=(), linear=(), original=self)
 
     def __str__(self) -> str:

@@ -23,7 +23,7 @@ NAMED_BY_RUNS = frozenset({"divergence", "set-first", "partners"})
 
 def program_of(code: str | Sequence[UOp]) -> tuple[UOp, ...]:
     """Return the steps of a linear program. What a run shows is not refused: a barrier that not all
-    work-items come to, a register that nobody sets.
+    work-items come to, a register that is never set.
 
     Errors: ParseError for a text that is not one; VerifyError for steps that no program has.
     """

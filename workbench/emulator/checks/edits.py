@@ -17,7 +17,7 @@ _MOST_CHARACTERS = 200
 @contextmanager
 def hints_of_edit(code: str | Sequence[UOp], own: Sequence[UOp] = ()) -> Iterator[None]:
     """Have errors of a program say what to try where they do not themselves. `own` is the program
-    before somebody edited it, empty where there is none."""
+    before it was edited, empty where there is none."""
     try:
         yield
     except (ParseError, VerifyError) as error:

@@ -16,7 +16,7 @@ from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 
 MOST_S = 120.0
-"""Seconds of a run that somebody asks for."""
+"""Seconds of a run on request."""
 SMALLER = "smaller tensors, of which the kernel has the same loops"
 """What to try where a kernel is too large to be emulated."""
 MOST_ELEMENTS = 1 << 26

@@ -7,7 +7,7 @@ rounds, before those of groups and work-items; and what goes on from round to ro
 the loop sets) is done round by round with those values, or by numpy's accumulate. Accesses are
 counted as if each round were groups of its own, which costs the same.
 
-What would be found (memory that nobody wrote, a race, an index outside) depends on the order of
+What would be found (unwritten memory, a race, an index outside) depends on the order of
 rounds: where anything is, the loop runs step by step, as it does for those who watch.
 """
 
@@ -82,7 +82,7 @@ class RoundsPlan:
         return most if min(most, self.axis.extent) >= LEAST_ROUNDS else 1
 
     def is_known(self, machine: LockStep) -> bool:
-        """Whether nothing that it uses depends on what nobody has written."""
+        """Whether no value that it uses depends on unwritten memory."""
         return not any(
             node in machine.shadows
             or node.op is Ops.REG
@@ -148,7 +148,7 @@ def rounds_plan(
 
 
 def _is_sum(node: UOp, in_turn: Sequence[UOp], at_once: Set[UOp]) -> bool:
-    """Whether a SET adds a value of each round to its register, which nobody else reads."""
+    """Whether a SET adds a value of each round to its register, which no other node reads."""
     if node.op is not Ops.SET or node.src[0].dtype.count > 1:
         return False
     register, total = node.src

@@ -3,7 +3,7 @@
 A formula says the gradient of a value that is made of others, better than the rules of the ops
 would: a function of this package, which a copy of the node has, too.
 
-A gradient that somebody gives for a value is a DETACH of the value, with what it was made of as
+A custom gradient of a value is a DETACH of the value, with what it was made of as
 further sources. The function that returns their gradients stands beside the node, as long as it
 lives.
 """
@@ -41,7 +41,7 @@ def with_gradient(value: UOp, sources: Sequence[UOp], name: str, rule: OwnRule) 
 
 
 def given_rules(graph: Iterable[UOp]) -> list[str]:
-    """Return the names of the rules that somebody gave for values of a graph."""
+    """Return the names of the custom gradients of a graph."""
     return sorted({node.arg[0] for node in graph if node in _rules})
 
 

@@ -1,9 +1,9 @@
 """The steps of the gradient pass, as rewrites: the rule, the gradient and the result.
 
 The graph that the pass begins with has a GRADIENT node for each source of each node on the way to a
-target: of the source, in the node, given the gradient of that. From the root down, each is
-replaced by what the rule of the node's op says. It is written when somebody looks: the pass itself
-makes no such node.
+target: of the source, in the node, given the gradient of that. From the root down, each is replaced
+by what the rule of the node's op says. It is written when a page or a test reads it: the pass
+itself makes no such node.
 """
 
 from __future__ import annotations

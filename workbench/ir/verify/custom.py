@@ -55,7 +55,7 @@ def custom_kernel(text: str) -> UOp:
     Errors: as `kernel_of` and `verified`; VerifyError for an output that is not written whole.
     """
     kernel = verified(kernel_of(text))
-    if kernel.code is not None:  # nobody can show what its text writes
+    if kernel.code is not None:  # its text is not analysed
         return kernel
     _refuse_endless(kernel)
     for slot in kernel.outputs:

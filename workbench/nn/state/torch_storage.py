@@ -54,7 +54,7 @@ def storage_view(
         return flat[offset : offset + count].reshape(shape)
     elements = storage.data[offset * kind.itemsize :]
     elements = elements[: elements.size // kind.itemsize * kind.itemsize]
-    # An axis of step 0 repeats one element, and takes no memory before somebody needs it.
+    # An axis of step 0 repeats one element, and takes no memory before its first use.
     once = tuple(n if step else 1 for n, step in zip(shape, steps, strict=True))
     view = np.lib.stride_tricks.as_strided(
         np.frombuffer(elements, kind.numpy),

@@ -52,7 +52,7 @@ class Autograd(Base):
     """backward, gradient, grad, requires_grad, detach; train and no_grad.
 
     A tensor with requires_grad=True is a leaf: `backward()` adds to its `.grad`. None means that
-    nobody has decided: no gradient is asked for, and an optimiser sets it to True.
+    it is undecided: no gradient is asked for, and an optimiser sets it to True.
     """
 
     __slots__ = ()
@@ -130,7 +130,7 @@ class Autograd(Base):
     @property
     def requires_grad(self) -> bool | None:
         """Whether `backward()` finds a gradient here, or through here; None where it does not,
-        and nobody said that it must not."""
+        and the user did not exclude it."""
         state = self._grad_state
         if state is not None and state.requires_grad is not None:
             return state.requires_grad

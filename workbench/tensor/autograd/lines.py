@@ -32,7 +32,7 @@ class GradientStep(Derivation):
 
 
 class BackwardPass:
-    """What a backward pass did, which all its gradients share: worked out when somebody looks.
+    """What a backward pass did, which all its gradients share: worked out on demand.
 
     `user_rules` names the rules of the user's that it applied. It refers weakly to all nodes: lines
     keep no activation in memory."""
@@ -91,7 +91,7 @@ class BackwardPass:
 
 class GradientDerivation(Derivation):
     """The derivation of a gradient: the user's `calls` that asked for it, and, worked out when
-    somebody looks, a derivation for each gradient on the way of `made_by`, with the calls of its
+    one is read, a derivation for each gradient on the way of `made_by`, with the calls of its
     forward."""
 
     __slots__ = ("made_by",)

@@ -32,7 +32,7 @@ class CustomKernels(Base):
         fxn: KernelFunction | str,
         grad_fxn: GradientFunction | None = None,
     ) -> list[Self]:
-        """Return the tensors after a kernel that somebody wrote: of those that it writes the new
+        """Return the tensors after a kernel that a user wrote: of those that it writes the new
         value, of the others themselves.
 
         `fxn` writes the kernel: a function, called with a `KernelArgument` for each tensor; or IR

@@ -165,7 +165,7 @@ class Guard:
 
     def _is_log(self, path: Path, roots: Roots) -> bool:
         """Whether the list at a path has grown that had tensors before, none of which is used: the
-        function, or somebody else, notes results there."""
+        function, or other code, notes results there."""
         beside = [s for p, s in self._before.items() if p[:-1] == path]
         if not beside or any(map(self._is_used, beside)):
             return False

@@ -200,7 +200,7 @@ class _State:
     written: MemoryWritten = field(default_factory=MemoryWritten)
     """What the first call wrote."""
     bound: list[Path] = field(default_factory=list)
-    """Where the function binds tensors anew, or somebody did so with constants."""
+    """Where the function binds tensors anew, or other code did so with constants."""
 
     changes: NumberChanges | None = None
     """Those of the last capture, where it is not known yet whether kernels depend on them."""

@@ -159,7 +159,7 @@ def _instead(value: object) -> str:
 
 
 def _is_of_torch(value: object) -> bool:
-    """Whether it is of PyTorch, or of a class that somebody derived from one of PyTorch's."""
+    """Whether it is of PyTorch, or of a class derived from one of PyTorch's."""
     owners = [type(value), value, *getattr(value, "__mro__", type(value).__mro__)]
     names = [getattr(owner, "__module__", None) or "" for owner in owners]
     return any(str(name).partition(".")[0] == "torch" for name in names)

@@ -144,7 +144,7 @@ class Variants(AskedTable[Variant]):
 
 
 def variants_of(kernels: Iterable[Kernel], display: Display) -> Variants:
-    """Return the un-optimised variants of kernels that nobody has shown."""
+    """Return the un-optimised variants of kernels that were never shown."""
     rows = (
         Variant(place, place, "plain", kernel, "")
         for place, kernel in enumerate(kernels)

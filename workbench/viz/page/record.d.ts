@@ -96,7 +96,7 @@ export type AccessStep = [step: number, memory: number, is_store: boolean, lanes
 /**
  * What work-items hold under a name: the value from each of `steps` on, one for all of them
  * or one for each, of `lanes` lanes. `unwritten` has the steps whose value depends for some
- * work-item on what nobody has written, with a bit for each value.
+ * work-item on unwritten memory, with a bit for each value.
  */
 export interface RegisterRow {
   name: string;
@@ -309,9 +309,9 @@ export interface PageLaunch {
  * A program in one language, a link or null for each of its lines; or the error that its
  * renderer ends with. Machine code has what its instructions do, by mnemonic, and where a
  * tool knows them the cost of each line; `costs_by` is that tool, with its processor.
- * `made_by` are the passes of the compiler, once somebody has asked for them. That for
- * another machine has what it takes of it, as `note`, and the number of registers in use at
- * each line, as `live`. A program that a page can run has a `launch`.
+ * `made_by` are the passes of the compiler, once they were requested. That for another
+ * machine has what it takes of it, as `note`, and the number of registers in use at each
+ * line, as `live`. A program that a page can run has a `launch`.
  */
 export interface CodeRow {
   language: string;
@@ -456,10 +456,10 @@ export interface SearchRow {
  * itself; `recipe` binds `kernel` after the lines of the expression. `opts` are Python, and
  * `opt_rows` the same opts for people. A deleted variant keeps its place, and is not shown.
  * `elsewhere` has the timings on other devices than the session's, `code_elsewhere` what
- * other devices make of it: machine code and statement trees, as far as somebody looked;
- * `gpu` is its run on the emulator, where somebody stepped it. `default_of` is the device
- * whose default opts it has, or came from; "" where it came from none. Units: `when` it was
- * made, in seconds of the epoch; 0 for those that every record has.
+ * other devices make of it: machine code and statement trees, as far as they were requested;
+ * `gpu` is its run on the emulator, where it was stepped. `default_of` is the device whose
+ * default opts it has, or came from; "" where it came from none. Units: `when` it was made,
+ * in seconds of the epoch; 0 for those that every record has.
  */
 export interface VariantRow {
   kernel: number;
@@ -738,7 +738,7 @@ export interface PlanPicture {
 }
 
 /**
- * What stands at a path into the record until somebody guessed: `value`; or of a table the
+ * What stands at a path into the record until the reader guesses: `value`; or of a table the
  * rows that have the fields `only`. A step of a path is a field, or "*" for every row.
  */
 export interface HiddenPart {
@@ -1184,7 +1184,7 @@ export interface RuleReply {
 }
 
 /**
- * The variants that were timed because somebody asked.
+ * The variants that were timed on request.
  */
 export interface TimedVariants {
   variants: Array<number>;
@@ -1295,7 +1295,7 @@ export interface StatusMessage {
 }
 
 /**
- * A patch that nobody asked for.
+ * A patch without a request.
  */
 export interface PatchMessage {
   patch: RecordPatch;
@@ -1635,7 +1635,7 @@ export interface SearchRequest {
 /**
  * Run a variant on the emulator, and note each step of a work-group, by its numbers along x,
  * y and z (null: that of the first finding, else the first one); `without` a barrier of the
- * program, by its number; `unasked`: nobody asked for it, so that one that takes long is
+ * program, by its number; `unasked`: the page sent it by itself, so one that takes long is
  * left out.
  */
 export interface EmulateRequest {

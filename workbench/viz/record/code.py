@@ -86,7 +86,7 @@ class VariantCode:
         code, nest = self._linked_rows(variant, linker, c_linker, in_c)
         new = {row.language for row in code}
         before = self._record.variants[variant].code
-        others = [row for row in before if row.language not in new]  # somebody reads it
+        others = [row for row in before if row.language not in new]  # a page shows it
         self._changes.put(("variants", variant, "code"), [*code, *others])
         self._changes.put(("variants", variant, "loops"), nest)
         for language in own.languages:

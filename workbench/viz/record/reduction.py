@@ -1,6 +1,6 @@
 """A record reduced to a number of bytes, for the copy that a saved notebook has.
 
-What somebody did is never left out: variants with their opts, times, checks, notes, searches and
+The user's work is never left out: variants with their opts, times, checks, notes, searches and
 edited source. What Python can compute again is, a kind at a time, until the rest fits: first of
 variants that are not looked at, then of all.
 """
@@ -116,7 +116,7 @@ def _take_out(part: OptionalPart, rows: Sequence[VariantRow]) -> int:
 
 
 def _code(row: VariantRow, stays: Callable[[CodeRow], bool]) -> list[CodeRow]:
-    """Return the programs of a variant that stay; source that somebody wrote is one of them."""
+    """Return the programs of a variant that stay; the user's source is one of them."""
     own = row.code[:1] if row.edited else []
     return [code for code in row.code if code in own or stays(code)]
 

@@ -8,8 +8,9 @@ from msgspec import Struct
 
 
 class HiddenPart(Struct, forbid_unknown_fields=True, frozen=True):
-    """What stands at a path into the record until somebody guessed: `value`; or of a table the rows
-    that have the fields `only`. A step of a path is a field, or "*" for every row."""
+    """What stands at a path into the record until the reader guesses: `value`; or of a table the
+    rows that have the fields `only`. A step of a path is a field, or "*" for every row.
+    """
 
     path: list[str]
     value: Any = None

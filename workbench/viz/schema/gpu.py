@@ -112,7 +112,7 @@ class AccessStep(Struct, array_like=True, forbid_unknown_fields=True):
 class RegisterRow(Struct, forbid_unknown_fields=True):
     """What work-items hold under a name: the value from each of `steps` on, one for all of them or
     one for each, of `lanes` lanes. `unwritten` has the steps whose value depends for some
-    work-item on what nobody has written, with a bit for each value."""
+    work-item on unwritten memory, with a bit for each value."""
 
     name: str
     lanes: int

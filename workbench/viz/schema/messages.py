@@ -70,7 +70,7 @@ class StatusMessage(Struct, forbid_unknown_fields=True):
 
 
 class PatchMessage(Struct, forbid_unknown_fields=True):
-    """A patch that nobody asked for."""
+    """A patch without a request."""
 
     patch: RecordPatch
 

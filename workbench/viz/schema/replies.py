@@ -55,7 +55,7 @@ class RuleReply(Struct, forbid_unknown_fields=True, omit_defaults=True):
 
 
 class TimedVariants(Struct, forbid_unknown_fields=True):
-    """The variants that were timed because somebody asked."""
+    """The variants that were timed on request."""
 
     variants: list[int]
 

@@ -313,7 +313,7 @@ class SearchRequest(Request, tag="search"):
 class EmulateRequest(Request, tag="emulate"):
     """Run a variant on the emulator, and note each step of a work-group, by its numbers along x, y
     and z (null: that of the first finding, else the first one); `without` a barrier of the program,
-    by its number; `unasked`: nobody asked for it, so that one that takes long is left out."""
+    by its number; `unasked`: the page sent it by itself, so one that takes long is left out."""
 
     variant: Variant
     group: GroupNumbers | None = None

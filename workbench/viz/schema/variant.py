@@ -155,7 +155,7 @@ class CodeRow(Struct, forbid_unknown_fields=True, omit_defaults=True):
     """A program in one language, a link or null for each of its lines; or the error that its
     renderer ends with. Machine code has what its instructions do, by mnemonic, and where a tool
     knows them the cost of each line; `costs_by` is that tool, with its processor. `made_by` are
-    the passes of the compiler, once somebody has asked for them. That for another machine has what
+    the passes of the compiler, once they were requested. That for another machine has what
     it takes of it, as `note`, and the number of registers in use at each line, as `live`. A program
     that a page can run has a `launch`."""
 
@@ -306,14 +306,15 @@ class SearchRow(Struct, forbid_unknown_fields=True):
 
 
 class VariantRow(Struct, forbid_unknown_fields=True):
-    """A kernel with opts, and what is known of it on the session's device. `python` stands
-    by itself; `recipe` binds `kernel` after the lines of the expression. `opts` are Python, and
+    """A kernel with opts, and what is known of it on the session's device. `python` stands by
+    itself; `recipe` binds `kernel` after the lines of the expression. `opts` are Python, and
     `opt_rows` the same opts for people. A deleted variant keeps its place, and is not shown.
     `elsewhere` has the timings on other devices than the session's, `code_elsewhere` what other
-    devices make of it: machine code and statement trees, as far as somebody looked; `gpu` is its
-    run on the emulator, where somebody stepped it. `default_of` is the device whose default opts
-    it has, or came from; "" where it came from none. Units: `when` it was made, in seconds of the
-    epoch; 0 for those that every record has."""
+    devices make of it: machine code and statement trees, as far as they were requested; `gpu` is
+    its run on the emulator, where it was stepped. `default_of` is the device whose default opts it
+    has, or came from; "" where it came from none. Units: `when` it was made, in seconds of the
+    epoch; 0 for those that every record has.
+    """
 
     kernel: int
     parent: int | None

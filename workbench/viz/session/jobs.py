@@ -82,7 +82,7 @@ class Jobs:
         return self._drop(lambda job: job.owner is owner)
 
     def stop_background(self, owners: Collection[object]) -> int:
-        """Drop the jobs of some owners that nobody has requested; return how many there were."""
+        """Drop the jobs of some owners without a request; return how many there were."""
         return self._drop(
             lambda job: (
                 job.priority is not REQUESTED

@@ -60,7 +60,7 @@ class Listener(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Edited:
-    """The source of a variant that a user edited, and its device. What somebody else wrote came
+    """The source of a variant that a user edited, and its device. A text of another user came
     with a file: it is shown, and never run."""
 
     device: str

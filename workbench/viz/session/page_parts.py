@@ -63,7 +63,7 @@ _parts: list[PageParts] = []
 
 
 def page_parts() -> PageParts:
-    """Return the one widget, made again where somebody has closed all widgets."""
+    """Return the one widget, made again if all widgets were closed."""
     with _lock:
         if not _parts or _parts[0].comm is None:
             _parts[:] = [PageParts()]

@@ -50,7 +50,7 @@ def times(session: LiveRecord) -> Iterator[None]:
         if kernel.flops <= FLOPS:
             _time_kernel(session, number)
             yield
-    with suppress(WorkbenchError):  # nobody requested it
+    with suppress(WorkbenchError):  # there was no request
         if not Device[session.device].is_emulator:
             yield from kernel_times.measured(session, FLOPS)
     if session.before is not None and plan_comparison.is_small(session, FLOPS):
@@ -131,7 +131,7 @@ def _headline(session: LiveRecord, number: int) -> list[int]:
 
 
 def _quietly(session: LiveRecord, group: list[int]) -> None:
-    """Time variants; an error is ignored, because nobody requested it."""
+    """Time variants; an error is ignored, because there was no request."""
     try:
         with session.jobs.use_worker(session.device) as worker:
             measurement.time_group(session, worker, group, False, BUDGET_S, SAMPLES)

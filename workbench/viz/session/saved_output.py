@@ -127,7 +127,7 @@ class SavedOutput:
 def _tried(
     record: PageRecord, speeds: Speeds | None, is_guessed: bool
 ) -> list[TriedRow]:
-    """Return the variants that somebody made or measured, as texts; none while a question waits."""
+    """Return the variants that the user made or measured, as texts; none while a question waits."""
     if record.ask is not None and not is_guessed:
         return []
     return [

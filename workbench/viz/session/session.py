@@ -312,7 +312,7 @@ class Session(LiveRecord):
         yield from tuning.prefetch_code(self)
         while self._add_piece():
             yield
-            self.recorder.prepare()  # without the lock: nobody waits for it
+            self.recorder.prepare()  # without the lock: no request waits for it
         for _ in saved_variants.restored(self):
             self.tell_changes()
             yield

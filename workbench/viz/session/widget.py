@@ -67,7 +67,7 @@ class Workbench(anywidget.AnyWidget):
         session.listen(self)
 
     def close(self) -> None:
-        """Take the widget away from all pages; a session that nobody listens to works no more."""
+        """Take the widget away from all pages; a session without listeners stops its work."""
         session = self._session()
         if session is not None:
             session.dismiss(self)

@@ -291,7 +291,7 @@ class TriedRow(NamedTuple):
 
 
 def variants_part(rows: Sequence[TriedRow]) -> str:
-    """Return a table of the variants that somebody tried; "" where there are none."""
+    """Return a table of the user's variants; "" where there are none."""
     if not rows:
         return ""
     cells = [

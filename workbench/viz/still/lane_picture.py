@@ -1,7 +1,7 @@
 """A still picture of a tensor core's tile: the lane that holds each element.
 
 It is an SVG inside of an <img>, as the graph is (see svg.py). Each lane has a colour and its number
-in each of its elements, so that nobody needs the colours.
+in each of its elements, so that the colours are not needed.
 """
 
 from __future__ import annotations

@@ -66,7 +66,7 @@ def gpu_machine_code(
     """Return the machine code of the program that a source is of, by LLVM; its lines are those of
     the source.
 
-    Errors: CompileError for an operation that LLVM lacks there, and for a text that somebody wrote.
+    Errors: CompileError for an operation that LLVM lacks there, and for a text that a user wrote.
     """
     if not source.linear:
         because = "the text was edited, and only a program is compiled by LLVM"

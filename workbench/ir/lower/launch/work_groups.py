@@ -185,7 +185,7 @@ class _Group:
 
     def _can_be_dealt(self, loop: UOp) -> bool:
         """Whether steps of a loop may be different work-items': none needs another's result, and
-        what one writes to registers nobody reads outside. What it reads of registers all of them
+        what one writes to registers is not read outside. What it reads of registers all of them
         have."""
         if not loop.axis.axis_kind.is_independent:
             return False

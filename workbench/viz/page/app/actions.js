@@ -206,7 +206,7 @@ export function copyPython(app) {
   if (variant) copyVariant(app, variant);
 }
 
-/** Copy a variant as Python; that of many kernels has none before somebody looks at it.
+/** Copy a variant as Python; that of many kernels has none before it is selected.
  * @param {App} app
  * @param {VariantRow} variant */
 export function copyVariant(app, { name, python }) {

@@ -5,7 +5,7 @@ import { h } from "./elements.js";
 /** @import { Keys } from "../types.d.ts" */
 
 /** What is played. Steps are numbers from `first` to `last()` (below `first`: there are none); `at()`
- * is the one that is shown (null: none), `go` shows another. `isShown()`: somebody sees it. `changed`
+ * is the one that is shown (null: none), `go` shows another. `isShown()`: it is in sight. `changed`
  * has the bar shown again.
  * @typedef {{
  *   first: number, last: () => number, at: () => number | null, isShown: () => boolean,

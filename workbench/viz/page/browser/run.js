@@ -1,6 +1,6 @@
 // A kernel run in the browser on its own buffers: its answer compared with Python's, and its time.
 // A result is stored under its program: a row of code, or a draft. Whatever a program does costs
-// that program: what somebody edited must end before it runs as it is, and a GPU that is lost is
+// that program: an edited program must end before it runs as it is, and a GPU that is lost is
 // opened anew.
 
 import { canAsk, NEEDS_PYTHON } from "../app/actions.js";

@@ -66,7 +66,7 @@ function draftBefore(app, variant, code) {
   return Object.assign(draft, { of: code, launch, compiled: null });
 }
 
-/** Keep what is written, for the next time that somebody edits the program.
+/** Keep what is written, for the next edit of the program.
  * @param {App} app */
 function keepDraft({ editing, codeDrafts }) {
   if (!editing) return;

@@ -128,7 +128,7 @@ def _measure(session: LiveRecord, name: str, run: Run) -> None:
     outcome, busy = running, beside.busy if beside else None
     if outcome.samples is None and outcome.error is None:
         late = WorkbenchError(f"{name} did not return", f"in {LIMIT_S:g} s")
-        outcome = _Outcome(error=error_row(late))  # what comes yet is nobody's
+        outcome = _Outcome(error=error_row(late))  # later results are dropped
     with session.lock:
         ours = None
         if kernel is not None and pinned is not None and outcome.samples is not None:

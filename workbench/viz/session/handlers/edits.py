@@ -28,7 +28,7 @@ def compile_source(
     variant, whose machine code becomes part of the record.
 
     Errors: DeviceError for a language that no device here runs; TaskStopped; WorkbenchError where
-    there is no text, or one that somebody else edited.
+    there is no text, or one that another user edited.
     """
     own = session.edited.get(variant)
     if text is None and own is None:

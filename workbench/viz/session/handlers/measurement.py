@@ -369,7 +369,7 @@ def refuse_compiled(session: LiveRecord, variant: int) -> None:
 
 
 def refuse_foreign(session: LiveRecord, variant: int) -> None:
-    """Errors: WorkbenchError for source that somebody else edited."""
+    """Errors: WorkbenchError for source that another user edited."""
     edited = session.edited.get(variant)
     if edited is not None and edited.is_foreign:
         name = session.row(variant).name

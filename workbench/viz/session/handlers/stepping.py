@@ -25,7 +25,7 @@ COUNT_S = 4.0
 OFFER_S = 0.4
 """Most seconds of an offered kernel."""
 UNASKED_S = 2.0
-"""Most seconds of a run that nobody asked for."""
+"""Most seconds of a run without a request."""
 
 
 def emulate(

@@ -1,5 +1,5 @@
-"""Names of variants, and deleted variants. A variant that nobody has named is called by its opts:
-those beyond its parent's after the name of the parent.
+"""Names of variants, and deleted variants. A variant without a name of its own is called by its
+opts: those beyond its parent's after the name of the parent.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ from workbench.viz.session.live_record import LiveRecord
 MOST_NAME = 80
 """Most characters of a name."""
 RESERVED = ("plain", "auto")
-"""Names of the kernel without opts, and of the one that `realize` runs: nobody else has them."""
+"""Names of the kernel without opts, and of the one that `realize` runs: no other variant has them.
+"""
 THEN = " + "
 """Between the name of a parent and the opts that a variant adds to it; the page knows it, too."""
 

@@ -126,7 +126,7 @@ def _variant_now(
             return place
         rules_off = [name for name in row.rules_off if name not in plain.rules_off]
         kernel = plain.without(*rules_off)
-        if row.name == AUTO:  # nobody chose these opts for the kernel
+        if row.name == AUTO:  # no user chose these opts for the kernel
             kernel = kernel.optimized()
             if not kernel.applied_opts:
                 return root

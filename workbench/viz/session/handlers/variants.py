@@ -210,7 +210,7 @@ def _known_there(session: LiveRecord, info: DeviceInfo) -> Iterator[None]:
 
 
 def _variant_costs(session: LiveRecord) -> Iterator[None]:
-    """Predict the variants that nobody has selected on a machine that is not here: their rows have
+    """Predict the variants that were never selected on a machine that is not here: their rows have
     no other time."""
     device = session.device
     for variant, row in enumerate(session.record.variants[:MOST_PREDICTED]):

@@ -171,7 +171,7 @@ def stage_input(plan: OptPlan, slot: int, axis: str, together: bool = False) -> 
         if fill.axis_kind is not AxisType.FILL:
             continue
         if plan.target.copies_async and not _is_row(plan.kernel, fill):
-            continue  # elements are copied one by one, but nobody waits for them
+            continue  # elements are copied one by one, but no work-item waits for them
         width = width_along(plan.kernel, fill, plan.target)
         if plan.split(OptOps.UPCAST, name, width):
             widest = max(widest, width)

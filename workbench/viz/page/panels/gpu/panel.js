@@ -139,7 +139,7 @@ export class Gpu {
     act(this.app, "gpu", { do: "emulate", variant, group, without, unasked });
   }
 
-  /** Run a variant that somebody looks at here, and that nobody has run. */
+  /** Run the selected variant, if it has not run yet. */
   #runFirst() {
     const { app } = this;
     const variant = app.variant();

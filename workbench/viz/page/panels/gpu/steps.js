@@ -68,7 +68,7 @@ export class GroupSteps {
     return this.#accesses.find((access) => access.step === step) ?? null;
   }
 
-  /** What a work-item holds, by name; null: it depends on what nobody has written.
+  /** What a work-item holds, by name; null: it depends on unwritten memory.
    * @param {number} step
    * @param {number} item
    * @returns {[string, number[] | null][]} */

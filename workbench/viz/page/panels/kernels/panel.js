@@ -57,7 +57,7 @@ function kernelsPane(app) {
     oninput: ({ target }) => ((state.query = target.value), fillRows()),
   });
   const sorting = h("div", {});
-  // it stays where it is while times arrive: what somebody types would be lost in between
+  // it stays where it is while times arrive: typed text would be lost in between
   const tools = h("div", { class: "wb-kernels-tools" }, sorting, field);
   const el = h("section", { class: "wb-kernels", "aria-label": "kernels" }, head, tools, rows);
   const fillRows = () => {

@@ -17,7 +17,7 @@ from workbench.viz.session.timing_rows import timing_text
 
 def results_text(ex: ScheduledTensors, kernels: Sequence[tuple[int, Kernel]]) -> str:
     """Return the variants that were tried where the exploration is shown; the plain ones where
-    nobody tried any."""
+    there are none."""
     rows, speeds = _tried(ex), _speeds(ex)
 
     def results_of(place: int, kernel: Kernel) -> str:

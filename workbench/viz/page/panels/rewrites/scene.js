@@ -109,7 +109,7 @@ function unchanged(scene) {
 }
 
 /** Return the nodes and edges of a scene from the keys it shows. Where a step led to another level,
- * a ghost of what was is in nobody's way: it has a picture of its own.
+ * a ghost of the old node is in no one's way: it has a picture of its own.
  * @param {TwoStates} states
  * @param {Set<number>} keys
  * @param {Side} side */
