@@ -1,4 +1,4 @@
-"""What is wrong with an answer."""
+"""Checks of a library's answer."""
 
 from __future__ import annotations
 

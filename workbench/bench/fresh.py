@@ -1,4 +1,4 @@
-"""Programs in fresh processes with an empty cache: what a first result takes, for a person.
+"""Programs in fresh processes with an empty cache: the time to a first result.
 
 As after an install, their bytecode is kept.
 """

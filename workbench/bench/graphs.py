@@ -1,4 +1,4 @@
-"""What the latencies are measured on: a matmul's kernel, the tour, and graphs of any size."""
+"""The subjects of the latencies: a matmul's kernel, the tour, and graphs of any size."""
 
 from __future__ import annotations
 

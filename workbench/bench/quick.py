@@ -1,4 +1,4 @@
-"""How long a person waits: latencies against the budgets of the project.
+"""Latencies of the workbench, compared with the budgets of the project.
 
 What must be fresh is measured in fresh processes, in turn with tinygrad's where it is there.
 """

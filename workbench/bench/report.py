@@ -1,4 +1,4 @@
-"""What the full benchmark found, as values that go to JSON and back.
+"""The report of the full benchmark, as values that go to JSON and back.
 
     {"schema": 2, "machine": {...}, "versions": {...}, "absent": [...], "threads": 2,
      "rows": [{"name": ..., "operations": ..., "bytes": ..., "peak_gflops": ...,

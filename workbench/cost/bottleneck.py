@@ -1,4 +1,4 @@
-"""The predicted bottleneck of a kernel: what it waits for, with the numbers.
+"""The predicted bottleneck of a kernel, with the numbers behind it.
 
 It follows from the cost, without running anything: the part that takes longest, and in the loop
 with most of the time the part that its steps wait for.

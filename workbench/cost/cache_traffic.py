@@ -1,4 +1,4 @@
-"""The bytes that one run of a kernel loads into a cache, from its loop nest alone.
+"""The bytes that one run of a kernel loads into a cache, by its loop nest.
 
 There is one rule. If the data that a single step of a loop touches fit in the cache, the whole loop
 loads each line once: data that the next step uses again are still there. If not, each step loads

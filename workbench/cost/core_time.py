@@ -1,4 +1,4 @@
-"""The time of a core for a kernel whose data are in the first cache, from its linear program.
+"""The time of a core for a kernel whose data are in the first cache, by its linear program.
 
 In each loop of the program a step can wait for one of six parts: multiply-adds and other arithmetic
 (two instructions a cycle, fewer of some kinds), loads, stores, the number of all instructions,

@@ -1,5 +1,5 @@
-"""The default opts of a kernel: those that the steps of `heuristic` propose, or, on a machine with
-work-groups whose figures are published, those without a step that is predicted to be in vain.
+"""The default opts of a kernel: those that the steps of `heuristic` propose; for machines with
+work-groups and published figures without the steps that are predicted to gain nothing.
 
 A step that shares out a product or a sum chooses among its own tiles by counts. Whether the kernel
 is faster without any (a tile that is mostly padding, a window over one channel) says the model.

@@ -1,5 +1,5 @@
-"""The cost of a kernel by its loop nest alone, before it runs: work, bytes from each level of
-memory, and the predicted time on this machine.
+"""The cost of a kernel by its loop nest, before it runs: work, bytes from each level of memory, and
+the predicted time on this machine.
 
 It has three simple models: `work` (the part that each step of each loop waits for), `traffic` (the
 bytes that the loops load into each cache), and speeds measured once on this machine. A run takes as

@@ -1,5 +1,6 @@
-"""The predicted cost of a kernel on any machine: this one, whose speeds were measured, or one that
-is not here, by its published figures."""
+"""The predicted cost of a kernel on any machine: this one by its measured speeds, others by their
+published figures.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The predicted speed-up of an opt, before it is measured: how many times as fast, and why."""
+"""The predicted speed-up of an opt: the factor, and the reason."""
 
 from __future__ import annotations
 

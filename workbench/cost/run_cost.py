@@ -1,4 +1,4 @@
-"""What one run of a kernel costs, by a model: the base of those of a processor and of a GPU."""
+"""The cost of one run of a kernel by a model: the base class of processors and GPUs."""
 
 from __future__ import annotations
 

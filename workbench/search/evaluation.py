@@ -1,4 +1,4 @@
-"""How a search measures candidates: in the worker process, or on an executor.
+"""Measurement of the candidates of a search: in the worker process, or on an executor.
 
 In the worker a candidate runs on the kernel's own data, which are sent once. On an executor, which
 may be on other machines, it runs on seeded random data generated there.

@@ -1,4 +1,4 @@
-"""How a search ranks candidates for a machine that is not here: by its model, nothing runs.
+"""The ranking of candidates by a model, for machines on which they cannot run.
 
 The numbers are those that the page predicts with; they have no noise, and nobody compares answers.
 Candidates that may be the best are compiled, where a compiler for the machine is here: it says how

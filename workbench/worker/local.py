@@ -1,4 +1,4 @@
-"""A worker in this process, for devices that were registered here, which another process lacks."""
+"""A worker in this process, for devices that were registered in it alone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Source text that a user wrote, run in a worker process: no write and no loop of it ends this one.
+"""The sandbox: a user's source text runs in a worker process, so that no write and no endless loop
+of it ends this one.
 
 A run sends the inputs and receives the outputs, which takes milliseconds. Its time is that
 of the run itself, by the worker's clock.

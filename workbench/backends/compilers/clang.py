@@ -1,4 +1,4 @@
-"""Clang as a compiler for GPUs: it reads HIP and OpenCL C, and writes what their drivers take.
+"""Clang as a compiler for GPUs: from HIP and OpenCL C to the code that their drivers take.
 
 ROCm's own is tried first, which is the compiler inside of hipRTC; then the one that zig brings, and
 the one on PATH. A clang that was built without the machine in question is passed over.

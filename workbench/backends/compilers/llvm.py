@@ -1,5 +1,6 @@
-"""LLVM's code generators for machines that are not here, in the process of compilers: they end the
-process at what they cannot do."""
+"""LLVM's code generators for other machines, in the process of compilers, since they abort at
+unsupported requests.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
-"""Machine code that a compiler made for a machine, which need not be here, and what it takes of
-that machine."""
+"""Machine code that a compiler made for a machine, present or not, and its use of that machine's
+resources.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What compilers say of a text, as messages: errors, warnings and notes, with their places.
+"""Messages of compilers about a text: errors, warnings and notes, with their places.
 
     <stdin>:19:43: error: expected ';' after expression     Clang, GCC, LLVM
     error: /tmp/kernel.cl:19:43: expected ';'               PoCL

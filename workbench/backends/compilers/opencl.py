@@ -1,4 +1,4 @@
-"""OpenCL C through the compiler of a driver, in the process that asks for it."""
+"""The compiler of an OpenCL driver, in the process that calls it."""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
-"""What a compiler says of a text that it refuses, as an error: its line, what the line is the code
-of, and what to try."""
+"""Refusals of a compiler as errors: the line of the text, the code that it belongs to, and a
+remedy.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Zig, which brings clang: a package of Python's."""
+"""Zig, a Python package that brings clang."""
 
 from __future__ import annotations
 

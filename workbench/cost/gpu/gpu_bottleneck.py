@@ -1,4 +1,4 @@
-"""What a kernel on a GPU waits for by its predicted cost, and what an opt changes of that."""
+"""The bottleneck of a kernel on a GPU by its predicted cost, and the effect of an opt on it."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""The cost of a run on a GPU that need not be here, by the linear program of a kernel and published
-figures.
+"""The cost of a run on any GPU, by the linear program of a kernel and published figures.
 
 A run takes as long as the slowest part: arithmetic, tensor cores, the instructions of warps, the
 pipe to shared memory and the first cache, each level of memory, or the time that a group takes

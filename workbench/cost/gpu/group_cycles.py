@@ -1,6 +1,5 @@
-"""The cycles of a unit that the work of a work-group takes, by what its warps share: pipes of
-arithmetic, tensor cores, the instructions that begin, the pipe to shared memory and the first
-cache, and each level below it.
+"""The cycles that a work-group takes of each unit that its warps share: arithmetic pipes, tensor
+cores, instruction issue, shared memory and first cache, and each level below.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How long a work-group takes where no other one is in its way.
+"""The time of a work-group that has a unit of the GPU for itself.
 
 Between two barriers a group takes as long as the slowest of its parts: the chain of operations of a
 work-item, with the loads that it waits for, or any unit that its warps share. Barriers put these

@@ -1,4 +1,4 @@
-"""What a work-item does, apart from moving memory: operations by kind, and instructions."""
+"""The work of a work-item without its memory accesses: operations by kind, and instructions."""
 
 from __future__ import annotations
 

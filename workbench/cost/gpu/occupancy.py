@@ -1,4 +1,4 @@
-"""Occupancy: how many warps a unit of a GPU holds at a time, and which of its limits binds.
+"""Occupancy: the number of warps that a unit of a GPU holds at a time, and the limit that binds it.
 
 A unit holds whole work-groups, as many as each of its limits allows: registers, which are handed
 out to warps in the unit's parts, shared memory, work-items, and work-groups. Source of the rules:

@@ -1,5 +1,4 @@
-"""How many registers a work-item needs, by its linear program alone: an estimate, until a compiler
-says it.
+"""The registers of a work-item, estimated from its linear program until a compiler reports them.
 
 A value lives from its instruction to its last use; one from before a loop, and used in it, lives
 until the loop ends. Values that are computed once and are cheap, numbers of work-items among them,
