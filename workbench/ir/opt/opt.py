@@ -88,8 +88,9 @@ class OptKind:
     of a tensor core, or "" for nothing. An integer axis counts the axes of the kinds in
     `applies_to`; the loops where that is empty. Menus and searches try the `amounts` (0: the whole
     axis; a function where they depend on the target) on each of these axes, and the (axis, arg) of
-    `choices`. Of two kinds a search tries the one with the lower `promise` first. `makes` is the
-    kind of the axis that it adds; None where it adds none, or one of the kind that it splits.
+    `choices`. Of two kinds the one with the lower `promise` is tried by a search, and offered in
+    the page, first. `makes` is the kind of the axis that it adds; None where it adds none, or one
+    of the kind that it splits.
     """
 
     name: str
