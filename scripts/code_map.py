@@ -31,7 +31,6 @@ LAYERS: dict[str, tuple[int, str]] = {
     "workbench.measure":            (5, "measure"),
     "workbench.emulator":           (5, "emulator"),
     "workbench.worker.client":      (5, "worker"),
-    "workbench.worker.protocol":    (5, "worker"),
     "workbench.worker.rows":        (5, "worker"),
     "workbench.worker.sandbox":     (5, "worker"),
     "workbench.pipeline":           (6, "pipeline"),
