@@ -40,6 +40,20 @@ COPIES: dict[str, Move] = {
     "flipped pieces": lambda a: a[6:].flip(0).cat(a[:6].flip(0)).flip(0),
     "a stack of rows": lambda a: Tensor.stack(*[a[i] for i in range(10)]),
     "a piece of what is padded": lambda a: a.pad(((1, 2), (0, 0)))[1:-2],
+    "a piece of a piece": lambda a: a.pad(((1, 2), (3, 1)))[1:-2, 3:-1],
+    "padded with infinity": lambda a: (
+        a.pad(((1, 2), (3, 1)), value=float("inf")).T[3:-1, 1:-2].T
+    ),
+    "padded around": lambda a: a.pad(((1, 2), (3, 1)), mode="circular")[1:-2, 3:-1],
+    "rolled and back": lambda a: a.roll(3, 0).roll(-3, 0),
+    "rolled around": lambda a: a.roll(17).roll(19).roll(4),
+    "the first of two": lambda a: a.repeat(2, 1)[:10],
+    "one across both": lambda a: a.repeat(2, 1)[7:17].roll(7, 0),
+    "one of each three": lambda a: a.repeat_interleave(3, 0)[1::3],
+    "even and odd rows": lambda a: Tensor.stack(a[0::2], a[1::2], dim=1).reshape(10, 4),
+    "every fifth row": lambda a: Tensor.stack(
+        *[a[i::5] for i in range(5)], dim=1
+    ).reshape(10, 4),
 }
 REPEATED: dict[str, Move] = {  # a view that is not written to: ShapeError says why
     "one of many that are the same": lambda a: a.unsqueeze(0).expand(3, 10, 4)[1],
@@ -120,6 +134,13 @@ def test_pieces_in_another_order_are_copied() -> None:
         (a[:5].cat(a[4:]), np.concatenate([VALUES[:5], VALUES[4:]])),
         (a[:4].cat(a[5:]), np.concatenate([VALUES[:4], VALUES[5:]])),
         (a.flip(0).flip(1), VALUES[::-1, ::-1]),
+        (a.roll(3, 0).roll(-2, 0), np.roll(VALUES, 1, 0)),
+        (a.repeat(2, 1)[1:11], np.roll(VALUES, -1, 0)),
+        (a[1:].pad(((1, 0), (0, 0))), np.pad(VALUES[1:], ((1, 0), (0, 0)))),
+        (
+            Tensor.stack(a[1::2], a[0::2], dim=1).reshape(10, 4),
+            VALUES.reshape(5, 2, 4)[:, ::-1].reshape(10, 4),
+        ),
     ):
         assert len(moved.schedule()) == 1
         np.testing.assert_array_equal(moved.numpy(), expected)

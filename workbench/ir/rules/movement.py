@@ -15,6 +15,7 @@ from workbench.ir.node.ops import ELEMENTWISE, MOVEMENT, OPS, Ops
 from workbench.ir.node.uop import UOp
 from workbench.ir.rewriting.patterns import Pat, op, var
 from workbench.ir.rewriting.rewrite import Rule, RuleSet
+from workbench.ir.rules.pieces import Box, same_in_pieces
 from workbench.ir.rules.strides import LINEAR, same_elements
 from workbench.ir.rules.values import VALUE_RULES
 
@@ -60,6 +61,13 @@ def movement_undone(n: UOp) -> UOp | None:
     if n.op is Ops.RESHAPE and value is n.src[0]:
         return None
     return UOp(Ops.RESHAPE, n.dtype, (value,), n.shape)
+
+
+def pieces_undone(n: UOp) -> UOp | None:
+    """Movement, padding, repetition and joins that bring all elements of a value below back in
+    order, if only in pieces, are that value, reshaped."""
+    value = same_in_pieces(n)
+    return None if value is None else UOp(Ops.RESHAPE, n.dtype, (value,), n.shape)
 
 
 def bare_constants(n: UOp) -> UOp | None:
@@ -171,11 +179,7 @@ def _one_piece(left: UOp, right: UOp, axis: int) -> UOp | None:
     return UOp(Ops.SHRINK, left.dtype, left.src, tuple(bounds))
 
 
-Piece = tuple[tuple[int, int], ...]
-"""For each axis, where a piece begins and ends."""
-
-
-def _constant_in(node: UOp, piece: Piece) -> UOp | None:
+def _constant_in(node: UOp, piece: Box) -> UOp | None:
     """Return the CONST that a value is everywhere in a piece of it; None if that is not known."""
     while (constant := constant_of(node)) is None:
         if node.op is Ops.EXPAND:
@@ -195,7 +199,7 @@ def _constant_in(node: UOp, piece: Piece) -> UOp | None:
     return constant
 
 
-def _in_source(pad: UOp, piece: Piece) -> Piece | None:
+def _in_source(pad: UOp, piece: Box) -> Box | None:
     """Return a piece of a PAD as a piece of its source; None where it has padding."""
     source_piece = tuple(
         (low - before, high - before)
@@ -231,7 +235,7 @@ def _widens(cast: UOp) -> bool:
     return not source.dtype.is_bool and source.dtype.bits < cast.dtype.bits
 
 
-def _is_outside(pad: UOp, piece: Piece) -> bool:
+def _is_outside(pad: UOp, piece: Box) -> bool:
     """Whether a piece of a PAD is padding alone."""
     axes = zip(piece, pad.arg, pad.src[0].shape, strict=True)
     return any(
@@ -278,6 +282,7 @@ MOVEMENT_RULES = RuleSet("movement", [
     Rule("pad-of-cast",         Pat(Ops.PAD, (x,), name="n"), padded_narrow),
     Rule("piece-of-choice",     Pat(Ops.SHRINK, (_choice,), name="n"), piece_of_choice),
     Rule("pieces-joined",       _joined, pieces_joined),
+    Rule("pieces-undone",       Pat((*_LINEAR, Ops.WHERE), None, name="n"), pieces_undone),
     Rule("reduce-nothing",      Pat(Ops.REDUCE_AXIS, (x,), name="n"), x, where=combines_nothing,
          doc="a reduction over axes of one element is the element"),
 ])

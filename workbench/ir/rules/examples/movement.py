@@ -46,6 +46,30 @@ def rows(low: int, high: int, source: UOp = x) -> UOp:
     return tensor(Ops.SHRINK, source, ((low, high), (0, 4)))
 
 
+def again(source: UOp) -> UOp:
+    """Return 3 rows of 4 columns, and the same 3 rows after them."""
+    twice = tensor(Ops.RESHAPE, source, (1, 3, 4))
+    return tensor(Ops.RESHAPE, tensor(Ops.EXPAND, twice, (2, 3, 4)), (6, 4))
+
+
+def rolled(rows_on: int, source: UOp) -> UOp:
+    """Return 3 rows of 4 columns, moved on."""
+    return rows(3 - rows_on, 6 - rows_on, again(source))
+
+
+around = tensor(
+    Ops.PERMUTE, tensor(Ops.PAD, x, ((1, 2), (0, 3))), (1, 0)
+)  # and so x is columns 1 to 4
+pairs = tensor(Ops.RESHAPE, x, (6, 2))
+later = tensor(
+    Ops.PAD, tensor(Ops.SHRINK, tensor(Ops.RESHAPE, x, (12,)), ((1, 12),)), ((0, 1),)
+)
+even, odd = (
+    tensor(Ops.SHRINK, each, ((0, 6), (0, 1)))
+    for each in (pairs, tensor(Ops.RESHAPE, later, (6, 2)))
+)
+is_even = tensor(Ops.PAD, filled(True, 1, 1, dtype=B), ((0, 0), (0, 1)))
+
 EXAMPLES: dict[str, list[tuple[UOp, UOp]]] = {
     "empty-is-constant": [
         (empty * 2.0, filled(0, 3, 0)),
@@ -172,6 +196,21 @@ EXAMPLES: dict[str, list[tuple[UOp, UOp]]] = {
                 tensor(Ops.FLIP, rows(0, 2), (0, 1)),
             ),
             tensor(Ops.FLIP, x, (0, 1)),
+        ),
+    ],
+    "pieces-undone": [
+        (rolled(1, rolled(2, x)), x),
+        (rows(0, 3, again(x)), x),
+        (
+            tensor(Ops.PERMUTE, tensor(Ops.SHRINK, around, ((0, 4), (1, 4))), (1, 0)),
+            x,
+        ),
+        (
+            tensor(Ops.EXPAND, is_even, (6, 2)).where(
+                tensor(Ops.PAD, even, ((0, 0), (0, 1))),
+                tensor(Ops.PAD, odd, ((0, 0), (1, 0))),
+            ),
+            pairs,
         ),
     ],
     "reduce-nothing": [
