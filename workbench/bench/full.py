@@ -69,7 +69,7 @@ def run(
     smoke: bool = False,
     on_row: Callable[[ReportRow], None] = lambda row: None,
 ) -> Report:
-    """Return the Report of `entries`; `on_row` hears of each row as soon as it is there.
+    """Return the Report of `entries`; `on_row` is called with each row as soon as it is known.
 
     Units: `budget_s` seconds of sampling for a row; compiling comes on top. With `smoke` the
     inputs are tiny, and only the answers mean something.

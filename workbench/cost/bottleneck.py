@@ -22,7 +22,7 @@ FASTER = 2.5
 """This many times faster than predicted is not explained either: some arithmetic is billed too
 high, and no part that really holds a kernel up takes that much longer than it does."""
 NEARLY = 0.6
-"""Share of the slowest part from which on another one is told of: they overlap, not completely."""
+"""Share of the slowest part from which on another one is named: they overlap, not completely."""
 FULL_SPEED = 0.85
 """Share of a level's bandwidth from which on the order of the lines is not to blame."""
 CONFLICTS = 0.5

@@ -77,7 +77,7 @@ class Machine:
     """Runs a program over `params`, one array for each slot, which it changes; what is in those of
     the slots `fresh` before, a program must not use.
 
-    `warp_lanes` work-items are a warp; at most `lanes_at_once` run together. `watcher` is told what
+    `warp_lanes` work-items are a warp; at most `lanes_at_once` run together. `watcher` gets what
     happens. Without a history, and if it `batches`, rounds of a loop are done at once. Copies to
     tiles of several buffers go on while the program does, where the device's are `copies_async`.
     """

@@ -295,7 +295,6 @@ def _placed(
 
 
 def _give_memory(versions: Sequence[tuple[UOp, UOp]]) -> None:
-    """Let new BUFFERs have the memory of old ones."""
     capture = present_capture()
     for new, old in versions:
         set_memory(new, memory_of(old))

@@ -44,7 +44,7 @@ RUNS = 1.2
 RUN_SHARE = 0.05
 """Share of the budget that one run of a candidate may take."""
 AT_ONCE = 4
-"""Candidates that an executor gets at a time where it has no number of workers."""
+"""Candidates that an executor gets at a time if it states no number of workers."""
 
 
 def run(

@@ -167,12 +167,10 @@ def _copied_view(node: UOp, whole: UOp, copy: VersionedMemory, memo: Memo) -> UO
 
 
 def _note_copy(node: UOp, copy: UOp, memo: Memo) -> None:
-    """Note the copy of an expression."""
     memo.setdefault(_NODES, {})[node] = copy
 
 
 def _note_leaf(number: int, memo: Memo) -> None:
-    """Note that a leaf is a copy."""
     memo.setdefault(_NUMBERS, set()).add(number)
 
 

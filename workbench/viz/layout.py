@@ -55,6 +55,5 @@ def layered(
 
 @cache
 def _engine() -> JavaScript:
-    """Return the page's layout engine."""
     script = joined(modules_of([MODULE]))
     return JavaScript(f"{script}const {{layoutWhole}} = {variable(MODULE)};")

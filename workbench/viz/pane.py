@@ -27,7 +27,7 @@ class Pane(Printed):
 
     @property
     def view(self) -> ViewState:
-        """What of a page is looked at."""
+        """The selection of a page."""
         kernel = UNSET if self.variant is None else self.variant[0]
         return ViewState(mode=panes()[self.name].mode, kernel=kernel, only=self.name)
 

@@ -188,7 +188,6 @@ def compile_text(text: str, arch: str) -> Image:
 
 
 def _strings(words: Sequence[str]) -> Any:
-    """Return words as C has them."""
     return (ctypes.c_char_p * len(words))(*[word.encode() for word in words])
 
 

@@ -49,7 +49,6 @@ class WorkItemRegisters:
         return self.values.type(dtype.scalar if self._is_split(register) else dtype)
 
     def _is_split(self, register: UOp) -> bool:
-        """Whether each lane is a variable of its own."""
         dtype = register.dtype
         has_vector = not dtype.is_bool and self.dialect.has_vector(dtype)
         return dtype.count > 1 and not has_vector

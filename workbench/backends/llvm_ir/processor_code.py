@@ -16,7 +16,7 @@ _FUNCTION = re.compile(r"^\s*\.globl\s+(\w+)", re.MULTILINE)
 _CALL = re.compile(r"\bcall\b[^@\n]*@(\w+)\(")
 """How LLVM IR calls a function: what is called must be a helper, not the kernel."""
 _SVE_BYTES = 16
-"""The least bytes of a vector of SVE; code counts on no more unless it is told so."""
+"""The least bytes of a vector of SVE; code assumes no more without an option."""
 
 
 def processor_machine_code(text: str, isa: llvm.Isa, vector_bytes: int) -> MachineCode:

@@ -90,7 +90,6 @@ def _empty(context: Any) -> bytes:
 
 
 def _programs() -> list[Path]:
-    """Return the folders of programs in the cache."""
     return [path.parent for path in Path(own_cache().name).glob("*/*/program.bc")]
 
 
@@ -100,7 +99,6 @@ def _clear() -> None:
 
 
 def _code(folder: Path, variant: str) -> Path:
-    """Return the file of a kernel's machine code."""
     return folder / KERNEL / variant / f"{KERNEL}.so"
 
 

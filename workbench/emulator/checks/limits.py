@@ -36,7 +36,7 @@ def require_elements(linear: Sequence[UOp], target: Target) -> None:
 
 def require_fit(linear: Sequence[UOp], target: Target) -> None:
     """Errors: DeviceError, with the numbers, for a program that the target has no room for. One of
-    a processor is a single work-item, and has room."""
+    a processor is a single work-item, and always fits."""
     if not target.has_groups:
         return
     problem = next(_problems(linear, launch_shape(linear), target), None)

@@ -1,7 +1,7 @@
 """Edits of a statement tree by a pass, and their record.
 
 The pass replaces parts of loop bodies and says which step that was; so the account that a reader
-steps through is what the pass did. The states are made when they are looked at.
+steps through is what the pass did. The states are made when they are read.
 """
 
 from __future__ import annotations

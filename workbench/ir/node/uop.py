@@ -245,7 +245,7 @@ class UOp(Views, Operators):
     def toposort(self, gate: Callable[[UOp], bool] | None = None) -> dict[UOp, None]:
         """Return this node and all nodes below it, sources first, as an ordered set.
 
-        `gate(node)` False keeps the node and does not look at its sources.
+        `gate(node)` False keeps the node and skips its sources.
         """
         visited: dict[UOp, None] = {}
         stack: list[tuple[UOp, bool]] = [(self, False)]

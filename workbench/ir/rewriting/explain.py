@@ -182,6 +182,5 @@ def _doc(function: Callable[..., Any]) -> str:
 
 
 def _short(node: UOp | None) -> str:
-    """Return a node as one line of text."""
     text = "nothing" if node is None else to_expr(node).rpartition("\n")[2]
     return cut(text, MOST_TEXT)

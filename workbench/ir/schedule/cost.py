@@ -180,7 +180,6 @@ def compares_positions(node: UOp) -> bool:
 
 
 def _moved(node: UOp) -> UOp:
-    """Return the value that a movement op moves."""
     while node.op in MOVEMENT:
         node = node.src[0]
     return node

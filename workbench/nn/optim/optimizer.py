@@ -96,7 +96,6 @@ class Optimizer:
         raise NotImplementedError
 
     def _state(self) -> list[Tensor]:
-        """Return the tensors of the optimiser that a step writes."""
         raise NotImplementedError
 
     def _zeros(self) -> list[Tensor]:

@@ -87,7 +87,6 @@ def _layout(
 
 
 def _is_empty(node: UOp) -> bool:
-    """Whether a value is unwritten memory."""
     memory = base(node)
     is_memory = memory.op is Ops.BUFFER and not is_absent(memory)
     return is_memory and allocated(memory) is None

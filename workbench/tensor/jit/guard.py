@@ -69,7 +69,7 @@ class Guard:
     """The tensors that a function reached `before` its capture, by their paths, with what they
     stood for; `values` are the numbers and texts that it did not change itself, of those at
     `paths`: another name may hide one of them. `leaves` says what has gradients, after it. The
-    tensors at `bound` paths are bound anew by the function: they are looked at elsewhere."""
+    tensors at `bound` paths are bound anew by the function: others check them."""
 
     def __init__(
         self,

@@ -59,7 +59,7 @@ STRUCTURE = {"func", "args", "keywords", "fget", "_function", "maps", "data", "_
 """Attributes by which functions, ChainMap, UserDict and os.environ hold others: like `__self__`, no
 code need name them."""
 ENVIRONMENT = frozenset({"environ", "environb", "getenv", "getenvb"})
-"""What reads the environment in the module os, whose other variables are not looked at."""
+"""What reads the environment in the module os, whose other variables are not searched."""
 _LIBRARIES = {*sys.stdlib_module_names, "builtins", "numpy", "workbench"}
 """Modules in whose variables no user puts a tensor."""
 

@@ -145,7 +145,7 @@ class CapturedState:
     constants_read: list[tuple[ref[VersionedMemory], UOp]]
     tensors_read: list[tuple[ref[Base], ref[VersionedMemory]]]
     replacements: int
-    """How often Tensor.replace() had been called when these were last looked at."""
+    """How often Tensor.replace() had been called when these were last checked."""
     gradients: list[tuple[ref[Base], Any]]
     """The leaves whose `.grad` the function left, with it."""
 

@@ -234,7 +234,6 @@ class _State:
 
 
 def _takes_any(function: Callable[..., Any]) -> bool:
-    """Whether a function takes keyword arguments of any name."""
     try:
         parameters = signature(function).parameters.values()
     except (TypeError, ValueError):

@@ -30,7 +30,7 @@ from workbench.tensor.operands.refuse import shape_error
 from workbench.tensor.reductions.reduce import modular_dtype
 
 TOLD_WORK = 1 << 18
-"""Fewest products of a convolution whose gradients are told: for fewer, launches take longest, and
+"""Fewest products of a convolution whose gradients are given: for fewer, launches take longest, and
 the rules of the ops need fewer kernels."""
 
 T = TypeVar("T", bound=Base)

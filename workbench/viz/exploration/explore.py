@@ -83,7 +83,6 @@ def explore(
 
 
 def _names_below(tensors: Sequence[Tensor]) -> Names:
-    """Return the user's names of the values under tensors."""
     named = list(variables(Tensor))
     nodes = without_aliases([t.uop for t in (*tensors, *(t for _, t in named))])
     below, values = nodes[: len(tensors)], nodes[len(tensors) :]

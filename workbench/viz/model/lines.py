@@ -37,7 +37,7 @@ from workbench.viz.names.names import Names
 
 
 class Viewer(NamedTuple):
-    """Who looks at an exploration: the user's `calls` that led to it, the `names` that nodes
+    """The viewer of an exploration: the user's `calls` that led to it, the `names` that nodes
     have there, and the paths of the objects there."""
 
     calls: Calls = ()

@@ -35,7 +35,7 @@ def compiled_passes(device: str, failed: bool = False) -> str:
 
 
 def pass_recipe(passes: str, place: int, record: PassRecord) -> PassRecipe:
-    """Return code that gets at a pass, `place` of the expression `passes`, and at its matches."""
+    """Return the code for a pass, `place` of the expression `passes`, and at its matches."""
     binding = f"found = {passes}[{place}]  # {record.name}\n"
     outcome = "after" if record.error is None else "error"
     return PassRecipe(

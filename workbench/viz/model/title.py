@@ -175,7 +175,6 @@ def _has_const(node: UOp, value: float) -> bool:
 
 
 def _is_uniform(node: UOp) -> bool:
-    """Whether a value of the tensor graph is one constant everywhere."""
     while node.op in CASTS or node.op in MOVEMENT:
         node = node.src[0]
     return node.is_const

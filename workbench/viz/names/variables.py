@@ -27,7 +27,7 @@ T = TypeVar("T")
 MOST_LOOKED_INTO = 3000
 """Most lists, dicts, objects and modules that are looked into."""
 MOST_INSIDE = 200
-"""Most values of each that are looked at."""
+"""The greatest number of values of each container that are searched."""
 DEEPEST = 8
 """Most steps from a variable to a value in it."""
 _HISTORY = frozenset({"In", "Out"})

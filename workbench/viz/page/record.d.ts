@@ -816,9 +816,9 @@ export interface Reading {
 }
 
 /**
- * Python that gets at what a page shows. `plan` follows the lines of the expression; `opts`
- * is what can be pasted, `baseline` how to compare with something else, `add` how a cell
- * shows a variant; `without` is the text around the name of a rule, to do without it.
+ * Python code for the view of a page. `plan` follows the lines of the expression; `opts` is
+ * what can be pasted, `baseline` how to compare with something else, `add` how a cell shows
+ * a variant; `without` is the text around the name of a rule, to do without it.
  */
 export interface PageRecipes {
   plan: string;
@@ -829,7 +829,7 @@ export interface PageRecipes {
 }
 
 /**
- * Python that gets at a pass: `outcome` prints what it made, `match` is the text around the
+ * Python code for a pass: `outcome` prints what it made, `match` is the text around the
  * place of one of its matches. It follows the lines of the expression and of the variant.
  */
 export interface PassRecipe {
@@ -1309,8 +1309,8 @@ export interface RenewedMessage {
 }
 
 /**
- * What of a record a page looks at; nodes, lines, kernels and variants are places; `only` is
- * the one pane that is shown. What is not set stays as it is.
+ * The selection of a page; nodes, lines, kernels and variants are places; `only` is the one
+ * pane that is shown. What is not set stays as it is.
  */
 export interface ViewState {
   mode?: string;

@@ -111,6 +111,6 @@ def _parts() -> str:
 
 
 def _filled(text: str, slots: Mapping[str, str]) -> str:
-    """Return a document with its slots filled; what fills one is not looked at again."""
+    """Return a document with its slots filled; the text of one is not searched for others."""
     parts = re.split(r"<@(\w+)>", text)
     return "".join(slots[p] if i % 2 else p for i, p in enumerate(parts))

@@ -220,7 +220,7 @@ class Recorder:
 
     def _first(self, count: int) -> list[int]:
         """Return the kernels that a record has in detail without a request: those that only draw
-        random numbers are the last to be looked at."""
+        random numbers come last."""
         rows = self.record.kernels
         return sorted(range(len(rows)), key=lambda k: rows[k].draws_numbers)[:count]
 

@@ -2,7 +2,7 @@
 
 The user's work is never left out: variants with their opts, times, checks, notes, searches and
 edited source. What Python can compute again is, a kind at a time, until the rest fits: first of
-variants that are not looked at, then of all.
+variants that are not selected, then of all.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ PARTS = (
     OptionalPart("opts to try", lambda _: {"offers": [], "refused": []}),
     OptionalPart("loops", lambda _: {"loops": None}),
 )
-"""What is left out of variants, in this order: what is looked at least comes first."""
+"""What is left out of variants, in this order: the least used part comes first."""
 
 
 class Reduced(NamedTuple):
@@ -48,7 +48,7 @@ class Reduced(NamedTuple):
 
 def reduced(record: PageRecord, visible: Collection[int], most_bytes: int) -> Reduced:
     """Return a record packed into at most `most_bytes`, or as few as there can be; `visible` are
-    the variants that are looked at. What was left out is the record's `left_out`, too."""
+    the selected variants. What was left out is the record's `left_out`, too."""
     whole = packed(record)
     if len(whole) <= most_bytes:
         return Reduced(whole, "")

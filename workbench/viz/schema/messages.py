@@ -103,7 +103,7 @@ _AXIS = _meaning("an axis is named by a text", "axis=None")
 
 
 class ViewState(Struct, frozen=True, forbid_unknown_fields=True):
-    """What of a record a page looks at; nodes, lines, kernels and variants are places; `only` is
+    """The selection of a page; nodes, lines, kernels and variants are places; `only` is
     the one pane that is shown. What is not set stays as it is."""
 
     mode: str | UnsetType = UNSET

@@ -6,7 +6,7 @@ from msgspec import Struct
 
 
 class PageRecipes(Struct, forbid_unknown_fields=True):
-    """Python that gets at what a page shows. `plan` follows the lines of the expression; `opts` is
+    """Python code for the view of a page. `plan` follows the lines of the expression; `opts` is
     what can be pasted, `baseline` how to compare with something else, `add` how a cell shows a
     variant; `without` is the text around the name of a rule, to do without it."""
 
@@ -18,7 +18,7 @@ class PageRecipes(Struct, forbid_unknown_fields=True):
 
 
 class PassRecipe(Struct, forbid_unknown_fields=True):
-    """Python that gets at a pass: `outcome` prints what it made, `match` is the text around the
+    """Python code for a pass: `outcome` prints what it made, `match` is the text around the
     place of one of its matches. It follows the lines of the expression and of the variant."""
 
     outcome: str

@@ -116,8 +116,9 @@ class CellOutputs:
                 each.place = each.place._replace(is_run=False)  # it is not saved
 
     def _after(self, _: object) -> None:
-        """Save what code has changed, and what no page hears of: in a notebook that is executed
-        without a browser only what is sent while a cell runs reaches the outputs."""
+        """Save the workbenches that code has changed, or that no page shows: in a notebook that is
+        executed without a browser only what is sent while a cell runs reaches the outputs.
+        """
         for each in self._outputs:
             each.widget.renew_where_unheard()
         if self._carrier() is None:

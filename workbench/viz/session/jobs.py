@@ -1,7 +1,7 @@
 """Jobs: long work, one at a time for the whole Python session, so that timings are not disturbed.
 
-A thread takes jobs from a queue: requests come before prefetched work, which gives way after each
-of its steps. One worker process serves all jobs.
+A thread takes jobs from a queue: requests come before prefetched work, which is interrupted after
+each of its steps. One worker process serves all jobs.
 """
 
 from __future__ import annotations
@@ -24,7 +24,9 @@ from workbench.worker.local import worker_for
 # the order of jobs
 REQUESTED = 0
 CHOICE = 1
-"""What a reader has turned to, such as another device; like what is prefetched it gives way."""
+"""Jobs for the reader's selection, such as another device; requests interrupt them, as they do
+prefetched work.
+"""
 PREFETCH = 2
 IDLE_S = 300.0
 """Seconds after which a worker process without work is ended."""

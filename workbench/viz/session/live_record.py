@@ -87,7 +87,7 @@ class LiveRecord:
     def __init__(self, queue: Jobs | None = None, prefetches: bool = False):
         self.lock = free_rlock()
         self.waiting: list[object] = []
-        """Quick requests that are not answered yet: work in the background gives way to them."""
+        """Quick requests that are not answered yet: work in the background waits for them."""
         self.jobs = jobs() if queue is None else queue
         self.prefetches = prefetches
         self._listeners: WeakSet[Listener] = WeakSet()

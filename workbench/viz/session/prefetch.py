@@ -1,5 +1,5 @@
 """Prefetching: measurements without a request, of plain kernels, default opts, baselines and
-offers. It gives way to requests, and stops where the reader has selected something else."""
+offers. It waits for requests, and stops where the reader has selected something else."""
 
 from __future__ import annotations
 

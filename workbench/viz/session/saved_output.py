@@ -79,7 +79,7 @@ class SavedOutput:
         return f'<div data-still="{self.key}">{"".join(parts)}</div>'
 
     def _visible(self, record: PageRecord) -> set[int]:
-        """Return the variants that are looked at: the one of the view, and the pinned one."""
+        """Return the selected variants: the one of the view, and the pinned one."""
         variant, kernel = self.view.get("variant"), self.view.get("kernel") or 0
         if variant is None and kernel < len(record.kernels):
             row = record.kernels[kernel]
@@ -115,10 +115,10 @@ class SavedOutput:
         self.publish_again()
 
     def look(self, view: ViewState) -> None:
-        """Do nothing: the widget says what its page looks at."""
+        """Do nothing: the widget reports the selection of its page."""
 
     def watch(self, view: Mapping[str, Any]) -> None:
-        """Remember what the page looks at: the next record that is saved opens with it."""
+        """Remember the selection of the page: the next record that is saved opens with it."""
         self.view = {
             name: view[name] for name in ViewState.__struct_fields__ if name in view
         }

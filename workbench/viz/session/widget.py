@@ -81,7 +81,7 @@ class Workbench(anywidget.AnyWidget):
         layout.close()  # a widget of its own, which ipywidgets would leave in the notebook
 
     def renew_where_unheard(self) -> None:
-        """Save the record as it is now, if no page hears of it, or code has changed it."""
+        """Save the record as it is now, if no page is connected, or code has changed it."""
         session = self._session()
         if session is not None and (session.is_asked_by_code or not self._is_heard):
             session.renew()
@@ -105,8 +105,9 @@ class Workbench(anywidget.AnyWidget):
                 self.view = {**self.view, **to_builtins(view)}
 
     def _view_changed(self, change: Any) -> None:
-        """Remember what the page looks at, for the saved output, and what was guessed: text prints
-        all from then on."""
+        """Remember the selection of the page, for the saved output, and what was guessed: text
+        prints all from then on.
+        """
         if self._saved is not None:
             self._saved.watch(change["new"])
         session = self._session()

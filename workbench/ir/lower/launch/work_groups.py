@@ -283,7 +283,6 @@ def _holds_group(loop: UOp) -> bool:
 
 
 def _statements(node: UOp) -> Iterator[UOp]:
-    """Yield the STOREs and ACCUMULATEs of a tree."""
     if node.op in _WRITES:
         yield node
     elif node.op in (Ops.LOOP, Ops.IF, Ops.BLOCK):

@@ -332,7 +332,6 @@ def threads(kernel: UOp, target: Target) -> HeuristicStep | None:
 
 
 def _lane_steps(statement: Statement) -> int:
-    """Return how often a statement computes an element."""
     axes = (*statement.nest, *statement.lanes, *statement.reduction_lanes)
     return math.prod(r.extent for r in axes)
 

@@ -193,7 +193,6 @@ def _lanes(reduce: UOp) -> list[UOp]:
 
 
 def _row_bytes(reduce: UOp, outer: UOp) -> int:
-    """Return the bytes of the sums of a row."""
     row = math.prod(r.extent for r in (outer, *_lanes(reduce)))
     return row * reduce.dtype.itemsize
 

@@ -259,7 +259,6 @@ def _shapes(target: Target) -> list[str]:
 
 
 def _sums(kernel: UOp, steps: str) -> list[UOp]:
-    """Return the reductions over an axis."""
     axis = ranges(kernel).get(steps)
     return [n for n in kernel.toposort() if n.op is Ops.REDUCE and axis in n.src[1:]]
 

@@ -6,7 +6,7 @@ import { paneOf } from "./sections.js";
 /** @import { Changes, Middle, Mode, ModePane } from "../types.d.ts" */
 /** @import { App } from "./store.js" */
 
-/** The middle: modes are made when first shown, and hear what they missed.
+/** The middle: modes are made when first shown, and then get the changes that they missed.
  * @param {App} app
  * @param {Mode[]} modes
  * @returns {Middle} */

@@ -48,7 +48,7 @@ export class App {
   record;
   /** @type {PageRecord} */
   whole;
-  /** What of it is looked at.
+  /** The selection.
    * @type {View} */
   view;
   /** What the pointer is on.
@@ -102,7 +102,7 @@ export class App {
   #changes = new Set();
   #isHeld = false;
 
-  /** `send(message)` reaches Python, null where there is none; `keep` hears of each view,
+  /** `send(message)` reaches Python, null where there is none; `keep` gets each view,
    * and `file` returns the parts of the page as a file.
    * @param {PageRecord} record
    * @param {Host} [host] */
@@ -115,7 +115,7 @@ export class App {
     this.channel = new Channel(this, send);
   }
 
-  // who hears of what changed
+  // listeners to changes
 
   /** Call a listener with what changed; return what ends that.
    * @param {Listener} listener */
@@ -124,7 +124,7 @@ export class App {
     return () => this.#listeners.delete(listener);
   }
 
-  /** Say what changed; the listeners hear of it once.
+  /** Report changes; each listener is called once.
    * @param {...string} names */
   changed(...names) {
     if (!this.#changes.size) queueMicrotask(() => this.#tell());
@@ -145,7 +145,7 @@ export class App {
     this.#listeners.forEach((listener) => listener(changes));
   }
 
-  // what is looked at
+  // the selection
 
   /** Change the view.
    * @param {Partial<View>} partial */

@@ -24,7 +24,7 @@ const AT_ONCE = 50; // rows of a long list: as many as a tall pane shows
 const MORE = new WeakMap();
 
 /** A walkable list of any length: rows are made when the reader comes near them, by scrolling or by
- * keys. `grown` is told when.
+ * keys. `grown` is called for it.
  * @param {string} role
  * @param {string} label
  * @param {Attributes<HTMLDivElement>} attributes

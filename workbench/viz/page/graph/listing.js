@@ -8,7 +8,7 @@ import { plural } from "../base/text.js";
 
 const MOST_LISTED = 500;
 
-/** The list, filled when it is opened; `choose(node)` hears of clicks.
+/** The list, filled when it is opened; `choose(node)` is called for clicks.
  * @param {string} label
  * @param {(node: GraphNode) => void} choose */
 export function graphListing(label, choose) {

@@ -11,7 +11,7 @@
 /** @typedef {(Int32Array | null)[]} Matrices
  * @typedef {[Int32Array[], Matrices, Matrices, (number | null)[]]} Saved */
 
-/** Rows of vertices that improve in place; `work` counts the cells that were looked at. */
+/** Rows of vertices that improve in place; `work` counts the visited cells. */
 export class LayoutOrder {
   /**
    * @param {Pick<ProperGraph, "up" | "down">} graph

@@ -15,7 +15,7 @@ import { LayoutOrder } from "./crossings.js";
 const ORDER_STARTS = 6;
 const ORDER_SHAKES = 250; // at most
 const ORDER_SHAKES_EACH = 3; // per vertex, so that a small graph is drawn at once
-const ORDER_WORK = 12e6; // cells to look at in all
+const ORDER_WORK = 12e6; // visited cells in all
 const ORDER_WIDEST = 600; // vertices; wider rows stay as the sweep orders them: matrices too big
 const ORDER_GROUP = 16; // vertices that a shake pushes, at most
 const ORDER_SHIFT = 0.6; // how far, as a share of their row

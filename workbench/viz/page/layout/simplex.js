@@ -12,7 +12,7 @@
 const [NONE, NEVER] = [-1, -2]; // of a vertex's parent: it is a root, it is in no tree yet
 const LINE = 16; // what a layer of a source's line costs
 const EDGE = 1; // and one of a single edge
-const WORK_EACH = 150; // vertices to look at, per vertex; the layers are right at any time
+const WORK_EACH = 150; // visited vertices, per vertex; the layers are right at any time
 const LOOK = 24; // springs among which the one with the strongest wrong pull is chosen
 
 /**

@@ -83,7 +83,7 @@ export function ownLanguages({ languages, devices, device }, compiler) {
 const elsewhere = ({ code_elsewhere: rows = [] }, device) =>
   rows.filter((code) => code.device === device);
 
-/** The program in the language that is looked at; another one where this cannot be made.
+/** The program in the selected language; another one where this cannot be made.
  * @param {App} app
  * @param {VariantRow | null} variant */
 export function shownCode(app, variant) {
@@ -113,7 +113,7 @@ export const machineCode = ({ languages }) =>
 /** What was asked for last, so that it is asked for once.
  * @typedef {{asked: unknown[] | null}} Asked */
 
-/** Ask for a program that is not there, when it is looked at; and once where the record has it no
+/** Request a missing program when it is selected; and once where the record has it no
  * more, as on another device. What goes wrong is said in the pane named `where`.
  * @param {App} app
  * @param {string} where

@@ -89,7 +89,6 @@ def _cuts(begin: int, end: int, repeat: Repeat) -> bool:
 
 
 def _nested(some: Iterable[Repeat]) -> list[Repeat]:
-    """Return the repeats that cross none of the larger ones."""
     listed: list[Repeat] = []
     for repeat in sorted(set(some), key=lambda r: (-r.size * r.times, r.first)):
         if not any(_crosses(repeat.first, repeat.end, other) for other in listed):

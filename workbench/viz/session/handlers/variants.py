@@ -277,7 +277,6 @@ def _compile(make: Callable[[], Kernel]) -> None:
 
 
 def _add_auto(session: LiveRecord, root: int) -> None:
-    """Add the default opts of a kernel on the session's device as a variant."""
     with suppress(WorkbenchError):  # one too many, or a kernel that has no opts there
         tuned = session.kernels[root].optimized()
         if tuned.applied_opts:
@@ -402,7 +401,6 @@ def leave_room(session: LiveRecord) -> None:
 
 
 def _now() -> int:
-    """Return the seconds of the epoch."""
     return int(time.time())
 
 

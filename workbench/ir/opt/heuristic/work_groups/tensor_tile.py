@@ -163,7 +163,7 @@ def _loops_of_sum(kernel: UOp) -> list[str]:
 
 
 def _candidates(axes: TensorAxes, target: Target) -> Iterator[WarpTiles]:
-    """Yield the tiles that a work-group has room for."""
+    """Yield the tiles that fit in a work-group."""
     core, kernel = axes.core, axes.kernel
     outputs = [r for r in ranges(kernel).values() if r.axis_kind is AxisType.GLOBAL]
     results = math.prod(r.extent for r in outputs)

@@ -31,7 +31,7 @@ export const panel = {
 const NO_RUN =
   "This file has no run of this variant on the emulator, and a run needs Python. A file has the runs that were looked at before it was written; one of this pane alone has those of the first kernels.";
 
-/** What is looked at: a step, a work-item, a cell of a memory, an element of a tile.
+/** The selection: a step, a work-item, a cell of a memory, an element of a tile.
  * @typedef {{memory: number, element: number}} Cell */
 
 export class Gpu {

@@ -133,7 +133,7 @@ function cutHint(record, { a, b, bytes }) {
   }\nclick: why`;
 }
 
-/** What is looked at first: everything; of a plan too large for that, where it is cut first.
+/** The first view: everything; of a plan too large for that, where it is cut first.
  * @param {PlanPicture} plan
  * @returns {Wish} */
 export function planFirst({ nodes, edges }) {

@@ -19,7 +19,7 @@ export const copyStep = (app, place, step) =>
     step ? "this step as Python" : "this pass as Python",
   );
 
-/** Code that gets at a pass, or at one of its steps; a pass that is one function has no matches.
+/** Code that returns a pass, or at one of its steps; a pass that is one function has no matches.
  * @param {Pick<PageRecord, "expr" | "passes" | "variants">} record
  * @param {number} place
  * @param {number} step */

@@ -37,7 +37,7 @@ export class RewritesState {
   closed = new Set();
   /** Whether the whole texts are shown. */
   showsTexts = false;
-  /** The position on each axis at which values are looked at.
+  /** The position on each axis at which values are shown.
    * @type {Record<string, number>} */
   at = {};
   /** The rule that is asked about.

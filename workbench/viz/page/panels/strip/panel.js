@@ -42,7 +42,7 @@ function strip(app) {
 const lacksPasses = (variant) =>
   variant !== null && !variant.passes.length && !variant.edited && !variant.error;
 
-/** In Tune a variant that is looked at is compiled anyway.
+/** In Tune the selected variant is compiled anyway.
  * @param {App} app
  * @param {WeakMap<VariantRow, string>} devices */
 function askForPasses(app, devices) {
