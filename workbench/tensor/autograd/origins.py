@@ -7,6 +7,7 @@ being one without the share that went through that memory.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from weakref import WeakKeyDictionary, ref
 
@@ -24,21 +25,34 @@ _origins: WeakKeyDictionary[UOp, tuple[Origin, ...]] = WeakKeyDictionary()
 def note_origins(computed: Iterable[tuple[UOp, UOp]]) -> None:
     """Note what was computed from what: pairs of an expression, and of the node that stands for its
     value now, in memory or a known constant."""
-    tensors: dict[UOp, list[Base]] | None = None
-    for expression, value in computed:
-        if value is expression or not value.dtype.is_float:
-            continue
-        if tensors is None:
-            tensors = _tensors_by_node()
-        memory, origins = base(plain_value(value)), dict[Origin, None]()
-        for node in expression.toposort(_flows):
-            origins.update(dict.fromkeys(ref(t) for t in tensors.get(node, ())))
-            is_other = node is not memory  # that of the result is of an older version
-            origins.update(
-                dict.fromkeys([ref(node)] if is_other and _is_memory(node) else ())
-            )
-            origins.update(dict.fromkeys(_alive(node)))
-        _origins[memory if _is_memory(memory) else value] = tuple(origins)
+    pairs = [
+        (expression, value)
+        for expression, value in computed
+        if value is not expression and value.dtype.is_float and leaf_of(value) is None
+    ]
+    if not pairs:
+        return
+    tensors, found = _tensors_by_node(), dict[Origin, int]()
+    places = {base(plain_value(value)) for _, value in pairs}
+    below: dict[UOp, int] = {}
+    """The origins below each node: bit n is that of the one that was found as number n."""
+    root = UOp.sink(*[expression for expression, _ in pairs])
+    for node in root.toposort(lambda n: n is root or _flows(n)):
+        own: list[Origin] = [*map(ref, tensors.get(node, ())), *_alive(node)]
+        if _is_memory(node) and node not in places:  # those are older versions
+            own.append(ref(node))
+        bits = 0
+        for origin in own:
+            bits |= 1 << found.setdefault(origin, len(found))
+        for source in node.src if _flows(node) else ():
+            bits |= below[source]
+        below[node] = bits
+    origins = list(found)
+    for expression, value in pairs:
+        memory, bits = base(plain_value(value)), below[expression]
+        numbers = (n for n in range(bits.bit_length()) if bits >> n & 1)
+        of_value = tuple([origins[n] for n in numbers])
+        _origins[memory if _is_memory(memory) else value] = of_value
 
 
 def note_replay(
@@ -70,12 +84,15 @@ def is_computed_from(root: UOp, target: Base, own: Iterable[UOp | None]) -> bool
 
 def _tensors_by_node() -> dict[UOp, list[Base]]:
     """Return the tensors that a gradient may be asked by, by the nodes that stand for each."""
-    tensors: dict[UOp, list[Base]] = {}
+    tensors: dict[UOp, list[Base]] = defaultdict(list)
     for tensor in tensors_alive():
-        if tensor.dtype.is_float:
-            for node in (tensor.uop, tensor._former_node()):
-                if node is not None:
-                    tensors.setdefault(node, []).append(tensor)
+        memory = tensor._memory
+        tensors[tensor._uop if memory is None else tensor.uop].append(tensor)
+        former = tensor._expression if memory is None else memory.expression
+        if former is not None and former() is not None:
+            node = tensor._former_node()
+            if node is not None:
+                tensors[node].append(tensor)
     return tensors
 
 
