@@ -39,6 +39,13 @@ parent = Parent()
 for head, blobs in parent:
     parent.send(head, blobs)
 """
+QUICK_ECHO = """
+pipes = sys.stdin.buffer, sys.stdout.buffer
+while size := pipes[0].read(8):
+    pipes[1].write(size + pipes[0].read(int.from_bytes(size, 'little')))
+    pipes[1].flush()
+"""
+"""It imports nothing of the package."""
 HALF = "os.write(1, struct.pack('<Q', 100) + b'{')"
 HANGS = "time.sleep(1000)"
 
@@ -281,12 +288,24 @@ def test_after_ctrl_c_each_answer_is_that_of_its_request(
         functions.call(PATIENCE_S, press)
     assert functions.call(PATIENCE_S, double, 4) == 8
 
-    def call(number: int) -> int:
-        return functions.call(PATIENCE_S, double, number)
+    lasting = LastingProcess(lambda: started(QUICK_ECHO))
 
-    for place in range(1, places(lambda: call(0)) + 1):
-        is_interrupted(lambda place=place: call(place), place)  # type: ignore[misc]
-        assert call(1000 + place) == 2 * (1000 + place)
+    def talk(number: int) -> int:
+        child = lasting.running()
+        child.send({"number": number})
+        return int(child.receive(PATIENCE_S)[0]["number"])
+
+    def call(number: int) -> int:
+        return lasting.converse(lambda: talk(number))
+
+    def call_function(number: int) -> int:
+        return functions.call(PATIENCE_S, double, number) // 2
+
+    for work, step in ((call, 1), (call_function, 200 // count(200))):
+        for place in range(1, places(lambda: work(0)) + 1, step):  # noqa: B023
+            is_interrupted(lambda: work(place), place)  # noqa: B023
+            assert work(1000 + place) == 1000 + place
+    lasting.end()
 
 
 @IS_LINUX
