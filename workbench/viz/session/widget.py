@@ -62,7 +62,7 @@ class Workbench(anywidget.AnyWidget):
         if saved is not None:
             saved.publish(session)
             session.listen(saved)
-        self.observe(self._view_changed, "view")
+        self.observe(self._save_selection, "view")
         self.on_msg(self._message_received)
         session.listen(self)
 
@@ -104,7 +104,7 @@ class Workbench(anywidget.AnyWidget):
             if may:
                 self.view = {**self.view, **to_builtins(view)}
 
-    def _view_changed(self, change: Any) -> None:
+    def _save_selection(self, change: Any) -> None:
         """Remember the selection of the page, for the saved output, and what was guessed: text
         prints all from then on.
         """
