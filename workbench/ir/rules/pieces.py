@@ -21,7 +21,7 @@ Box = tuple[tuple[int, int], ...]
 
 MOST_PIECES = 32
 """Pieces of a value that are followed; more are not worth the time."""
-MOST_NODES = 256
+MOST_NODES = 96
 """Nodes that are looked through for a value with the same elements."""
 
 
