@@ -12,7 +12,6 @@ from check_page import OFFLINE, deno
 
 from tests.agreement.expressions import case
 from tests.support import ROOT
-from tests.test_words import PARTICIPLES
 from tests.viz.record.support import plain
 from tests.viz.support import array, matmul, softmax
 from workbench import explore
@@ -85,22 +84,6 @@ def test_the_page_knows_no_op_by_name() -> None:
         text = re.sub(r"//[^\n]*|/\*.*?\*/", "", path.read_text("utf-8"), flags=re.S)
         words = {m[2] for m in quoted.finditer(text)} | set(keys.findall(text))
         found += [(path.relative_to(ROOT).as_posix(), w) for w in words & known]
-    assert found == []
-
-
-def test_few_names_of_the_page_are_participles() -> None:
-    """As in Python (tests/test_words.py), but for those that adjectives are, too."""
-    words = PARTICIPLES - set("chosen done drawn gone known seen shown wanted".split())
-    declared = re.compile(
-        r"\b(?:const|let|function|class) (\w+)|^ +(\w+)\(.*\) \{$", re.M
-    )
-    found = [
-        f"{path.name}: {name}"
-        for path in page.FOLDER.rglob("*.js")
-        for match in declared.finditer(path.read_text("utf-8"))
-        for name in match.groups()
-        if name in words
-    ]
     assert found == []
 
 
