@@ -39,13 +39,13 @@ HOIST_VALUES = PassStep(
 )
 CLOSE_LOOP = PassStep(
     "close-loop",
-    "A loop that is complete is part of a list: its operations, and the values that they read,"
-    " stand in that of the loop around it, between its beginning and its end.",
+    "A loop that is complete is part of a list: its operations stand in that of the loop around it,"
+    " between its beginning and its end.",
 )
 WRITE_PROGRAM = PassStep(
     "write-program",
-    "The list outside of all loops is the program: arrays come first, and values before what reads"
-    " them.",
+    "The list outside of all loops is the program: arrays come first, and each value stands before"
+    " what reads it first in its loop.",
 )
 STEPS = (EXPAND_LANES, EMIT_STATEMENT, HOIST_VALUES, CLOSE_LOOP, WRITE_PROGRAM)
 
@@ -166,8 +166,8 @@ class _Placement:
             del self.placed[value]
         begin = UOp(node.op, dtypes.void, (about,), node.arg)
         end = UOp(_ENDS[node.op], dtypes.void, (about,))
-        closed = [begin, *inner.program, end]
-        outer.program += closed
+        outer.program += [begin, *inner.program, end]
+        closed = [begin, *loop.body, end]
         size = plural(len(inner.program), "operation")
         step = CLOSE_LOOP.at(f"{_name(node)}, {size}")
         self.tree.replace(outer.loop, outer.position, 1, closed, step)
