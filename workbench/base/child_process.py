@@ -309,17 +309,17 @@ def _end_all() -> None:
         process.end(max(0.0, deadline - time.monotonic()))
 
 
-C = TypeVar("C", bound=ChildProcess)
+Child = TypeVar("Child", bound=ChildProcess)
 R = TypeVar("R")
 
 
-class LastingProcess(Generic[C]):
+class LastingProcess(Generic[Child]):
     """A child that is started with its first use, and again where it has ended, or where this
     process is a fork of the one that started it. A function starts it."""
 
-    def __init__(self, start: Callable[[], C]):
+    def __init__(self, start: Callable[[], Child]):
         self._start = start
-        self.current: C | None = None
+        self.current: Child | None = None
         self._lock, self._turn = free_lock(), free_lock()
 
     def converse(self, talk: Callable[[], R]) -> R:
@@ -332,7 +332,7 @@ class LastingProcess(Generic[C]):
                 self.end()
                 raise
 
-    def running(self) -> C:
+    def running(self) -> Child:
         """Return a child that runs."""
         with self._lock:
             if self.current is None or not self.current.is_running:
