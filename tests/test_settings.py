@@ -120,14 +120,14 @@ def test_beam_searches_and_finds_again(
 ) -> None:
     monkeypatch.setattr(realization, "BUDGET_S", 0.5)
     a = Tensor(np.ones((24, 40), np.float32))
-    monkeypatch.setattr("workbench.search.realization._searched", Memo())
+    monkeypatch.setattr("workbench.search.realization._results", Memo())
     with Context(DEV="LLVM", BEAM=1, DEBUG=1):
         assert a.sum(1).tolist() == [40] * 24
         assert "tried in" in capsys.readouterr().err
         assert a.sum(1).tolist() == [40] * 24
         assert "search" not in capsys.readouterr().err
         # in another process
-        monkeypatch.setattr("workbench.search.realization._searched", Memo())
+        monkeypatch.setattr("workbench.search.realization._results", Memo())
         assert (a + 0).sum(1).tolist() == [40] * 24
         assert "found in the cache" in capsys.readouterr().err
     for emulator, is_predicted in (("PYTHON", False), ("CUDA:H100", True)):
