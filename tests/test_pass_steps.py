@@ -17,6 +17,7 @@ from workbench.backends.device import Device
 from workbench.backends.gpu.target import common_gpu
 from workbench.base.dtypes import dtypes
 from workbench.base.errors import CompileError
+from workbench.base.target import Target
 from workbench.base.trace import (
     LazyMatches,
     Match,
@@ -147,12 +148,18 @@ def steps_of(*tensors: Tensor) -> Iterator[Match]:
             yield from (m for m in record.matches if isinstance(m.rule, PassStep))
 
 
-def test_a_work_group_combines_partial_results_in_halves() -> None:
+def grouped_sum() -> tuple[UOp, Target]:
+    """Return a sum of which the work-items of a group have a part each."""
     target = common_gpu("GPU")
     schedule, _ = planned([Tensor(np.ones(64, np.float32)).sum().uop])
     (kernel,) = (item.kernel for item in schedule.items if item.kernel is not None)
     grouped = apply_if_legal(kernel, Opt(OptOps.GROUP, "r0", 32), target)
     assert grouped is not None
+    return grouped, target
+
+
+def test_a_work_group_combines_partial_results_in_halves() -> None:
+    grouped, target = grouped_sum()
     with observe() as watching:
         pipeline.stages(grouped, target, upto="linear")
     tree = next(r for r in watching.records if r.name == "statement-tree")
@@ -230,11 +237,7 @@ def test_without_registers_an_array_is_combined_in_place() -> None:
 
 
 def test_without_halves_a_loop_combines_all_partial_results() -> None:
-    target = common_gpu("GPU")
-    schedule, _ = planned([Tensor(np.ones(64, np.float32)).sum().uop])
-    (kernel,) = (item.kernel for item in schedule.items if item.kernel is not None)
-    grouped = apply_if_legal(kernel, Opt(OptOps.GROUP, "r0", 32), target)
-    assert grouped is not None
+    grouped, target = grouped_sum()
     with without(["place-halves"]), observe() as watching:
         pipeline.stages(grouped, target, upto="tree")
     tree = next(r for r in watching.records if r.name == "statement-tree")

@@ -18,7 +18,7 @@ import pytest
 
 from tests.support import PATIENCE_S, ROOT, count, eventually
 from tests.tools.interrupts import is_interrupted, places
-from tests.tools.processes import children, is_alive
+from tests.tools.processes import children, in_fork, is_alive
 from workbench.base.child_process import (
     PIPE_BYTES,
     ChildProcess,
@@ -228,18 +228,6 @@ def functions() -> Iterator[FunctionProcess]:
     process = FunctionProcess()
     yield process
     process.end()
-
-
-def in_fork(work: Callable[[], bool]) -> None:
-    child = os.fork()
-    if not child:
-        signal.alarm(int(PATIENCE_S))
-        status = 1
-        try:
-            status = 0 if work() else 2
-        finally:
-            os._exit(status)
-    assert os.waitpid(child, 0)[1] == 0
 
 
 @FORKS

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import signal
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
@@ -14,6 +13,7 @@ import numpy as np
 import pytest
 
 from tests.support import count
+from tests.tools.processes import HANGS_S, in_fork
 from workbench import Context, Tensor, TinyJit
 from workbench.backends.native.thread_pool import pool
 from workbench.base import forking
@@ -23,7 +23,6 @@ pytestmark = [
     pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork"),
     pytest.mark.filterwarnings("ignore:.*multi-threaded.*:DeprecationWarning"),
 ]
-HANGS_S = 120
 """A child that is not done then waits for a lock that nobody will free."""
 
 
@@ -49,19 +48,6 @@ def beside(work: Callable[[int], object]) -> Iterator[None]:
         thread.join()
 
 
-def in_child(work: Callable[[], bool]) -> None:
-    """Fork, and see that `work` in the child returns True."""
-    child = os.fork()
-    if child == 0:
-        signal.alarm(HANGS_S)
-        status = 1
-        try:
-            status = 0 if work() else 2
-        finally:
-            os._exit(status)
-    assert os.waitpid(child, 0)[1] == 0
-
-
 def total(size: int) -> bool:
     """Compile a kernel that is as new as its size, and run it."""
     with Context(DEV="LLVM"):
@@ -72,7 +58,7 @@ def total(size: int) -> bool:
 def test_a_child_compiles_where_a_thread_of_its_parent_did() -> None:
     with beside(lambda number: total(1000 + number)):
         for number in range(count(300) // 2):
-            in_child(lambda number=number: total(100_000 + number))  # type: ignore[misc]
+            in_fork(lambda number=number: total(100_000 + number))  # type: ignore[misc]
 
 
 def test_a_child_has_threads_where_those_of_its_parent_ran_a_kernel() -> None:
@@ -107,7 +93,7 @@ def test_every_lock_is_free_in_a_child() -> None:
     thread.start()
     assert is_taken.wait(HANGS_S)
     try:
-        in_child(
+        in_fork(
             lambda: (
                 total(3000)
                 and draw(Tensor([1.0])).item() == 2.0
@@ -129,5 +115,5 @@ def test_a_child_leaves_its_parents_worker_alone() -> None:
             worker.close()
             return own != process.pid
 
-        in_child(work)
+        in_fork(work)
         assert process.is_running and worker._lasting.running() is process

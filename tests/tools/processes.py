@@ -1,8 +1,13 @@
-"""Which processes there are, from /proc: tests look for those that stay behind."""
+"""Processes of tests: those that stay behind, from /proc, and work in a fork."""
 
 from __future__ import annotations
 
+import os
+import signal
+from collections.abc import Callable
 from pathlib import Path
+
+HANGS_S = 120
 
 
 def children(pid: int) -> set[int]:
@@ -25,3 +30,16 @@ def is_alive(pid: int) -> bool:
     except OSError:
         return False
     return status.rpartition(")")[2].split()[0] != "Z"
+
+
+def in_fork(work: Callable[[], bool]) -> None:
+    """Fork, and see that `work` in the child returns True before it counts as hung."""
+    child = os.fork()
+    if child == 0:
+        signal.alarm(HANGS_S)
+        status = 1
+        try:
+            status = 0 if work() else 2
+        finally:
+            os._exit(status)
+    assert os.waitpid(child, 0)[1] == 0

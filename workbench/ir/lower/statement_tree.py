@@ -18,7 +18,7 @@ from workbench.ir.lower.launch.barriers import barrier_points
 from workbench.ir.lower.launch.loops import launch_roles
 from workbench.ir.lower.launch.tree_reduction import in_halves, tree_loops
 from workbench.ir.lower.launch.warp_shuffles import WarpTile
-from workbench.ir.lower.tree_edits import matches_between
+from workbench.ir.lower.tree_edits import LOOPS, matches_between
 from workbench.ir.nest.fragments import zero_outside
 from workbench.ir.nest.pipelines import Pipeline, is_fill_of, is_repeated
 from workbench.ir.nest.placement import Item, Loop
@@ -104,18 +104,9 @@ def _first(node: UOp, count: int) -> UOp:
     for child in node.body:
         if count <= 0:
             break
-        inside = _statement_count(child)
-        body.append(_first(child, count) if child.op in _HOLD else child)
-        count -= inside
+        body.append(_first(child, count) if child.op in LOOPS else child)
+        count -= sum(1 for _ in _statements(child))
     return node.replace(src=tuple(body))
-
-
-def _statement_count(node: UOp) -> int:
-    """Return how many statements a loop or an IF has; a statement is one."""
-    return sum(map(_statement_count, node.body)) if node.op in _HOLD else 1
-
-
-_HOLD = (Ops.LOOP, Ops.IF)
 
 
 def _check_budget(placed: StoragePlan, target: Target) -> None:
@@ -148,7 +139,7 @@ class TreePart(NamedTuple):
 
 
 def _statements(node: UOp) -> Iterator[UOp]:
-    if node.op in _HOLD:
+    if node.op in LOOPS:
         for child in node.body:
             yield from _statements(child)
     else:

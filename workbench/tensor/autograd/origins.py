@@ -11,6 +11,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from weakref import WeakKeyDictionary, ref
 
+from workbench.backends.native.host_memory import HOST
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 from workbench.ir.schedule.item import base
@@ -34,38 +35,50 @@ def note_origins(computed: Iterable[tuple[UOp, UOp]]) -> None:
         return
     tensors, found = _tensors_by_node(), dict[Origin, int]()
     places = {base(plain_value(value)) for _, value in pairs}
+    up_to: dict[UOp, int] = {}
+    """The origins of a node and below it: bit n is that of the one that was found as number n."""
     below: dict[UOp, int] = {}
-    """The origins below each node: bit n is that of the one that was found as number n."""
     root = UOp.sink(*[expression for expression, _ in pairs])
     for node in root.toposort(lambda n: n is root or _flows(n)):
-        own: list[Origin] = [*map(ref, tensors.get(node, ())), *_alive(node)]
-        if _is_memory(node) and node not in places:  # those are older versions
-            own.append(ref(node))
         bits = 0
+        for source in node.src if _flows(node) else ():
+            bits |= up_to[source]
+        for origin in _alive(node):
+            bits |= 1 << found.setdefault(origin, len(found))
+        below[node] = bits
+        own: list[Origin] = [*map(ref, tensors.get(node, ()))]
+        # Those in `places` are older versions; host data is no tensor's value on a device.
+        if _is_memory(node) and node not in places and node.device != HOST:
+            own.append(ref(node))
         for origin in own:
             bits |= 1 << found.setdefault(origin, len(found))
-        for source in node.src if _flows(node) else ():
-            bits |= below[source]
-        below[node] = bits
+        up_to[node] = bits
     origins = list(found)
     for expression, value in pairs:
         memory, bits = base(plain_value(value)), below[expression]
         numbers = (n for n in range(bits.bit_length()) if bits >> n & 1)
-        of_value = tuple([origins[n] for n in numbers])
-        _origins[memory if _is_memory(memory) else value] = of_value
+        place = memory if _is_memory(memory) else value
+        if bits:
+            _origins[place] = tuple([origins[n] for n in numbers])
+        else:
+            _origins.pop(place, None)
 
 
 def note_replay(
     results: Iterable[UOp], inputs: Iterable[Base], state: Iterable[UOp] = ()
 ) -> None:
-    """Note that a captured function computed `results` from its inputs, and its state."""
+    """Note that a captured function computed `results` from its inputs and from memory, its state.
+    Each replay does it."""
     memory = [m for m in map(base, map(plain_value, results)) if _is_memory(m)]
-    if memory:
-        sources: list[Origin] = [*map(ref, inputs), *map(ref, state)]
-        for node in (*(t.uop for t in inputs), *state):
-            sources += _alive(base(plain_value(node)))
-        for node in memory:
-            _origins[node] = tuple(dict.fromkeys([*_alive(node), *sources]))
+    memory = [m for m in memory if m.dtype.is_float]
+    if not memory:
+        return
+    sources: list[Origin] = [*map(ref, inputs), *map(ref, state)]
+    for node in (*[base(plain_value(t.uop)) for t in inputs], *state, *memory):
+        if node in _origins:
+            sources += _alive(node)
+    of_values = tuple(dict.fromkeys(sources))
+    _origins.update(dict.fromkeys(memory, of_values))
 
 
 def is_computed_from(root: UOp, target: Base, own: Iterable[UOp | None]) -> bool:
