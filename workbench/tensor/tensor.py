@@ -382,6 +382,8 @@ def _publish(
 ) -> None:
     """Let tensors, and memory that was written, stand for the results, which are noted in `values`
     by the tensor."""
+    memories = [*dict.fromkeys([*written, *[m for t in tensors if (m := t._memory)]])]
+    before = [*[t.uop for t in tensors], *[m.value for m in memories]]
     for memory, result in zip(written, results[len(tensors) :], strict=True):
         old, memory.old = memory.old, None
         if memory.shared is not None:
@@ -398,8 +400,8 @@ def _publish(
             tensor._settle(result)
         if constant_of(result) is None:
             tensor._device = device
-    present = [*[t.uop for t in tensors], *[m.value for m in written]]
-    note_origins(zip(outputs, present, strict=True))
+    after = [*[t.uop for t in tensors], *[m.value for m in memories]]
+    note_origins(zip(before, after, strict=True))
     rename_shared(outputs)
 
 

@@ -121,7 +121,7 @@ PAIRS: dict[str, Callable[[Tensor], tuple[Tensor, Tensor]]] = {
     "stored twice": lambda y: (y.contiguous(), y.contiguous()),
     "computed": lambda y: ((y * 2).realize(), (y * 2).realize()),
     "computed later": lambda y: realized(y * 2, y * 2),
-    "equal memory": lambda y: ((y + 0).realize(), y.realize()),
+    "equal memory": lambda y: ((y + 0).realize().detach(), y.realize()),
     "written": lambda y: (added(y * 2), added(y * 2)),
     "written in part": lambda y: (part_written(y * 2), part_written(y * 2)),
     "without gradients": lambda y: Tensor.no_grad()(lambda: (y * 2, y * 2))(),
@@ -157,6 +157,14 @@ def test_equal_values_are_two_targets(name: str) -> None:
         da, db = (a * 3 + b * 5 + a.detach() * 7).sum().gradient(a, b)
         np.testing.assert_array_equal(da.numpy(), np.full(a.shape, 3.0))
         np.testing.assert_array_equal(db.numpy(), np.full(b.shape, 5.0))
+
+
+def test_a_target_that_was_computed_from_another_one_is_refused() -> None:
+    y = (Tensor(A) * 1.5).realize()
+    a = (y + 0).realize()
+    with pytest.raises(GradientError, match="computed before"):
+        (a * 3 + y * 5).sum().gradient(a, y)
+    assert (a * 3).sum().gradient(a)[0].tolist() == np.full(a.shape, 3.0).tolist()
 
 
 def test_what_is_no_target_is_handed_on_once() -> None:

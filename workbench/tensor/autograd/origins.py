@@ -55,13 +55,12 @@ def note_origins(computed: Iterable[tuple[UOp, UOp]]) -> None:
         up_to[node] = bits
     origins = list(found)
     for expression, value in pairs:
-        memory, bits = base(plain_value(value)), below[expression]
+        bits = below[expression]
         numbers = (n for n in range(bits.bit_length()) if bits >> n & 1)
-        place = memory if _is_memory(memory) else value
-        if bits:
-            _origins[place] = tuple([origins[n] for n in numbers])
+        if bits:  # of the node, whose memory may be that of one of them: x * 1
+            _origins[value] = tuple([origins[n] for n in numbers])
         else:
-            _origins.pop(place, None)
+            _origins.pop(value, None)
 
 
 def note_replay(
@@ -90,7 +89,7 @@ def is_computed_from(root: UOp, target: Base, own: Iterable[UOp | None]) -> bool
     return any(
         id(origin()) in names
         for node in reached
-        if id(node) not in names
+        if node not in nodes
         for origin in _origins.get(node, ())
     )
 
